@@ -28,6 +28,7 @@ from modak.choosing.candidates import Candidates
 from modak.choosing.counts import StatedCounts
 from modak.choosing.objective import Scored, closest, rank
 from modak.choosing.shapes import Shape
+from modak.choosing.workload import Problem
 from modak.dsl import Basis, Objective, Optimisation, Request, Workload
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
@@ -127,8 +128,8 @@ def predicted(case: Case, relatives: Sequence[Series]) -> Scored:
     for place, size in enumerate(case.whole.sizes):
         nodes, gpus = layout_of(case.whole, place, size)
         shapes[Shape(ranks_per_node=1, threads_per_rank=1, gpus_per_node=gpus)].append(nodes)
-    request = Request(optimisation=Optimisation(workload=Workload(application="app", params={"series": "0"})))
-    candidates = Candidates(tuple(shapes), tuple(np.array(nodes) for nodes in shapes.values()), StatedCounts())
+    request, problem = Request(optimisation=Optimisation(workload=Workload(application="app"))), Problem(params={"series": "0"})
+    candidates = Candidates(tuple(shapes), tuple(np.array(nodes) for nodes in shapes.values()), StatedCounts(), problem=problem)
     target = Target(name=SYSTEM)
     scored, _ = scoring.score(request, target, scoring.columns(request, target, candidates, facts))
     shapes_of = [candidates.shapes[int(shape)].gpus_per_node for shape in scored.shape]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -14,20 +14,24 @@ from modak.text.faults import join
 
 Steps = tuple[str, ...]
 """The path of a field, such as ``("partitions", "thin", "nodes")``."""
+_SPECIAL: Final = re.compile(r"[*?[]")
+"""What makes a name a pattern."""
 
 
 def unsourced(item: BaseModel) -> Iterator[Fault]:
     """Faults of an item that has ``sources``: figures that no source covers, and fields of sources that cover nothing (misspelt names)."""
     leaves = tuple(_leaves(item.model_dump(exclude={"sources"}, exclude_unset=True)))
     sources: Any = getattr(item, "sources", ())
-    patterns = [tuple(pattern.split(".")) for source in sources for pattern in source.fields]
+    paths = {path for steps, _ in leaves for path in _to(steps)}
+    reached = {name: _reached(tuple(name.split(".")), paths) for source in sources for name in source.fields}
+    covered = {path for found in reached.values() for path in found}
     for steps, value in leaves:
-        if _is_figure(value) and not any(_covers(pattern, steps) for pattern in patterns):
+        if _is_figure(value) and covered.isdisjoint(_to(steps)):
             yield Fault(join(*steps), "no source covers this figure; name it in the fields of one of 'sources'")
-    for pattern in patterns:
-        if not any(_covers(pattern, steps) for steps, _ in leaves):
-            known = {".".join(steps[: len(pattern)]) for steps, _ in leaves}
-            yield Fault("sources", unknown("field", ".".join(pattern), known))
+    for name, found in reached.items():
+        if not found:
+            known = {".".join(steps[: name.count(".") + 1]) for steps, _ in leaves}
+            yield Fault("sources", unknown("field", name, known))
 
 
 def label(item: object, number: int) -> str:
@@ -53,6 +57,13 @@ def _is_figure(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _covers(pattern: Steps, steps: Steps) -> bool:
-    """Whether a field's path is at or below the pattern's; ``*`` in a pattern stands for any text within one step."""
-    return len(pattern) <= len(steps) and all(map(fnmatchcase, steps, pattern))
+def _to(steps: Steps) -> Iterator[Steps]:
+    """The paths from the first step to the last."""
+    return (steps[:length] for length in range(1, len(steps) + 1))
+
+
+def _reached(pattern: Steps, paths: Set[Steps]) -> Set[Steps]:
+    """The paths that a field of a source names, with all below them; ``*`` stands for any text within one step."""
+    if not any(map(_SPECIAL.search, pattern)):
+        return paths & {pattern}
+    return {path for path in paths if len(path) == len(pattern) and all(map(fnmatchcase, path, pattern))}

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import secrets
 import ssl
 from base64 import b64encode
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
@@ -24,6 +27,7 @@ from modak.text.numbering import Selection
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
+    from modak.ingest.table import Table
     from modak.service import Known, Service
     from modak.store.suspects import Word
 
@@ -130,8 +134,11 @@ class Remote:
         return items
 
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
-        """``POST /results``: all files in one request, gzip files unpacked."""
-        body, kind = _form([(table.source.name, _unpacked(table.source)) for table in found.tables])
+        """``POST /results``: all files in one request, gzip files unpacked. Files of no known format are not sent."""
+        if faults := [fault for table in found.tables if not table.format for fault in _faults(table)]:
+            raise DataError(faults=faults)
+        names = _told([table.source.name for table in found.tables])
+        body, kind = _form([(name, _unpacked(table.source)) for name, table in zip(names, found.tables, strict=True)])
         progress(0.5, 0)
         said = found.options
         pairs = {name: [f"{old}={new}" for old, new in told.items()] for name, told in (("map", said.rename), ("set", said.fill))}
@@ -176,6 +183,16 @@ class Remote:
         return self._call("POST", _path(path, **query), body)
 
     def _call(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> dict[str, Any]:
+        """Ask; if there were too many requests, as an export of many pages makes them, again after the time that the service names."""
+        until = monotonic() + self.timeout_s
+        status, content, wait_s = self._ask(method, path, body, kind)
+        while status == http.HTTPStatus.TOO_MANY_REQUESTS and monotonic() + wait_s < until:
+            sleep(wait_s)
+            status, content, wait_s = self._ask(method, path, body, kind)
+        return _answer(self.address, status, content)
+
+    def _ask(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes, int]:
+        """The answer's status and content, and the seconds of its ``Retry-After``."""
         parts = urlsplit(self.address)
         headers = {"Accept": "application/json", "Content-Type": kind}
         if self.token:
@@ -194,7 +211,8 @@ class Remote:
             raise Unavailable(
                 f"no answer from {self.address}{via}: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}"
             ) from None
-        return _answer(self.address, response.status, content)
+        wait = response.headers["Retry-After"] or ""
+        return response.status, content, max(1, int(wait)) if wait.isdecimal() else 1
 
 
 def _unpacked(source: Source) -> bytes:
@@ -210,6 +228,24 @@ def _form(files: Sequence[tuple[str, bytes]]) -> tuple[bytes, str]:
         for name, content in files
     ]
     return b"".join([*parts, f"--{boundary}--\r\n".encode()]), f"multipart/form-data; boundary={boundary}"
+
+
+def _faults(table: Table) -> Sequence[Fault]:
+    """Why a table cannot be read."""
+    try:
+        table.batches()
+    except DataError as wrong:
+        return wrong.faults
+    return ()
+
+
+def _told(names: Sequence[str]) -> list[str]:
+    """Files as the service is told of them: by the paths that were given. Of those outside the current folder, which would tell of this
+    machine, only what lies below the folder that they share."""
+    paths = ((name, Path(name)) for name in names)
+    outside = {name: path.parent.resolve() / path.name for name, path in paths if path.is_absolute() or os.pardir in path.parts}
+    shared = os.path.commonpath([path.parent for path in outside.values()]) if outside else ""
+    return [str(outside[name].relative_to(shared)) if name in outside else name for name in names]
 
 
 def _label(name: str) -> str:

@@ -108,12 +108,12 @@ def detect(
     Raises :class:`modak.errors.DataError` where nothing can be described, and :class:`modak.errors.RequestError` for a probe
     without Slurm.
     """
-    path, own = environment.get("PATH", ""), _passed(environment)
-    first = _answers(SLURM, path, own)
+    own = _passed(environment)
+    first = _answers(SLURM, own)
     told = all(answer.text for answer in first.values())
-    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if told else _answers(WITHOUT_SCONTROL, path, own)
-    answers = {**first, **others, **_answers(ALWAYS, path, own)}
-    probes = _probes(answers, path, own) if probe else {}
+    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if told else _answers(WITHOUT_SCONTROL, own)
+    answers = {**first, **others, **_answers(ALWAYS, own)}
+    probes = _probes(answers, own) if probe else {}
     asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)
     return describe(answers, probes, asked, processors, accelerators)
 
@@ -151,33 +151,31 @@ def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_
 
 
 def _passed(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of commands: :data:`PASSED`, and PATH without relative folders."""
     passed = {key: environment[key] for key in PASSED if key in environment}
     with suppress(KeyError, OSError):  # ch-run wants a name, and cron sets none
         passed.setdefault("USER", getpass.getuser())
-    return passed
+    folders = environment.get("PATH", "").split(os.pathsep)
+    return {**passed, "PATH": os.pathsep.join(folder for folder in folders if folder.startswith("/")), "LC_ALL": "C"}
 
 
-def _answers(commands: Mapping[str, tuple[str, ...]], path: str, own: Mapping[str, str]) -> dict[str, Answer]:
-    return {key: _ask(words, path, own, key in ON_STDERR) for key, words in commands.items()}
+def _answers(commands: Mapping[str, tuple[str, ...]], own: Mapping[str, str]) -> dict[str, Answer]:
+    return {key: _ask(words, own, key in ON_STDERR) for key, words in commands.items()}
 
 
-def _ask(words: Sequence[str], path: str, own: Mapping[str, str], on_stderr: bool) -> Answer:
+def _ask(words: Sequence[str], own: Mapping[str, str], on_stderr: bool) -> Answer:
     if words[0].startswith("/"):
         return _file(Path(words[0]))
     if words[0] == "LMOD_CMD":  # a shell function calls the program that this variable names
         given = Path(own.get("LMOD_CMD", ""))
         command, program = "module -t avail", given if given.is_absolute() and os.access(given, os.X_OK) else None
     else:
-        command, program = " ".join(word for word in words if not word.startswith("--format")), find(words[0], path)
+        command, program = " ".join(word for word in words if not word.startswith("--format")), find(words[0], own["PATH"])
     if program is None:
         return Answer(command, trouble=NOT_THERE)
-    output = run((program, *words[1:]), {**own, **_clean(path)}, timeout_s=TIMEOUT_S, longest=LONGEST_ANSWER)
+    output = run((program, *words[1:]), own, timeout_s=TIMEOUT_S, longest=LONGEST_ANSWER)
     text = output.stdout.decode(errors="replace") + ("\n" + output.stderr.decode(errors="replace") if on_stderr else "")
     return Answer(command, "" if output.trouble else text, output.trouble)
-
-
-def _clean(path: str) -> dict[str, str]:
-    return {"PATH": os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/")), "LC_ALL": "C"}
 
 
 def _file(path: Path) -> Answer:
@@ -188,21 +186,21 @@ def _file(path: Path) -> Answer:
         return Answer(str(path), trouble=error.strerror or "cannot be read")
 
 
-def _probes(answers: Mapping[str, Answer], path: str, own: Mapping[str, str]) -> Mapping[str, Mapping[str, Answer]]:
+def _probes(answers: Mapping[str, Answer], own: Mapping[str, str]) -> Mapping[str, Mapping[str, Answer]]:
     """The answers of a node of each open partition, by partition; those whose node does not answer are left out."""
-    srun, cluster = find("srun", path), slurm.cluster(answers)
+    srun, cluster = find("srun", own["PATH"]), slurm.cluster(answers)
     if srun is None or cluster is None:
         raise RequestError("asks Slurm for nodes, and no Slurm answers here; run modak on a node instead", field="--probe")
     wanted = [one.name for one in cluster.partitions if not one.closed and any(one.name in node.partitions for node in cluster.nodes)]
-    return {name: found for name in wanted if (found := _probe(srun, name, {**own, **_clean(path)}))}
+    return {name: found for name in wanted if (found := _probe(srun, name, own))}
 
 
-def _probe(srun: Path, partition: str, environment: Mapping[str, str]) -> Mapping[str, Answer]:
+def _probe(srun: Path, partition: str, own: Mapping[str, str]) -> Mapping[str, Answer]:
     """The answers of one node, from a job of one task that prints each command's name before its output."""
     asked = {key: words if not words[0].startswith("/") else ("cat", *words) for key, words in MACHINE.items()}
     script = "; ".join(f"echo {MARK}{key}; {shlex.join(words)}" for key, words in asked.items())
     job = (srun, "--job-name=modak-detect", f"--partition={partition}", "--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
-    output = run((*job, "sh", "-c", f"{script}; true"), environment, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
+    output = run((*job, "sh", "-c", f"{script}; true"), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
     if output.trouble:
         return {}
     parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])

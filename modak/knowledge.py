@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from modak import plugins
 from modak.citations import label, unsourced
@@ -235,7 +236,7 @@ def _no_array(path: Path, document: Mapping[str, Any], key: str) -> Iterator[Fau
 
 def _validate(path: Path, model: type[Model], data: object, *, at: str) -> Model:
     try:
-        return model.model_validate(data)
+        return model.model_validate_json(to_json(data), strict=True)  # as JSON: read from Python, a list would be no tuple
     except ValidationError as error:
         faults = _innermost(faults_of(error, model=model))
         raise DataError(faults=[_at(path, at, fault) for fault in faults]) from None

@@ -19,7 +19,18 @@ from modak.advice import sentences
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.chosen import Chosen
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
-from modak.choosing.essence import OUTFIT, counts_key, essence, key_of_any_size, outfit_key, without_counts
+from modak.choosing.essence import (
+    OUTFIT,
+    Asked,
+    Counts,
+    counts_of,
+    essence,
+    key_of_any_size,
+    outfit_key,
+    with_counts,
+    without_counts,
+    without_nodes,
+)
 from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, question, score
 from modak.choosing.software import Software, choose_software
@@ -30,7 +41,7 @@ from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, UnknownName, unknown
 from modak.errors import nearest as nearest_name
 from modak.facts import Facts
-from modak.jobs.assembly import Job, choose_launcher, configured, job_of
+from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
@@ -104,7 +115,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         (*asked, nodes if known.names_images else nodes > 1),
         lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher),
     )
-    usual = known.configured.get((*asked, nodes), lambda: configured(essence(request, OUTFIT), target, shape, nodes, software))
+    usual = known.configured.get((*asked, nodes), lambda: _configured(request, decision, software, asked, known))
     wall_time, why_wall_time = wall_time_of(request, decision)
     plan_id = _plan_id(request, warnings, known)
     job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
@@ -133,6 +144,14 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             script.warnings,
         ),
     )
+
+
+def _configured(request: Request, decision: Decision, software: Software, asked: tuple[Hashable, ...], known: Prepared) -> Configured:
+    """What all jobs of the chosen configuration have in common; most of it is the same for all numbers of nodes above one."""
+    target, shape, nodes = decision.target, decision.shape, decision.nodes
+    few = min(nodes, 2)
+    outfit = known.outfits.get((*asked, few), lambda: configured(without_nodes(essence(request, OUTFIT)), target, shape, few, software))
+    return of_size(outfit, target, shape, nodes)
 
 
 def _for_software(request: Request, decision: Decision, known: Prepared) -> Request:
@@ -217,15 +236,21 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
     lengths = nearest_lengths(request.optimisation.workload, known.lengths)
-    asked = known.questions.get((*place, *key_of_any_size(request), *lengths.values()), object)
-    predicted = known.columns.get(
-        (asked, *counts_key(request)), lambda: _predicted(essence(request, lengths=lengths), target, known, asked)
-    )
+    question = (*place, *key_of_any_size(request), *lengths.values())
+    asked = known.questions.get(question, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    counts = counts_of(request)
+    predicted = known.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, known))
     scored, evidence = score(request, target, predicted)
-    ranking, relaxed = _ranking(request, scored, ranked)
+    try:
+        ranking, relaxed = _ranking(request, scored, ranked)
+    except Infeasible as stands:  # what was made of the request may be the cause: a data set that is not known
+        told = (*target.warnings, *in_document(request, predicted.candidates.warnings))
+        raise Infeasible(faults=(*stands.faults, *(Fault(one.field, one.message) for one in told))) from None
     missing = () if evidence.known else amounts_needed(request, known.needing_more)
     measured_on = () if evidence.known else known.measured_on
-    return Decision(target, predicted.candidates, scored, evidence, ranking, asked, missing, measured_on, relaxed, known.doubted)
+    return Decision(
+        target, predicted.candidates, scored, evidence, ranking, asked, missing, measured_on, relaxed, known.doubted, known.alike
+    )
 
 
 def _ranking(
@@ -250,24 +275,23 @@ def _ranking(
     return ranking, (Notice(field=name, message=message),)
 
 
-def _predicted(request: Request, target: Target, facts: Prepared, asked: Hashable) -> Columns:
-    """Every configuration that can run there, with the predicted time of one unit of the workload; ``asked`` as in :class:`Decision`."""
-    candidates = _candidates(request, target, facts, asked)
-    return columns(with_problem(request, candidates.problem), target, candidates, facts, asked)
+def _predicted(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Columns:
+    """Every configuration that can run there, with the predicted time of one unit of the workload."""
+    return columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
 
 
-def _candidates(request: Request, target: Target, facts: Prepared, asked: Hashable) -> Candidates:
+def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Candidates:
     """What can run there, including switches. The candidates for a given number of nodes follow from those for another number."""
 
     def found() -> Candidates:
+        request = with_counts(asked.request, counts)
         each = enumerate_candidates(request, target, facts.models)
         return with_switches(each, with_problem(request, each.problem), target, facts.tried)
 
-    options = request.job_options
-    nodes = options.node_count
-    if nodes is None or options.request_specific_nodes or request.application.mpi_ranks or request.application.allowed_ranks:
+    nodes, named, ranks = counts
+    if nodes is None or named or ranks or asked.request.application.allowed_ranks:
         return found()
-    return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, request, target)
+    return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, asked.request, target)
 
 
 def least_efficiency(request: Request) -> float | None:
@@ -294,13 +318,23 @@ def alternatives(decision: Decision) -> tuple[Choice, ...]:
 def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
     prediction = decision.evidence.prediction(decision.scored, decision.best)
     found = decision.predictions_at(decision.best)
-    unlike = tuple(name for name in found.differences if name in SPREAD)
-    needs_amount = bool(decision.amounts_needed)
-    image, version = (software.reference, software.framework_version) if software else (None, None)
-    chosen = (request, decision.target, decision.shape, decision.nodes, prediction, found.curve, unlike)
     unmeasured = decision.doubted and prediction.basis != "measured"
-    here = _doubted_here(request, decision, found.curve) if unmeasured else 0
-    return Chosen(*chosen, image, version, needs_amount, decision.measured_on, sum(one.count for one in decision.doubted), here)
+    return Chosen(
+        request,
+        decision.target,
+        decision.shape,
+        decision.nodes,
+        prediction,
+        curve=found.curve,
+        differences=tuple(name for name in found.differences if name in SPREAD),
+        image=software.reference if software else None,
+        framework_version=software.framework_version if software else None,
+        needs_amount=bool(decision.amounts_needed),
+        measured_on=decision.measured_on,
+        doubted=sum(one.count for one in decision.doubted),
+        doubted_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
+        alike=decision.alike,
+    )
 
 
 def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> int:

@@ -43,11 +43,24 @@ class Prepared(Facts):
 
     @cached_property
     def ran_on_gpus(self) -> frozenset[tuple[str, str | None]]:
-        """Systems on which all measured runs used GPUs: pairs of the system's folded name and the partition of a run."""
-        measured = [curve for curve in self.models if curve.estimated is None and curve.on_gpus is not None]
-        without = {same_name(curve.series.system) for curve in measured if not curve.on_gpus}
-        places = ((same_name(curve.series.system), curve.series.partition) for curve in measured)
-        return frozenset(place for place in places if place[0] not in without)
+        """Systems on which all measured runs used GPUs: pairs of the system's folded name and the partition of a run. Runs on nodes without
+        GPUs used none, whether they say so or not."""
+        measured = {
+            (same_name(curve.series.system), curve.series.partition, curve.on_gpus) for curve in self.models if curve.estimated is None
+        }
+        with_them = {(system, partition) for system, partition, on_gpus in measured if on_gpus}
+        if not with_them:
+            return frozenset()
+        bare = {
+            (name, called)
+            for system in self.systems.values()
+            for part in system.partitions
+            if not part.node.accelerators
+            for name in system.folded_names
+            for called in part.scheduler_names
+        }
+        without = {name for name, partition, on_gpus in measured if not on_gpus and (on_gpus is False or (name, partition) in bare)}
+        return frozenset(place for place in with_them if place[0] not in without)
 
     @cached_property
     def names_images(self) -> bool:
@@ -109,9 +122,16 @@ class Prepared(Facts):
         """What the jobs of a configuration have in common."""
         return Cache(1024)
 
-    def with_evidence(self, models: Sequence[Curve], tried: Sequence[Result] = (), doubted: Sequence[Doubted] = ()) -> Prepared:
+    @cached_property
+    def outfits(self) -> Cache:
+        """The part of that which is the same for all numbers of nodes above one."""
+        return Cache(512)
+
+    def with_evidence(
+        self, models: Sequence[Curve], tried: Sequence[Result] = (), doubted: Sequence[Doubted] = (), alike: str | None = None
+    ) -> Prepared:
         """The same knowledge with other results and models (as in :class:`Facts`); the indexes are shared."""
-        return self._with({"models": tuple(models), "tried": tuple(tried), "doubted": tuple(doubted)})
+        return self._with({"models": tuple(models), "tried": tuple(tried), "doubted": tuple(doubted), "alike": alike})
 
     def as_of(self, version: str) -> Prepared:
         """The same knowledge, without results and models, for a later version of the data in which it has not changed."""

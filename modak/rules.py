@@ -13,7 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -80,6 +80,11 @@ class Applied:
     held: tuple[Rule, ...] = ()
     """The rules that hold, the strongest first."""
     decisions: tuple[str, ...] = ()
+
+    @cached_property
+    def use_storage(self) -> bool:
+        """Whether a text uses the path of the preferred storage."""
+        return any(name in text.script for text in self.texts for name in ("MODAK_STORAGE", "preferred_storage_location"))
 
 
 @dataclass(frozen=True)

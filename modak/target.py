@@ -261,7 +261,22 @@ def _scheduler(request: Request, system: System | None, notes: list[Notice]) -> 
 
 
 def _partition(request: Request, system: System, facts: Facts, notes: list[Notice]) -> tuple[Partition, str | None, tuple[str, ...]]:
-    """The partition whose facts hold, the name that the script asks for, and why where the request names neither it nor a queue."""
+    """The partition whose facts hold, the name that the script asks for, and why where the request names neither it nor a queue. A request
+    that names both means a queue of that partition; another queue is left out, with a warning."""
+    partition, asked, why = _named(request, system, facts, notes)
+    options = request.job_options
+    if options.queue and options.partition and options.queue not in (asked, partition.name):
+        queues = [queue.name for queue in partition.queues]
+        if asked is None and options.queue in queues:
+            return partition, options.queue, why
+        of_it = f" (queues: {', '.join(dict.fromkeys(queues)) or partition.queue or partition.name})"
+        named = f"{options.partition!r}{of_it if options.partition in partition.scheduler_names else ''}"
+        notes.append(Notice(field="job_options.queue", message=f"{options.queue} is left out: job_options.partition names {named}"))
+    return partition, asked, why
+
+
+def _named(request: Request, system: System, facts: Facts, notes: list[Notice]) -> tuple[Partition, str | None, tuple[str, ...]]:
+    """As :func:`_partition`, of the partition that the request names or, if it names none, of the queue."""
     options = request.job_options
     field_name = "job_options.partition" if options.partition else "job_options.queue"
     asked = options.partition or options.queue

@@ -132,7 +132,9 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
             _claim(step in (True, False) and step == launcher.slurm_step(usual, scheduler), once)
             _claim(launcher.environment(usual) == launcher.environment(job), once)
             lines = (*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler))
-            few, sizes = of_any_size(usual), "environment, setup, preflight and slurm_step are the same for all numbers of nodes above one"
+            few = of_any_size(usual)
+            sizes = "environment, setup, preflight, slurm_step and needs_ssh are the same for all numbers of nodes above one"
+            _claim(launcher.needs_ssh(job, scheduler) == launcher.needs_ssh(of_any_size(job), scheduler), sizes)
             _claim(step == launcher.slurm_step(few, scheduler) and launcher.environment(few) == launcher.environment(job), sizes)
             _claim(lines == (*launcher.setup(few, scheduler), *launcher.preflight(few, scheduler)), sizes)
             _claim(lines == (*launcher.setup(usual, scheduler), *launcher.preflight(usual, scheduler)), once)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from modak.errors import RequestError, unknown
+from modak.text.documents import with_value
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "system": ("target", "name"),
@@ -50,16 +51,6 @@ def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
             raise RequestError(unknown("name", name, (*NAMES, "a field's dotted path")), field="--compare")
         document = with_value(document, ("job", *path), _value(value))
     return dict(document)
-
-
-def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
-    """``document`` with ``value`` at ``path``. Raises :class:`modak.errors.RequestError` if something on the path is not an object."""
-    if not path:
-        return value
-    if document is not None and not isinstance(document, Mapping):
-        raise RequestError("an object", field=path[0])
-    section = document or {}
-    return {**section, path[0]: with_value(section.get(path[0]), path[1:], value)}
 
 
 def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:

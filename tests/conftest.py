@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -25,6 +27,8 @@ from modak.facts import Facts
 ROOT = Path(__file__).parent.parent
 FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """PostgreSQL's options for a server that may lose everything."""
+PATIENCE_S = 90
+"""For a machine that does much else; nothing waits for it where all is well."""
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, print_blob=True)
@@ -65,6 +69,15 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
         return port
+
+
+def until(holds: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
+    """What ``holds`` says once it is true."""
+    end = time.monotonic() + patience_s
+    while not (found := holds()):
+        assert time.monotonic() < end, "that never came"
+        time.sleep(0.05)
+    return found
 
 
 def as_user(user: str) -> list[str]:
@@ -152,6 +165,13 @@ def own_database(packaged_database: Path, tmp_path: Path) -> Path:
     process (POSIX: closing any descriptor of a file drops them), and a process beside it may then take its log away.
     """
     return Path(shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path / "own.db"))
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    """The request of the demonstration."""
+    read: dict[str, Any] = json.loads((ROOT / "examples/3dgan-supermuc-ng.json").read_text())
+    return read
 
 
 @pytest.fixture(scope="session")

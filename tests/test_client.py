@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from modak.api import create_app
 from modak.client import Remote, _connect, _rows
 from modak.errors import DataError, Infeasible, ModakError, RequestError, Unavailable
 from modak.service import Service, open_service
 from modak.settings import Settings
-
-EXAMPLE = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
+from tests.api.site import listening
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +29,12 @@ def local(packaged_database: Path) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def remote(packaged_database: Path) -> Iterator[Remote]:
     """The use cases behind a real server on the loopback interface."""
-    import uvicorn
-
-    from modak.api import create_app
-
-    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}"))
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield Remote.of(Settings(server=f"http://127.0.0.1:{port}"))
-    server.should_exit = True
-    thread.join()
+    with listening(create_app(Settings(database_url=f"sqlite:///{packaged_database}"))) as address:
+        yield Remote.of(Settings(server=address))
 
 
-def test_optimise_and_recommend_are_the_same(local: Service, remote: Remote) -> None:
+def test_optimise_and_recommend_are_the_same(local: Service, remote: Remote, document: dict[str, Any]) -> None:
     """But for the address of the script, which only a service has."""
-    document = json.loads(EXAMPLE.read_text())
     answer = remote.optimise(document)
     assert answer["job"].pop("job_script").endswith("/script")
     assert answer == local.optimise(document)
@@ -97,9 +83,9 @@ def test_an_empty_filter_is_a_filter(local: Service, remote: Remote) -> None:
     assert remote.results({"system": ""}) == local.results({"system": ""}) == {"items": []}
 
 
-def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Service, remote: Remote) -> None:
+def test_the_results_behind_a_plan_and_those_replaced_are_the_same(local: Service, remote: Remote, document: dict[str, Any]) -> None:
     """By the plan's id; what no plan has is a fault of the same kind."""
-    plan = local.optimise(json.loads(EXAMPLE.read_text()))["job"]["plan"]["id"]
+    plan = local.optimise(document)["job"]["plan"]["id"]
     assert remote.used_by(plan) == local.used_by(plan)
     assert remote.used_by(plan)["items"]
     assert remote.replaced({"application": "3dgan"}, limit=3) == local.replaced({"application": "3dgan"}, limit=3)
@@ -135,16 +121,15 @@ def test_an_export_over_http_is_the_same_with_doubts(own_database: Path) -> None
     assert [item["suspect"] for item in items if "doubted" in item] == ["a slip"]
 
 
-def test_faults_come_back_with_their_fields_and_status(local: Service, remote: Remote) -> None:
+def test_faults_come_back_with_their_fields_and_status(local: Service, remote: Remote, document: dict[str, Any]) -> None:
     """The same faults, and the exit status that they have here."""
     wrong = {"job": {"job_options": {"job_name": "a b"}}}
-    late = json.loads(EXAMPLE.read_text())
-    late["job"]["optimisation"]["objective"] = {"deadline": 60, "max_nodes": 8}
-    for document, kind in ((wrong, RequestError), (late, Infeasible)):
+    document["job"]["optimisation"]["objective"] = {"deadline": 60, "max_nodes": 8}
+    for asked, kind in ((wrong, RequestError), (document, Infeasible)):
         with pytest.raises(kind) as here:
-            local.optimise(document)
+            local.optimise(asked)
         with pytest.raises(ModakError) as there:
-            remote.optimise(document)
+            remote.optimise(asked)
         assert there.value.faults == here.value.faults
         assert (there.value.status, there.value.exit_code) == (here.value.status, here.value.exit_code)
 
@@ -169,6 +154,28 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> N
         Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
     server.server_close()
     assert raised.value.exit_code == 3
+
+
+def test_too_many_requests_are_asked_again() -> None:
+    """After the time that the service names: the pages of a long list exceed a small limit."""
+    answers = [(429, b"{}"), (200, b'{"items": []}')]
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = answers.pop(0)
+            self.send_response(status)
+            self.send_header("Retry-After", "1")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Busy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert Remote(f"http://127.0.0.1:{server.server_port}").listing("systems") == []
+        server.shutdown()
 
 
 def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch) -> None:

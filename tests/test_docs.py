@@ -123,3 +123,11 @@ def test_links_between_documents_lead_somewhere() -> None:
     links = ((file, link) for file in files for link in re.findall(r"\]\(([^)#\s]+)", file.read_text()))
     lost = [f"{file.name}: {link}" for file, link in links if "://" not in link and not (file.parent / link).exists()]
     assert lost == [], "nothing is there"
+
+
+def test_a_decision_that_another_one_changes_says_so() -> None:
+    """Below its title, where the newer one names it, too: nobody follows it unawares."""
+    heads = {file.name: file.read_text().splitlines()[2] for file in (ROOT / "docs/decisions").glob("*.md")}
+    pairs = [(older, newer) for newer, line in heads.items() for older in re.findall(r"\]\((\d{4}-[^)]+)\)", line) if older < newer]
+    assert len(pairs) > 5
+    assert [(older, newer) for older, newer in pairs if newer not in heads[older]] == []

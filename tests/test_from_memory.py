@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from modak import dsl
 from modak.facts import Rule
 from modak.store import open_store
 from modak.store.audit import Actor
+from modak.text.documents import with_value
 from modak.text.words import Joined
 from tests.uncached import answer
 
@@ -217,18 +217,7 @@ def documents() -> Iterator[Any]:
         yield example
         for path, values in SAID.items():
             for value in values:
-                yield with_value(example, path, value)
-
-
-def with_value(example: Any, path: str, value: Any) -> Any:
-    """The document with a value at a path; sections that it does not have are made."""
-    document = copy.deepcopy(example)
-    *above, last = path.split(".")
-    at = document["job"]
-    for name in above:
-        at = at.setdefault(name, {})
-    at[last] = value
-    return document
+                yield with_value(example, ("job", *path.split(".")), value)
 
 
 @pytest.fixture(scope="module")

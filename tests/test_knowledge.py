@@ -348,6 +348,7 @@ def test_results_name_known_places(packaged: Knowledge) -> None:
         ('site = "Here"\n', "", "site: is required"),
         ("cores = 20", 'cores = "20"', "partitions.0.node.cores: a whole number"),
         ("nodes = 4", "nodes = 0", "partitions.0.nodes: at least 1"),
+        ("nodes = 4", "nodes = 4\nprice_per_node_hour = true", "partitions.0.price_per_node_hour: a number"),
         (
             'site = "Here"',
             'site = "Here"\nscheduler = "slurmy"',
@@ -395,6 +396,16 @@ def test_a_star_covers_every_name(tmp_path: Path) -> None:
     """``*`` in a source's field stands for any one name."""
     path = write(tmp_path, "small.toml", SYSTEM.replace('["partitions.cpu"]', '["partitions.*.nodes", "partitions.*.node"]'))
     assert read_system(path).name == "small"
+
+
+def test_many_sources_of_many_figures_are_read_at_once() -> None:
+    """Figures are looked up, not compared with every source: these would take minutes."""
+    queues = [{"name": f"q{number}", "max_nodes": 4} for number in range(5000)]
+    partition = {"name": "cpu", "nodes": 4, "node": {"processor": "p1", "sockets": 2, "cores": 20}, "queues": queues}
+    fields = ("nodes", "node", *(f"queues.q{number}" for number in range(5000)))
+    sources = [{"fields": [f"partitions.cpu.{field}"], "citation": "us"} for field in fields]
+    system = {"name": "small", "title": "Small", "site": "Here", "partitions": [partition], "sources": sources}
+    assert len(knowledge.from_document("systems", system, "body")) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,22 +20,15 @@ from modak.nextruns import Programme, Proposal, measurement, next_runs
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.scaling import fit_many
+from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-EXAMPLE = Path(__file__).parent.parent / "examples/3dgan-supermuc-ng.json"
 
 
 def request(**changes: Any) -> Request:
-    """3DGAN on SuperMUC-NG within an hour; ``changes`` replace parts of it, ``a__b`` being the key ``b`` of section ``a``."""
-    document = json.loads(EXAMPLE.read_text())
-    for path, value in changes.items():
-        section = document["job"]
-        *parents, last = path.split("__")
-        for key in parents:
-            section = section.setdefault(key, {})
-        section[last] = value
-    return normalise(document).request
+    """3DGAN on SuperMUC-NG within an hour, with changes."""
+    return example("3dgan-supermuc-ng", **changes)
 
 
 def shortened(known: Known, largest: float) -> Facts:

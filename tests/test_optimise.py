@@ -22,6 +22,7 @@ from modak.optimise import Answer, decide, optimise, recommend
 from modak.perfmodel import Question, fit, predict
 from modak.perfmodel.intervals import stretch
 from modak.prepared import prepared
+from modak.text.documents import with_value
 
 Known = Callable[[str | None], Facts]
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -31,11 +32,7 @@ def example(name: str, **changes: Any) -> Request:
     """A request of ``examples/``; ``changes`` replace parts of it, ``a__b`` being the key ``b`` of section ``a``."""
     document = json.loads((EXAMPLES / f"{name}.json").read_text())
     for path, value in changes.items():
-        section = document["job"]
-        *parents, last = path.split("__")
-        for key in parents:
-            section = section.setdefault(key, {})
-        section[last] = value
+        document = with_value(document, ("job", *path.split("__")), value)
     return normalise(document).request
 
 
@@ -504,6 +501,14 @@ def test_a_deadline_that_cannot_be_met_says_what_could(known: Known) -> None:
     """The closest configuration, and the deadline that it meets."""
     with pytest.raises(Infeasible, match=r"cannot be met .* closest: .*feasible with: a deadline of [\d:]+, .*max_nodes above 16"):
         answer(example("3dgan-supermuc-ng", optimisation__objective={"deadline": 600, "max_nodes": 16}), known)
+
+
+def test_a_refusal_names_the_data_set_that_is_not_known(known: Known) -> None:
+    """Wide intervals of results of others may be why nothing meets the deadline."""
+    limits = {"deadline": 600, "max_nodes": 16}
+    with pytest.raises(Infeasible) as refused:
+        answer(example("3dgan-supermuc-ng", optimisation__workload__dataset="CLIC", optimisation__objective=limits), known)
+    assert [fault.field for fault in refused.value.faults] == ["optimisation.objective", "optimisation.workload.dataset"]
 
 
 def test_an_unknown_target_still_gives_a_script(known: Known) -> None:

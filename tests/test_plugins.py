@@ -81,6 +81,17 @@ def test_a_launcher_that_states_the_number_of_nodes_before_the_run_breaks_its_co
         testing.check_launcher(Counting(), plugins.all_of("schedulers"))
 
 
+def test_a_launcher_that_needs_ssh_on_many_nodes_alone_breaks_its_contract() -> None:
+    """What jobs have in common is kept for all numbers of nodes above one."""
+
+    class Reaching(Mpirun):
+        def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
+            return job.resources.nodes > 2
+
+    with pytest.raises(AssertionError, match="needs_ssh are the same for all numbers of nodes above one"):
+        testing.check_launcher(Reaching(), plugins.all_of("schedulers"))
+
+
 @pytest.mark.parametrize("runtime", plugins.all_of("runtimes"), ids=lambda each: each.name)
 def test_every_runtime_keeps_its_contract(runtime: Runtime) -> None:
     """The importable contract holds for what is installed."""

@@ -14,7 +14,7 @@ import pytest
 from modak import rules
 from modak.dsl import Texts
 from modak.errors import RequestError
-from modak.facts import Condition, Facts, Image, ImageLabels, Node, Partition, Rule, RuntimePolicy, Source, System
+from modak.facts import Condition, Facts, Image, ImageLabels, Node, Rule, RuntimePolicy, System
 from modak.jobs.spec import BuildSpec, RuleText
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
@@ -23,17 +23,9 @@ from modak.script.job import render, render_build
 from modak.text.grammar import version_range
 from tests.golden.scripts.jobs import SOLVER
 from tests.script.test_whole import SMALL, ran
+from tests.systems import site
 
-ANYONE = (Source(fields=("*",), citation="made for these tests"),)
-SITE = System(
-    name="site",
-    title="a site",
-    site="somewhere",
-    scheduler="slurm",
-    partitions=(Partition(name="cpu", nodes=4, node=Node(processor="any", sockets=2, cores=24)),),
-    runtimes=(RuntimePolicy(name="apptainer"),),
-    sources=ANYONE,
-)
+SITE = site(Node(processor="any", sockets=2, cores=24), runtimes=(RuntimePolicy(name="apptainer"),))
 
 
 def answer(job: dict[str, Any], *known: System, images: tuple[Image, ...] = ()) -> Answer:

@@ -182,6 +182,14 @@ def test_a_queue_by_size_names_its_partition(known: Known) -> None:
     assert (found.partition and found.partition.name, found.asks_for(4), found.warnings) == ("thin", "general", ())
 
 
+def test_a_queue_beside_its_partition_is_asked_for(known: Known) -> None:
+    """Instead of the one for the job's size; one that the partition does not have is left out, and that is said."""
+    here = place(known, {"name": "supermuc-ng"}, partition="thin", queue="general")
+    other = place(known, {"name": "supermuc-ng"}, partition="thin", queue="elsewhere")
+    assert (here.asks_for(4), here.warnings, other.asks_for(4)) == ("general", (), "micro")
+    assert messages(other)["job_options.queue"].startswith("elsewhere is left out: job_options.partition names 'thin' (queues: micro, ")
+
+
 @pytest.mark.parametrize("runtime", ["singularity", "apptainer"])
 def test_singularity_and_apptainer_stand_in_for_each_other(runtime: str, known: Known) -> None:
     """A site that has one runs the other's images."""
@@ -252,6 +260,15 @@ def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Kno
     found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts)
     assert found.asks_for(1) == "big"
     assert found.decisions[0].startswith("partition: big, because all its results on mixed used GPUs")
+
+
+def test_results_of_a_partition_without_gpus_used_none(known: Known) -> None:
+    """Also if their column is empty: it is not true then that all results used GPUs, and the default partition stays."""
+    key = SeriesKey(application="app", system="mixed", partition="thin", metric="wall_time", unit="s")
+    on_gpus = key.model_copy(update={"partition": "big"})
+    measured = [Result(series=on_gpus, layout=Layout(nodes=n, gpus_per_node=4), value=100 / n) for n in (1, 2)]
+    facts = mixed(known, *fit([*measured, Result(series=key, layout=Layout(nodes=1), value=900)]))
+    assert resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts).asks_for(1) is None
 
 
 def test_a_layout_that_nobody_measured_has_gpus_where_all_results_are_of_gpus(known: Known) -> None:

@@ -110,7 +110,8 @@ def _pilot(chosen: Chosen) -> str | None:
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
     loaded = "then load the modak-result-….json that it writes with 'modak load'"
-    return f"there is no usable result of {name!r}: run a pilot job on {sizes} {short} first, {loaded}"
+    other = f" (there are results of {chosen.alike!r})" if chosen.alike else ""
+    return f"there is no usable result of {name!r}{other}: run a pilot job on {sizes} {short} first, {loaded}"
 
 
 def _doubted(chosen: Chosen) -> str | None:

@@ -37,6 +37,8 @@ class Connection(HttpToolsProtocol):
         """Bytes behind the headers that are more than the content explains."""
         self._last = False
         """Whether the worker ends after the request that is awaited."""
+        self._open: list[Any] = []
+        """Requests that are not answered yet: uvicorn tells only the newest that the caller hung up, and answers the others in vain."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start waiting for the first request."""
@@ -44,8 +46,11 @@ class Connection(HttpToolsProtocol):
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Stop waiting; nobody reads the answers any more."""
         self._stop()
+        for cycle in self._open:
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -81,6 +86,7 @@ class Connection(HttpToolsProtocol):
         """The headers are complete."""
         self._stop()
         super().on_headers_complete()
+        self._open = [cycle for cycle in (*self._open, self.cycle) if cycle and not cycle.response_complete]
         if self._last:
             super().shutdown()
 

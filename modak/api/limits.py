@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
+from itertools import chain
 from time import monotonic
 from typing import Final
 
@@ -102,12 +103,15 @@ class Limits:
 
 
 def _refused(scope: Scope) -> tuple[int, str] | None:
-    """The status for an address or headers beyond the limits, and why; ``None`` within them."""
+    """The status for an address or headers that are refused, and why; ``None`` for others."""
     headers, query = scope["headers"], scope["query_string"]
     if len(scope.get("raw_path") or scope["path"]) + len(query) > LONGEST_ADDRESS:
         return 414, "that is too long"
-    if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers) > LONGEST_HEADERS:
+    if len(headers) > MOST_HEADERS or sum(map(len, chain.from_iterable(headers))) > LONGEST_HEADERS:
         return 431, "that is too long"
+    hosts = [name for name, _ in headers].count(b"host")
+    if hosts > 1 or (not hosts and scope.get("http_version") == "1.1"):  # proxies may have checked another one (RFC 9112, section 3.2)
+        return 400, "a request has one Host header"
     if "\0" in scope["path"] or b"%00" in query or b"\0" in query:  # no name holds one, and PostgreSQL takes none in a text
         return 400, "an address that holds NUL"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from python_multipart.exceptions import FormParserError
@@ -14,6 +14,8 @@ from modak.ingest.sources import Source, from_bytes
 
 KINDS: Final = {"text/csv": "body.csv", "application/json": "body.json", "text/plain": "body.txt"}
 MOST_FILES: Final = 1000
+LONGEST: Final = 200
+"""Characters of a file's name that are kept, from its end."""
 
 
 def sources(body: Raw) -> list[Source]:
@@ -95,6 +97,8 @@ class _Form:
 
 
 def _shown(name: str) -> str:
-    """The last part of a file's name, in printable characters: a label, never a path that is opened."""
-    last = PurePath(name.replace("\\", "/")).name
-    return "".join(letter if letter.isprintable() else "?" for letter in last)[:100]
+    """A file's path in printable characters: a label, never a path that is opened. Of one outside the sender's folder, its last part."""
+    given = name.replace("\\", "/")
+    path = PurePosixPath(given)
+    outside = path.is_absolute() or ".." in path.parts or ":" in given.partition("/")[0]
+    return "".join(letter if letter.isprintable() else "?" for letter in (path.name if outside or not path.name else str(path)))[-LONGEST:]

@@ -35,6 +35,8 @@ class Chosen:
     """How many results of the application are doubted."""
     doubted_here: int = 0
     """How many of them are of exactly this configuration, if there are no others of it."""
+    alike: str | None = None
+    """As in :class:`modak.facts.Facts`."""
 
     @property
     def workers(self) -> int:

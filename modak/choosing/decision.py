@@ -40,6 +40,8 @@ class Decision:
     """Constraints that the counts of the request do not meet, and that do not bind it."""
     doubted: tuple[Doubted, ...] = ()
     """As in :class:`modak.facts.Facts`."""
+    alike: str | None = None
+    """As in :class:`modak.facts.Facts`."""
 
     @property
     def best(self) -> int:

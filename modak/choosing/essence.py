@@ -7,9 +7,10 @@ same. :func:`essence` reduces a request to that part, so that nothing else can i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from modak.dsl import Application, Document, Request, Workload
 from modak.results.metrics import parse_amount
@@ -45,10 +46,28 @@ Part = TypeVar("Part", bound=Document)
 _NOTHING: Final = Request()
 
 
-def counts_key(request: Request) -> tuple[Hashable, ...]:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question to the models: one object for requests that differ only in names, lengths and counts, so that cache keys with it need not
+    compare all of its parts."""
+
+    request: Request
+    """The essence of these requests, without counts."""
+
+
+class Counts(NamedTuple):
     """The fields that :func:`without_counts` removes. With :func:`key_of_any_size`, equal for requests of the same essence."""
+
+    nodes: int | None
+    named: str | None
+    """Names of nodes."""
+    ranks: int | None
+
+
+def counts_of(request: Request) -> Counts:
+    """The counts of a request."""
     options = request.job_options
-    return options.node_count, options.request_specific_nodes, request.application.mpi_ranks
+    return Counts(options.node_count, options.request_specific_nodes, request.application.mpi_ranks)
 
 
 def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
@@ -90,7 +109,18 @@ def essence(request: Request, application: Iterable[str] = APPLICATION, lengths:
 
 def without_counts(request: Request) -> Request:
     """The request without nodes and total ranks: the time of a shape on some nodes does not depend on who chose their number."""
-    return request.changed(job_options={"node_count": None, "request_specific_nodes": None}, application={"mpi_ranks": None})
+    return without_nodes(request.changed(application={"mpi_ranks": None}))
+
+
+def without_nodes(request: Request) -> Request:
+    """The request without the number of nodes, and without names of nodes, which may stand for it."""
+    return request.changed(job_options={"node_count": None, "request_specific_nodes": None})
+
+
+def with_counts(request: Request, counts: Counts) -> Request:
+    """The request with these counts."""
+    nodes = {"node_count": counts.nodes, "request_specific_nodes": counts.named}
+    return request.changed(job_options=nodes, application={"mpi_ranks": counts.ranks})
 
 
 def _counted(work: Workload) -> str | None:

@@ -21,7 +21,6 @@ from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
 from modak.perfmodel.matching import same_value
-from modak.perfmodel.parts import VARYING
 from modak.perfmodel.precisions import same_precision
 from modak.target import Target
 from modak.text.grammar import version_range
@@ -134,11 +133,10 @@ def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | 
 
 def _layouts(curve: Curve) -> tuple[Layout, ...]:
     """The layouts in which a curve was measured: one, or one for each size within a node."""
-    name = VARYING[curve.scale]
+    name = curve.varying
     if name is None:
         return (curve.layout,)
-    counts = {int(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True)}
-    return tuple(curve.layout_on(count).model_copy(update={name: count}) for count in sorted(counts) if count)
+    return tuple(curve.layout_on(count).model_copy(update={name: count}) for count in sorted(curve.per_node) if count)
 
 
 def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request) -> Shape:

@@ -84,6 +84,10 @@ class Scored:
         """The time that is not exceeded with this probability."""
         return bound(self.time, self.spread, self.below, confidence)
 
+    def bound_of(self, index: int, confidence: float) -> float:
+        """The same of one configuration."""
+        return float(bound(self.time[index], self.spread[index], self.below[index], confidence))
+
 
 @dataclass(frozen=True)
 class Ranking:

@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from modak.cache import Cache
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
 from modak.choosing.essence import without_counts
@@ -23,7 +22,7 @@ from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier, graph_compilers
-from modak.choosing.workload import Units, lengths, of_one_kind, units
+from modak.choosing.workload import Units, lengths, of_one_kind, units, with_problem
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Predictions, Question, describe, predict
@@ -40,18 +39,11 @@ BLOCK: Final = 256
 
 @dataclass(frozen=True)
 class Shaped:
-    """Predictions of one shape for one unit at several sizes; ``smallest`` and ``at_smallest`` as in :class:`Columns`, for each size."""
+    """Predictions of one shape for one unit at several sizes; ``smallest`` and ``at_smallest`` as in :class:`Columns`."""
 
     found: Predictions
-    smallest: Floats
-    at_smallest: Floats
-
-    def at(self, index: int) -> Shaped:
-        """The predictions at one of the sizes."""
-        one, found = slice(index, index + 1), self.found
-        columns = {name: getattr(found, name)[one] for name in ("value", "spread", "below", "basis", "doublings")}
-        alone = replace(found, **columns)
-        return Shaped(alone, self.smallest[one], self.at_smallest[one])
+    smallest: float
+    at_smallest: float
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ class Columns:
 
     candidates: Candidates
     predictions: tuple[Predictions, ...]
-    """One for each shape, at its node counts."""
+    """One for each shape, at its node counts or at more."""
     shape: Ints
     nodes: Ints
     value: Floats
@@ -84,7 +76,7 @@ class Columns:
     doublings: Floats
     basis: tuple[Basis, ...]
     smallest: Floats
-    """For each shape, the smallest measured number of nodes, the reference of efficiency; if unknown, the smallest that is predicted."""
+    """For each shape, the smallest measured number of nodes, the reference of efficiency; NaN if unknown."""
     at_smallest: Floats
     """For each shape, the cost of a unit there."""
     usual_start_up_s: float
@@ -102,6 +94,11 @@ class Columns:
         return usual if self.starting is None else np.where(np.isnan(self.starting.seconds), usual, self.starting.seconds)
 
     @cached_property
+    def start_up_of_each(self) -> Floats:
+        """For each candidate, the same."""
+        return self.start_up_s[self.shape]
+
+    @cached_property
     def shares(self) -> Floats:
         """For each candidate, the nodes that share one problem; 1 in weak scaling."""
         return np.where(self._grows[self.shape], 1.0, self.nodes)
@@ -110,11 +107,6 @@ class Columns:
     def shares_at_smallest(self) -> Floats:
         """For each shape, the same at its smallest number of nodes."""
         return np.where(self._grows, 1.0, self.smallest)
-
-    @cached_property
-    def start_up_of_each(self) -> Floats:
-        """The same for each candidate."""
-        return self.start_up_s[self.shape]
 
     @cached_property
     def at_reference(self) -> tuple[tuple[float, float, float], ...]:
@@ -196,16 +188,45 @@ class Evidence:
 
 
 def columns(request: Request, target: Target, candidates: Candidates, facts: Facts, asked: Hashable = None) -> Columns:
-    """Predict every candidate of a request whose problem is known: one call of the model per shape, for all its node counts.
+    """Predict every candidate of a request, for the problem of the candidates: one call of the model per shape, for all its node counts.
 
-    ``asked``: a cache key, equal for requests that differ only in counts. With it, predictions at a given number of nodes are cached.
+    ``asked``: a cache key, equal for requests that differ only in counts. With it, predictions at a given number of nodes are cached, with
+    those for the sizes around it.
     """
+    nodes = candidates.given.nodes
+    if asked is None or not nodes:
+        return _columns(request, target, candidates, facts)
+    first = nodes - (nodes - 1) % BLOCK
+    sizes = np.arange(first, first + BLOCK)
+    around = replace(candidates, nodes=(sizes,) * len(candidates.shapes))
+    block = prepared(facts).blocks.get((asked, candidates.shapes, first), lambda: _columns(request, target, around, facts))
+    return _on_nodes(block, nodes, candidates)
+
+
+def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:
+    """The rows of one size, which has one for each shape."""
+    shapes = len(candidates.shapes)
+    start = (nodes - int(block.nodes[0])) * shapes
+    rows = slice(start, start + shapes)
+    return Columns(
+        candidates,
+        predictions=block.predictions,
+        shape=block.shape[rows],
+        nodes=block.nodes[rows],
+        value=block.value[rows],
+        spread=block.spread[rows],
+        below=block.below[rows],
+        doublings=block.doublings[rows],
+        basis=block.basis[rows],
+        smallest=block.smallest,
+        at_smallest=block.at_smallest,
+        usual_start_up_s=block.usual_start_up_s,
+    )
+
+
+def _columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> Columns:
     predicted = _Predicting(request, target, candidates, facts).predicted
-    if asked is not None and candidates.given.nodes:
-        kept = prepared(facts).blocks
-        shaped = [_from_block(kept, asked, predicted, shape, candidates.given.nodes) for shape in candidates.shapes]
-    else:
-        shaped = [predicted(shape, nodes) for shape, nodes in zip(candidates.shapes, candidates.nodes, strict=True)]
+    shaped = [predicted(shape, nodes) for shape, nodes in zip(candidates.shapes, candidates.nodes, strict=True)]
     found = [each.found for each in shaped]
     shape = np.repeat(np.arange(len(found)), [len(nodes) for nodes in candidates.nodes])
     nodes, spread = np.concatenate(candidates.nodes), np.concatenate([each.spread for each in found])
@@ -221,17 +242,10 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
         below=np.concatenate([each.below for each in found])[order],
         doublings=np.concatenate([each.doublings for each in found])[order],
         basis=tuple(basis[index] for index in order),
-        smallest=np.array([each.smallest[0] for each in shaped]),
-        at_smallest=np.array([each.at_smallest[0] for each in shaped]),
+        smallest=np.array([each.smallest for each in shaped]),
+        at_smallest=np.array([each.at_smallest for each in shaped]),
         usual_start_up_s=(target.system.start_up_s if target.system else None) or 0.0,
     )
-
-
-def _from_block(kept: Cache, asked: Hashable, predicted: Callable[[Shape, Ints], Shaped], shape: Shape, nodes: int) -> Shaped:
-    """One shape at one size, from the cached block of sizes around it."""
-    number, index = divmod(nodes - 1, BLOCK)
-    sizes = np.arange(number * BLOCK + 1, (number + 1) * BLOCK + 1)
-    return kept.get((asked, shape, number), lambda: predicted(shape, sizes)).at(index)
 
 
 @dataclass(frozen=True)
@@ -245,7 +259,7 @@ class _Predicting:
 
     @cached_property
     def _of_any_size(self) -> Request:
-        return without_counts(self.request)
+        return without_counts(with_problem(self.request, self.candidates.problem))
 
     @cached_property
     def _curves(self) -> tuple[Curve, ...]:
@@ -344,11 +358,10 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     return found if target.system is not None or here else ()
 
 
-def _smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLike], Predictions]) -> tuple[Floats, Floats]:
-    """For each of ``nodes``, the smallest measured number of nodes and the cost there; if nothing was measured, itself."""
+def _smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLike], Predictions]) -> tuple[float, float]:
+    """The smallest measured number of nodes and the cost there; NaN if nothing was measured."""
     if found.curve is None:
-        return nodes.astype(np.float64), found.value
-    smallest = found.smallest
-    here = np.flatnonzero(nodes == smallest)
-    cost = found.value[here[0]] if here.size else predicted([smallest]).value[0]
-    return np.full(len(nodes), smallest), np.full(len(nodes), cost)
+        return math.nan, math.nan
+    here = np.flatnonzero(nodes == found.smallest)
+    cost = found.value[here[0]] if here.size else predicted([found.smallest]).value[0]
+    return found.smallest, float(cost)

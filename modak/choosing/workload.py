@@ -248,7 +248,7 @@ def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[N
         return ()
     known = stated(work, per) is not None
     used = ("samples",) if kind.per == "sample" else ()
-    given = [name for name in ("steps", "epochs", "samples") if getattr(work, name) and name not in used and not known]
+    given = [] if known else [name for name in ("steps", "epochs", "samples") if getattr(work, name) and name not in used]
     if work.amount and parse_amount(work.amount).one != per:
         given = ["amount", *given]
     rest = "" if known else f"; the predicted time is for one {per}: give workload.{per}s"

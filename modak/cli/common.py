@@ -11,7 +11,7 @@ import typer
 
 from modak.errors import BadSyntax, RequestError
 from modak.settings import Settings, read_settings
-from modak.whatif import with_value
+from modak.text.documents import with_value
 
 if TYPE_CHECKING:
     from modak.builds.service import BuildService

@@ -44,7 +44,7 @@ class JobOptions(Document):
     account: Account | None = None
     """The account or project that the job is charged to."""
     queue: Name | None = None
-    """The scheduler's queue."""
+    """The scheduler's queue; beside ``partition``, a queue of that partition."""
     partition: Name | None = None
     """The scheduler's partition. Default: the system's default, or one that has what the job asks for."""
     qos: Name | None = None

@@ -94,6 +94,8 @@ class Partition(Fact):
 
     def queue_for(self, taking: Sequence[Queue], seconds: int | None = None) -> Queue | None:
         """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit."""
+        if len(taking) < 2:
+            return taking[0] if taking else None
         enough = (queue for queue in taking if seconds is not None and self.longest_in(queue) >= seconds)
         return next(enough, None) or max(taking, key=self.longest_in, default=None)
 

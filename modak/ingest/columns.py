@@ -47,10 +47,14 @@ _BEFORE_PARAMETERS: Final = COLUMNS.index("dataset") + 1
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
 _METRICS: Final = {name.replace("_", ""): name for name in metrics.METRICS}
 _OTHERWISE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("app", "code", "program", "benchmark"), "application"),
+    **dict.fromkeys(("app", "code", "program", "benchmark", "model"), "application"),
+    **dict.fromkeys(("problem", "input", "case"), "dataset"),
     **dict.fromkeys(("cluster", "machine"), "system"),
+    **dict.fromkeys(("nnodes", "num_nodes", "node_count"), "nodes"),
     **dict.fromkeys(("ppn", "tasks_per_node", "ntasks_per_node", "procs_per_node", "processes_per_node"), "ranks_per_node"),
-    **dict.fromkeys(("threads", "omp_num_threads", "cpus_per_task"), "threads_per_rank"),
+    **dict.fromkeys(("threads", "omp_threads", "omp_num_threads", "cpus_per_task"), "threads_per_rank"),
+    **dict.fromkeys(("date", "day", "timestamp"), "measured_at"),
+    **dict.fromkeys(("comment", "remark", "note", "notes"), "source"),
 }
 """What other tables call a column."""
 _TOTALS: Final = ("ranks", "mpi_ranks", "tasks", "ntasks", "np", "procs", "nprocs", "processes", "cores", "ncores", "cpus")

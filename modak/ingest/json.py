@@ -53,7 +53,8 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
     in_one_line, number = "\n" not in text.strip(), 0
 
     def fault(message: str, at: int) -> DataError:
-        return DataError(message, field=f"{name}:{max(number, 1) if in_one_line else _line(text, at)}")
+        line = max(number, 1) if in_one_line else 1 + text.count("\n", 0, at)
+        return DataError(message, field=f"{name}:{line}")
 
     at = _skip(text, 0)
     first = text[at : at + 1]
@@ -87,10 +88,6 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
         raise fault("text after the list", at)
 
 
-def _line(text: str, at: int) -> int:
-    return 1 + text.count("\n", 0, at)
-
-
 def _skip(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
@@ -108,9 +105,9 @@ def _flat(value: Any) -> dict[str, str]:
     """A record as cells: the members of ``params`` as columns, ``null`` as an empty cell, booleans as ``true`` and ``false``."""
     if not isinstance(value, Mapping):
         raise ValueError("a record is an object {…}")
-    params = value.get("params")
-    opened = {f"params.{key}": inner for key, inner in params.items()} if isinstance(params, Mapping) else {}
-    rest = {key: inner for key, inner in value.items() if not (key == "params" and isinstance(params, Mapping))}
+    rest = dict(value)
+    params = rest.pop("params") if isinstance(value.get("params"), Mapping) else {}
+    opened = {f"params.{key}": inner for key, inner in params.items()}
     if twice := rest.keys() & opened.keys():
         raise ValueError(f"{min(twice)[:60]!r} is given twice in one record, once within 'params'")
     return {key: _cell(key, inner) for key, inner in (rest | opened).items()}

@@ -7,6 +7,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -43,7 +44,7 @@ class Incoming:
 def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
     """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed.
 
-    Raises :class:`modak.errors.DataError` for a path that cannot be read, or where nothing is recognised.
+    Raises :class:`modak.errors.DataError` for a path that cannot be read, and for folders in which nothing is recognised.
     """
     formats = _installed()
     found: list[Table] = []
@@ -68,16 +69,26 @@ def incoming(paths: Sequence[str], options: Options, stdin: BinaryIO) -> Incomin
 
 
 def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Table:
-    """One source as a table. Its rows are read and checked when its ``batches`` are read."""
-    chosen = _format(source, options, formats)
-    _check_fill(options)
+    """One source as a table. Its rows are read and checked when its ``batches`` are read. Also a file of no known format (``format`` is
+    then empty) is told only there, so that it is listed with the faults of other files."""
+    formats = _installed() if formats is None else formats
+    _check_options(options, formats)
+    try:
+        chosen = _format(source, options, formats)
+    except DataError as wrong:
+        return Table(source, "", options, partial(_unread, wrong.faults))
     return Table(source, chosen.name, options, lambda: _batches(source, chosen, options))
+
+
+def _unread(faults: Sequence[Fault]) -> Iterator[Batch]:
+    raise DataError(faults=faults)
 
 
 def points(source: Source, most: int, options: Options = PLAIN) -> tuple[Point, ...]:
     """The rows of a table whose values are to be predicted. Raises as reading a table does, and for more than ``most`` rows."""
-    chosen = _format(source, options, loading=False)
-    _check_fill(options)
+    formats = _installed()
+    _check_options(options, formats)
+    chosen = _format(source, options, formats, loading=False)
     found: list[Point] = []
     now = datetime.now(UTC)
     for raw in _parts(chosen, source):
@@ -106,8 +117,7 @@ def _installed() -> Sequence[Format]:
     return sorted(plugins.all_of("ingest"), key=lambda each: each.name in ("json", "csv"))
 
 
-def _format(source: Source, options: Options, formats: Sequence[Format] | None = None, *, loading: bool = True) -> Format:
-    formats = _installed() if formats is None else formats
+def _format(source: Source, options: Options, formats: Sequence[Format], *, loading: bool = True) -> Format:
     if source.head().startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise DataError("text in UTF-16 (spreadsheets call it Unicode text); save it as CSV in UTF-8", field=source.name)
     if options.format is None:
@@ -115,10 +125,7 @@ def _format(source: Source, options: Options, formats: Sequence[Format] | None =
         if chosen is None:
             raise DataError(_not_recognised(formats, source.head(), loading=loading), field=source.name)
         return chosen
-    named = {each.name: each for each in formats}
-    if options.format not in named:
-        raise DataError(unknown("format", options.format, named), field="format")
-    return named[options.format]
+    return next(each for each in formats if each.name == options.format)
 
 
 def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
@@ -136,7 +143,10 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){'; --format names one' if loading else ''}"
 
 
-def _check_fill(options: Options) -> None:
+def _check_options(options: Options, formats: Sequence[Format]) -> None:
+    names = [each.name for each in formats]
+    if options.format is not None and options.format not in names:
+        raise DataError(unknown("format", options.format, names), field="format")
     faults = [Fault("--set", message) for _, message in header_faults(tuple(options.fill), (), loading=False)]
     for name in filter(is_known, options.fill):
         try:

@@ -115,10 +115,12 @@ def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
 
 
 def add(job: Job, found: Found) -> None:
-    """A row for a job that completed; a note for every other."""
+    """A row for a job that completed; a note for every other, and for parts of heterogeneous jobs (``104+1``)."""
     title = f"job {job.id} ({job.cells['application']})"
     if job.state != "COMPLETED":
         found.leave(job.line, f"{title} is {job.state}")
+    elif "+" in job.id:
+        found.leave(job.line, f"{title} is a part of a heterogeneous job, whose parts ran together on different nodes")
     elif job.seconds is None:
         found.leave(job.line, f"{title} has no elapsed time")
     elif not count(job.seconds):

@@ -63,7 +63,10 @@ def number(value: Any) -> Any:
 
 
 def _id(job: Node) -> str:
-    """The job's number as sacct shows it; tasks of an array have the array's number and their own."""
+    """The job's number as sacct shows it; tasks of an array, and parts of a heterogeneous job, have its number and their own."""
+    parts = job.get("het")
+    if isinstance(parts, dict) and count(number(parts.get("job_id"))):
+        return f"{text(number(parts['job_id']))}+{text(number(parts.get('job_offset')))}"
     array = job.get("array")
     task = text(number(array.get("task_id"))) if isinstance(array, dict) else None
     whole = text(number(array.get("job_id"))) if isinstance(array, dict) else None

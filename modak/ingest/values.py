@@ -38,7 +38,7 @@ _INSTANT: Final = re.compile(_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _SPELT: Final = re.compile(r"(?:([0-9]{1,4}) ?d)? ?(?:([0-9]{1,4}) ?h)? ?(?:([0-9]{1,4}) ?m(?:in)?)? ?(?:([0-9]{1,4}(?:\.[0-9]+)?) ?s)?")
-_LONGEST_UNIT: Final = 20
+_WITH_UNIT: Final = re.compile(r"([+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,4})?)\s*([A-Za-zµμ%].{0,19})")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -118,9 +118,8 @@ def _hint(text: str) -> str:
     if clock and sum(part is not None for part in clock.groups()) > 1:
         days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
         return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:g}"
-    number = _DECIMAL.match(text)
-    unit = text[number.end() :].strip() if number else ""
-    return f"; its unit goes into the column 'unit': {number[0]} and {unit}" if number and len(unit) < _LONGEST_UNIT else ""
+    both = _WITH_UNIT.fullmatch(text)
+    return f"; its unit goes into the column 'unit': {both[1]} and {both[2]}" if both else ""
 
 
 def _instant(text: str, now: datetime) -> int:

@@ -16,7 +16,7 @@ from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, mpi_aske
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi, Node, mpi_family
-from modak.jobs.placing import Record, configuration, report, staging, storage
+from modak.jobs.placing import Record, configuration, report, staging, storage, without_room
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
 from modak.jobs.starters import is_script, starter, without_starter
 from modak.launchers.family import TITLES, USUAL_PMI, compatible, own_family
@@ -24,7 +24,7 @@ from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL
 from modak.target import Target
 from modak.text.grammar import as_name
-from modak.text.words import Joined, Variable, Word, line
+from modak.text.words import Joined, Variable, Word, line, variables
 from modak.tuning.setting import exported, option_words
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -49,14 +49,16 @@ class Configured:
     """The chosen launcher; that of :attr:`spec` may stand in for it."""
     record: Record
     """What their result files have in common."""
+    request: Request
+    """What it was made from: the essence of their requests."""
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
 
 def configured(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Configured:
-    """The common part of the jobs of a chosen shape on a number of nodes. Of the request it depends on the essence alone."""
+    """The common part of the jobs of a chosen shape on one node, or, with two, on any larger number of nodes: see :func:`of_size`."""
     resources = _resources(request, target, shape, nodes)
-    launcher, why = choose_launcher(request, target, resources.ranks)
+    launcher, _ = choose_launcher(request, target, resources.ranks)
     container = _container(request, target, shape, software)
     own = own_family(container) if target.host_mpi and launcher != "torchrun" else None
     mpi = _mpi(target, shape, own)
@@ -74,13 +76,25 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         system=target.system,
         resource_directives=target.partition.resource_directives if target.partition else (),
         launcher_options=software.rules.launcher_options if launcher not in ("none", "torchrun") else (),
-        values=_values(request, resources),
         distribution=distribution(request),
     )
     spec, ssh = _without_ssh(spec, target)
-    warnings = (*_too_old(spec, software), *_own_layer(request, software), *_unlisted(request, target, shape, spec))
-    decisions = (why, *ssh, *_numa(target, shape), *_memory(request, target, resources))
-    return Configured(spec, launcher, configuration(request, target, shape, nodes, software), decisions, warnings)
+    warnings = (
+        *_too_old(spec, software),
+        *_own_version(request, software),
+        *_own_layer(request, software),
+        *_unlisted(request, target, shape, spec),
+    )
+    decisions = (*ssh, *_numa(target, shape), *_memory(request, target, resources))
+    return Configured(spec, launcher, configuration(request, target, shape, nodes, software), request, decisions, warnings)
+
+
+def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Configured:
+    """The common part of the jobs on a number of nodes: all that depends on it, but for whether it is one, is set here."""
+    has = changed(usual.spec.resources, nodes=nodes, total_ranks=total_ranks(usual.request, shape, nodes))
+    _, why = choose_launcher(usual.request, target, has.ranks)
+    spec = changed(usual.spec, resources=has, values=_values(usual.request, has))
+    return replace(usual, spec=spec, record={**usual.record, "nodes": nodes}, decisions=(why, *usual.decisions))
 
 
 def job_of(
@@ -95,7 +109,9 @@ def job_of(
 ) -> Job:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
     command, missing = _command(request, usual.launcher)
-    place = storage(request, target, software)
+    expanded = variables(request.application.words)
+    place = storage(request, target, software, expanded)
+    staged = staging(request, target, nodes, software, expanded)
     signal, early = _signal(request, wall_time_s)
     application = request.application
     spec = changed(
@@ -111,10 +127,10 @@ def job_of(
         preflight=application.preflight,
         affinity=application.preflight,
         storage=place.place,
-        staging=staging(request, target, nodes, software),
+        staging=staged,
         report=report(request, usual.record),
     )
-    warnings = (*missing, *early, *_unread(request), *usual.warnings, *place.warnings)
+    warnings = (*missing, *early, *_unread(request), *usual.warnings, *place.warnings, *without_room(request, target, staged))
     return Job(spec, (*usual.decisions, *place.decisions), warnings)
 
 
@@ -122,9 +138,9 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
     """The launcher's name, and the reason for it."""
     if ranks == 1 and target.system and target.system.launcher == JSRUN:
         return JSRUN, "launcher: jsrun for the only process, because the script does not run on the job's own node"
-    if ranks == 1:
+    if ranks == 1 and not (by_torchrun(request) and distribution(request)):
         return "none", "launcher: none, because there is only one process"
-    if by_torchrun(request):
+    if by_torchrun(request):  # such a program may read what torchrun sets, also if it is its only rank
         return "torchrun", "launcher: torchrun, one per node, for PyTorch's distributed training"
     if target.system and target.system.launcher:
         return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as preferred on {target.system.name}"
@@ -139,6 +155,15 @@ def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
         return ()
     why = f"the image has PyTorch {version}, but torchrun needs {TORCHRUN_SINCE} or later: the job cannot start"
     return (Notice(field="optimisation.options.version", message=f"{why}; use a later version, or Horovod"),)
+
+
+def _own_version(request: Request, software: Software) -> tuple[Notice, ...]:
+    """A warning if the request gives a version of Keras: images are known by the version of its backend."""
+    options, found = request.optimisation.options, software.image.labels if software.image else software.recipe
+    if request.optimisation.framework != "keras" or options.version is None or found is None:
+        return ()
+    has = f"the image is chosen by its {found.framework} ({found.version})"
+    return (Notice(field="optimisation.options.version", message=f"{has}, not by Keras: make sure that it has Keras {options.version}"),)
 
 
 def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,8 @@ from modak.facts import FileSystem, parameter
 from modak.jobs.spec import Copy, Report, Staging
 from modak.results.metrics import counted, metric
 from modak.target import Target
-from modak.text.words import Joined, Variable, Word, variables
+from modak.text.amounts import size
+from modak.text.words import Joined, Variable, Word
 from modak.tuning.setting import recorded
 
 COMMON: Final = "default-common"
@@ -35,11 +36,14 @@ class Storage:
     warnings: tuple[Notice, ...] = ()
 
 
-def storage(request: Request, target: Target, software: Software) -> Storage:
-    """The storage of the class that the request prefers, else the image; of the common class if only the variable is used."""
+def storage(request: Request, target: Target, software: Software, expanded: Collection[str]) -> Storage:
+    """The storage of the class that the request prefers, else the image; of the common class if only the variable is used.
+
+    ``expanded``: the variables in words of the request.
+    """
     asked, wanted = request.application.storage_class_pref, preferred_storage(request, software)
-    named = "MODAK_STORAGE" in variables(request.application.words)
-    if not (wanted or named or _in_rules(software)):
+    named = "MODAK_STORAGE" in expanded
+    if not (wanted or named or software.rules.use_storage):
         return Storage()
     found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
     if found is None:
@@ -52,10 +56,13 @@ def storage(request: Request, target: Target, software: Software) -> Storage:
     return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
 
 
-def staging(request: Request, target: Target, nodes: int, software: Software) -> Staging | None:
-    """The job's own directory, if the request copies data or names it: in the preferred storage, else in the node's ``TMPDIR``."""
+def staging(request: Request, target: Target, nodes: int, software: Software, expanded: Collection[str]) -> Staging | None:
+    """The job's own directory, if the request copies data or names it: in the preferred storage, else in the node's ``TMPDIR``.
+
+    ``expanded`` as in :func:`storage`.
+    """
     application = request.application
-    if not (application.stage_in or application.stage_out or "MODAK_SCRATCH" in variables(application.words)):
+    if not (application.stage_in or application.stage_out or "MODAK_SCRATCH" in expanded):
         return None
     found = _of_class(target, preferred_storage(request, software))
     return Staging(
@@ -65,6 +72,19 @@ def staging(request: Request, target: Target, nodes: int, software: Software) ->
         into=tuple(Copy(copy.source, copy.to, copy.unpack) for copy in application.stage_in),
         out=tuple(Copy(copy.to, copy.source) for copy in application.stage_out),
     )
+
+
+def without_room(request: Request, target: Target, staged: Staging | None) -> tuple[Notice, ...]:
+    """A warning if the data set is copied into a node's ``TMPDIR``, but is larger than the storage (if unknown: the memory) of a node."""
+    data, node = request.optimisation.data, target.node
+    if staged is None or staged.place or not staged.into or data is None or not data.size_bytes or node is None:
+        return ()
+    room = node.local_storage_gb or node.memory_gb
+    if room is None or data.size_bytes <= room * 1e9:
+        return ()
+    has = f"{room:g} GB of {'local storage' if node.local_storage_gb else 'memory, and no local storage is recorded'}"
+    message = f"the data set has {size(data.size_bytes)}, but is copied to TMPDIR on the nodes, and a node of {target.title} has {has}"
+    return (Notice(field="application.stage_in", message=f"{message}; application.storage_class_pref places the copy elsewhere"),)
 
 
 def configuration(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:
@@ -123,10 +143,6 @@ def _amount(workload: Workload) -> str | None:
     if rate and rate[0] == "samples" and not workload.amount and workload.samples and of_epochs:
         return f"{workload.samples * (workload.epochs or 1):.12g} samples"
     return workload.amount if rate else None
-
-
-def _in_rules(software: Software) -> bool:
-    return any(name in text.script for text in software.rules.texts for name in ("MODAK_STORAGE", "preferred_storage_location"))
 
 
 def _of_class(target: Target, wanted: str | None) -> FileSystem | None:

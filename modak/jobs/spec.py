@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from modak.facts import HostMpi, RuntimePolicy, System
 from modak.text.words import Word
@@ -258,10 +258,13 @@ class JobSpec:
         return tuple(dict.fromkeys(name for name in (*site, *runtime, *mpi, *self.modules) if name))
 
 
-def changed(job: JobSpec, **fields: Any) -> JobSpec:
-    """The job with other values of these fields: :func:`dataclasses.replace`, but many times as fast."""
-    other = object.__new__(JobSpec)
-    vars(other).update(vars(job), **fields)
+Spec = TypeVar("Spec", "JobSpec", Resources)
+
+
+def changed(spec: Spec, **fields: Any) -> Spec:
+    """The job, or its resources, with other values of these fields: :func:`dataclasses.replace`, but many times as fast."""
+    other = object.__new__(type(spec))
+    vars(other).update(vars(spec), **fields)
     return other
 
 

@@ -30,7 +30,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
         taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
         return default, (f"wall time: {taken}, because there is no prediction",)
     bound, sure = "the upper bound of the prediction", objective.confidence
-    if objective.deadline and (longest := float(decision.scored.bound(sure)[decision.best])) > upper:
+    if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
         upper, bound = longest, f"{bound} at confidence {sure:g}"
     known = decision.target.system is not None and decision.target.system.start_up_s is not None
     wanted = math.ceil((upper + (0 if known else START_UP_S)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S

@@ -26,8 +26,8 @@ class Launcher(Protocol):
     """How processes are started.
 
     Its environment, setup, preflight, ``slurm_step`` and words see the job without the properties of a single run
-    (:func:`modak.script.surroundings.of_any_run`); all of these but the words see whether it has several nodes, and not how many
-    (:func:`modak.script.surroundings.of_any_size`).
+    (:func:`modak.script.surroundings.of_any_run`); all of these but the words, and ``needs_ssh``, see whether it has several nodes, and
+    not how many (:func:`modak.script.surroundings.of_any_size`).
     """
 
     @property

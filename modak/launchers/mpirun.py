@@ -85,8 +85,8 @@ def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> t
     """Open MPI 4 and 5: ``ppr`` ranks a node, ``PE`` cores each. Other nodes see only the variables that ``-x`` names."""
     has = job.resources
     hosts: tuple[Word, ...] = ("--hostfile", word(variable(scheduler.host_file))) if scheduler.host_file and has.nodes > 1 else ()
-    seen = ("PATH", *(("LD_LIBRARY_PATH",) if job.all_modules else ()), *exported) if has.nodes > 1 else ()
-    names = tuple(each for name in seen for each in ("-x", name))
+    own = ("PATH", *(("LD_LIBRARY_PATH",) if job.all_modules else ()), *exported, *job.attributes.copy_variables)
+    names = tuple(each for name in dict.fromkeys(own) for each in ("-x", name)) if has.nodes > 1 else ()
     return ("mpirun", *hosts, "-n", str(has.ranks), *_placed(job), *names)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from modak.jobs.spec import JobSpec
 from modak.launchers.plain import Plain
-from modak.script.bash import Line
+from modak.script.bash import Line, comment, fixed
 from modak.text.words import Word
 
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler
+
+_OF_A_RANK: Final = ("PMI_FD", "PMIX_NAMESPACE", "SLURM_STEP_ID", "SLURM_STEPID")
+"""What MPICH, PMIx and Open MPI 4 read. ``srun`` and ``mpirun`` give their ranks others."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,13 @@ class NoLauncher(Plain):
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It starts one process only."""
         return f"without a launcher {job.resources.ranks} ranks cannot be started" if job.resources.ranks > 1 else ""
+
+    def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
+        """Under Slurm, what MPI takes for the sign of a rank is unset. sbatch passes it on from an interactive session."""
+        if scheduler.name != "slurm":
+            return ()
+        why = comment("a program with MPI would look for the process manager of the session in which this script was submitted")
+        return why, fixed(f"unset {' '.join(_OF_A_RANK)}", ("unset", *_OF_A_RANK))
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """Nothing."""

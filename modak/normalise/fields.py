@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from modak import dsl
@@ -11,6 +12,8 @@ from modak.errors import Fault, ModakError, RequestError
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, items, left_out, noted, shown, text, wrong
 from modak.text import words
 
+LONGEST_PROGRAM: Final = 200
+"""Longest text of a program, in characters, whose words are cached."""
 _LETTERS: Final[Mapping[str, tuple[str, ...]]] = {"a": ("fail",), "b": ("begin",), "e": ("end",), "n": ("none",)}
 _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{name: (name,) for name in dsl.JobOptions.allowed("request_event_notification")},
@@ -119,7 +122,10 @@ def resources(value: Any, path: str) -> Read:
 
 
 def command_line(names: Collection[str], *, program: bool) -> Reader:
-    """A reader of commands: text is split into words as in bash; the entries of a list are literal words."""
+    """A reader of commands: text is split into words as in bash; the entries of a list are literal words.
+
+    A short program is cached: many requests have the same, with other arguments.
+    """
 
     def read(value: Any, path: str) -> Read:
         try:
@@ -132,7 +138,12 @@ def command_line(names: Collection[str], *, program: bool) -> Reader:
             return wrong(path, "a program's name")
         return Read(found, notes)
 
-    return read
+    once = lru_cache(maxsize=512)(read)
+
+    def read_program(value: Any, path: str) -> Read:
+        return once(value, path) if isinstance(value, str) and len(value) <= LONGEST_PROGRAM else read(value, path)
+
+    return read_program if program else read
 
 
 def one_word(names: Collection[str]) -> Reader:

@@ -41,17 +41,18 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
         opened = as_object(value, path)
         if opened.faults:
             return opened
-        keys, odd = spelt(opened.value, fields, path, others)
+        given = opened.value
+        keys, odd = spelt(given, fields, path, others)
         before = f"{path}." if path else ""
         values: dict[str, Any] = {}
         notes: list[Fault] = [*opened.notes, *odd]
         faults: list[Fault] = []
         for name, key in keys.items():
-            got = fields[name](opened.value[key], before + (name if key == name else label(key)))
-            if got.value is not LEFT_OUT:
-                values[name] = got.value
-            notes += got.notes
-            faults += got.faults
+            found, its_notes, its_faults = fields[name](given[key], before + (name if key == name else label(key)))
+            if found is not LEFT_OUT:
+                values[name] = found
+            notes += its_notes
+            faults += its_faults
         if model is None:
             return Read(values, tuple(notes), tuple(faults))
         return checked(model, values, path, keys, Read(LEFT_OUT, tuple(notes), tuple(faults)))

@@ -17,7 +17,7 @@ from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.perfmodel import scaling, startup
 from modak.perfmodel.cells import Cell, gathered, is_rate
 from modak.perfmodel.forms import FORMS
-from modak.perfmodel.parts import Part, Scale, divided, per_batch, size_of
+from modak.perfmodel.parts import VARYING, Part, Scale, divided, per_batch, size_of
 from modak.perfmodel.scaling import Mixture
 from modak.perfmodel.startup import StartUp
 from modak.results.metrics import metric
@@ -94,6 +94,16 @@ class Curve(Fact):
         """Whether the runs used GPUs; ``None``: unknown."""
         gpus = self.layout.gpus_per_node
         return True if self.scale == "gpus" else None if gpus is None else gpus > 0
+
+    @property
+    def varying(self) -> str | None:
+        """The count within a node that varies along the curve; ``None``: none does."""
+        return VARYING[self.scale]
+
+    @property
+    def per_node(self) -> frozenset[int]:
+        """The counts within a node along the curve; 1 if none varies."""
+        return frozenset(round(size / nodes) for size, nodes in zip(self.sizes, self.nodes, strict=True))
 
     def layout_on(self, gpus: int | None) -> Layout:
         """The layout, with the ranks per node that go with so many GPUs per node."""

@@ -132,13 +132,8 @@ def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) 
     beside = (one for one in known if one.series.application == curve.series.application)
     related = [one for one in beside if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
     # more threads are in the same ranks, and these on the same nodes
-    nodes = np.full(sizes.shape, max(curve.nodes)) if curve.scale == "threads" else np.ceil(sizes / _one_node(curve))
+    nodes = np.full(sizes.shape, max(curve.nodes)) if curve.scale == "threads" else np.ceil(sizes / max(curve.per_node))
     return foretell(curve, related, sizes, nodes, level)
-
-
-def _one_node(curve: Curve) -> float:
-    """The largest size per node (nodes, ranks or GPUs)."""
-    return max(size / nodes for size, nodes in zip(curve.sizes, curve.nodes, strict=True))
 
 
 def _plain(values: Array) -> tuple[float, ...]:

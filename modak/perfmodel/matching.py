@@ -11,7 +11,6 @@ from typing import Any
 from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
-from modak.perfmodel.parts import VARYING
 from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
 from modak.results.metrics import metric
 
@@ -153,7 +152,7 @@ def _says_hyperthreads(match: Match) -> bool:
 def _nearness(match: Match, question: Question, unclear: bool) -> tuple[int, float, tuple[int, bool, bool, bool], int, int, int, str]:
     """Sorts matches of one spread. ``unclear``: other results say what these leave open."""
     curve, series, layout = match.curve, match.curve.series, question.layout
-    told, other = _varying(curve), _of_another_count(curve, layout)
+    told, other = curve.varying, _of_another_count(curve, layout)
     named = (told, "ranks_per_node") if curve.ranks_per_gpu else (told,)
     silent = [name for name in layouts.COUNTS if name not in named and getattr(layout, name) and getattr(curve.layout, name) is None]
     threads = "threads_per_rank" in silent  # unsaid or of several numbers
@@ -315,28 +314,23 @@ def same_value(one: str | None, other: str) -> bool:
 
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
-    told = _varying(curve)
+    told = curve.varying
     apart = [name for name in layouts.COUNTS if name != told and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
     if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
         apart.append("ranks_per_node")
     return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
 
 
-def _varying(curve: Curve) -> str | None:
-    """The count within a node that varies along a curve; ``None``: none does."""
-    return VARYING[curve.scale]
-
-
 def _of_another_count(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were never as many as those of the layout."""
-    told = _varying(curve)
-    return told is not None and getattr(layout, told) not in (None, *per_node(curve))
+    told = curve.varying
+    return told is not None and getattr(layout, told) not in (None, *curve.per_node)
 
 
 def _beyond(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were always fewer than those of the layout."""
-    told = _varying(curve)
-    return told is not None and (getattr(layout, told) or 0) > most_in_a_node(curve)
+    told = curve.varying
+    return told is not None and (getattr(layout, told) or 0) > max(curve.per_node)
 
 
 def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:
@@ -364,7 +358,7 @@ def _even_share(curve: Curve, question: Question) -> float:
         return 1.0
     if there.gpus_per_node and layout.gpus_per_node:
         return there.gpus_per_node / layout.gpus_per_node
-    counts = [name for name in ("ranks_per_node", "threads_per_rank") if name != _varying(curve)]
+    counts = [name for name in ("ranks_per_node", "threads_per_rank") if name != curve.varying]
     pairs = [(getattr(there, name), getattr(layout, name)) for name in counts]
     if any((one is None) != (other is None) for one, other in pairs):
         return 1.0
@@ -398,15 +392,15 @@ def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float
 def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
     """GPUs in use per node (``None``: all) behind the curve and in question. If sizes count GPUs, an open count in question is 1."""
     if curve.scale == "gpus":
-        return most_in_a_node(curve), 1 if asked is None else asked
+        return max(curve.per_node), 1 if asked is None else asked
     behind = curve.layout.gpus_per_node
     return (0, 0) if {behind, asked} == {None, 0} else (behind, asked)
 
 
 def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
     """Threads per node behind the curve and in question; both ``None`` if one of them is unknown."""
-    ranks = most_in_a_node(curve) if curve.scale == "ranks" else curve.layout.ranks_per_node
-    threads = most_in_a_node(curve) if curve.scale == "threads" else curve.layout.threads_per_rank
+    ranks = max(curve.per_node) if curve.scale == "ranks" else curve.layout.ranks_per_node
+    threads = max(curve.per_node) if curve.scale == "threads" else curve.layout.threads_per_rank
     if not (ranks and threads and asked.ranks_per_node and asked.threads_per_rank):
         return None, None
     return ranks * threads, asked.ranks_per_node * asked.threads_per_rank
@@ -415,17 +409,7 @@ def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
 def _share(curve: Curve, layout: Layout) -> float:
     """Factor from a ratio per node to one per rank, GPU or thread, if sizes count these: the layout's number per node over the curve's."""
     if curve.scale == "gpus":
-        return (layout.gpus_per_node or 1) / most_in_a_node(curve)
-    name = _varying(curve)
+        return (layout.gpus_per_node or 1) / max(curve.per_node)
+    name = curve.varying
     asked = getattr(layout, name) if name else None
-    return asked / most_in_a_node(curve) if asked else 1.0
-
-
-def most_in_a_node(curve: Curve) -> int:
-    """The largest count within a node, of a curve over ranks, GPUs or threads."""
-    return max(per_node(curve))
-
-
-def per_node(curve: Curve) -> frozenset[int]:
-    """The counts within a node along a curve over ranks, GPUs or threads."""
-    return frozenset(round(size / nodes) for size, nodes in zip(curve.sizes, curve.nodes, strict=True))
+    return asked / max(curve.per_node) if asked else 1.0

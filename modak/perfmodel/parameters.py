@@ -101,7 +101,8 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     centre, scale = rows.mean(axis=0), _spread(rows)
     at = (rows - centre) / scale
     base = _quadratic(at)
-    coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target).coef_
+    coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target - target.mean()).coef_
+    coefficients[0] += target.mean()  # the level is not shrunk: a prediction does not depend on the unit
     alike = _similarity(at, target - base @ coefficients)
     return ParameterModel(
         columns=tuple(columns),

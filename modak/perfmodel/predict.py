@@ -303,12 +303,8 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Match]:
         if one.shape and one.attributes == match.attributes and _comparable(one.curve, match.curve)
         if startup.lengths(one.curve.series) == startup.lengths(match.curve.series) and one.curve.per_batch == match.curve.per_batch
     ]
-    near = sorted(alike, key=lambda one: (_away(one, layout), *seen(one)))
+    near = sorted(alike, key=lambda one: (layouts.distance(one.curve.layout_on(layout.gpus_per_node), layout), *seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]
-
-
-def _away(match: Match, layout: Layout) -> float:
-    return layouts.distance(match.curve.layout_on(layout.gpus_per_node), layout)
 
 
 def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:

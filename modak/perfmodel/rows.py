@@ -15,7 +15,7 @@ from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
-from modak.perfmodel.matching import SPREAD, Power, Question, agrees, closed, doubted_of, most_in_a_node
+from modak.perfmodel.matching import SPREAD, Power, Question, agrees, closed, doubted_of
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.results.metrics import Metric, metric, to_base
@@ -149,7 +149,7 @@ def gpus_meant(row: Mapping[str, Any], curves: Sequence[Curve], there: int | Non
     here = [curve for curve in asked if same_name(curve.series.system) == same_name(row.get("system"))]
     if any(curve.layout.gpus_per_node for curve in here) or not any(curve.scale == "gpus" for curve in asked):
         return None
-    return there or max((most_in_a_node(curve) for curve in here if curve.scale == "gpus"), default=1)
+    return there or max((max(curve.per_node) for curve in here if curve.scale == "gpus"), default=1)
 
 
 def of_several(rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[Curve]]) -> int:

@@ -7,6 +7,7 @@ these do not know is predicted from its parameters, if many others were measured
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import numpy as np
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
+from modak.perfmodel.batches import Batches, Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import BATCH_SPREAD, NORMAL
@@ -97,6 +99,7 @@ class Measured:
 
     logs: Mapping[Run, float]
     result_ids: Numbers
+    on_gpus: bool
 
 
 def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
@@ -161,7 +164,9 @@ def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]
 
 def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
     logs = {run: -float(np.median(np.log([cost(result) for result in found]))) for run, found in runs.items()}
-    return Measured(logs, shortened(result.id for found in runs.values() for result in found if result.id is not None))
+    results = [result for found in runs.values() for result in found]
+    on_gpus = any(result.layout.gpus_per_node for result in results)
+    return Measured(logs, shortened(result.id for result in results if result.id is not None), on_gpus)
 
 
 def _of_configuration(
@@ -200,10 +205,11 @@ def _transferred(
 ) -> Mapping[Run, Guess]:
     """Estimates from calibration runs here, and from results of the same applications in other configurations.
 
-    How the configurations differ follows from all applications there, not only from those that are asked about.
+    How the configurations differ follows from all applications there, not only from those that are asked about. Calibration runs are held
+    against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
-    configuration = asked[0].configuration
-    here = _by_identity(measured[configuration], batch)
+    configuration, size = asked[0].configuration, _doublings(batch)
+    here = {identity: nearest(known, size) for identity, known in _by_batch(measured[configuration], batch).items()}
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
 
     def sharing(identities: Collection[Identity]) -> list[Measured]:
@@ -213,42 +219,67 @@ def _transferred(
     columns = [name for name in _common_columns(described[identity] for identity in heard) if name != "batch"]
     comparable = {identity for identity in heard if described[identity].features.keys() >= set(columns)}
     heard_of = sharing(here.keys() & comparable)
-    elsewhere = [_by_identity(other, batch) for other in heard_of]
-    known_there = [identity for identity in dict.fromkeys(chain.from_iterable(elsewhere)) if identity in comparable]
-    calibration = sorted((identity for identity in known_there if identity in here), key=lambda identity: here[identity])
+    elsewhere = Batches([_told_by(other, measured[configuration], batch) for other in heard_of])
+    known_there = [identity for identity in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if identity in comparable]
+    calibration = sorted((identity for identity in known_there if identity in here), key=lambda identity: here[identity][1])
     calibration = [calibration[k] for k in parameters.thinned(len(calibration), MOST_RUNS)]
-    identities = list(dict.fromkeys((*calibration, *known_there)))
-    place = {identity: k for k, identity in enumerate(identities)}
-    wanted = [run for run in asked if run.identity in place]
+    rows = list(dict.fromkeys((*((one, here[one][0]) for one in calibration), *((one, size) for one in known_there))))
+    place = {row: k for k, row in enumerate(rows)}
+    wanted = [run for run in asked if (run.identity, size) in place]
     if not wanted or not _distinguish(columns):
         return {}
-    matrix = np.array([[known.get(identity, np.nan) for known in elsewhere] for identity in identities])
-    logs = np.array([here[identity] for identity in calibration])
-    table = _table([described[identity] for identity in identities], columns)
+    matrix = np.array([elsewhere.at(*row) for row in rows])
+    logs = np.array([here[identity][1] for identity in calibration])
+    table = _table([described[identity] for identity, _ in rows], columns)
     estimate = parameters.transfer(matrix, table, np.arange(len(calibration)), logs)
-    chosen = [place[run.identity] for run in wanted]
-    # of public networks calibrated at other batch sizes alone, 77 % lie in the interval without this doubt, and 97 % with it
-    doubt = [NORMAL * BATCH_SPREAD * _batch_doublings(run, measured[configuration]) for run in wanted]
+    chosen = [place[run.identity, size] for run in wanted]
+    doubt = [NORMAL * _batch_doubt(run, measured[configuration], elsewhere) for run in wanted]
     answer = Estimate(estimate.log_throughput[chosen], np.hypot(estimate.half_width[chosen], doubt))
-    model = f"{len(calibration)} calibration runs and {len(elsewhere)} other configurations"
+    model = f"{len(calibration)} calibration runs and {len(heard_of)} other configurations"
     return dict(zip(wanted, _told(answer, model, len(calibration), [measured[configuration], *heard_of]), strict=True))
 
 
-def _by_identity(one: Measured, batch: float | None) -> dict[Identity, float]:
-    """Log throughputs by application; of several batch sizes that which is nearest to ``batch``, of equally near ones the fastest."""
-
-    def apart(run: Run) -> float:
-        return abs(np.log(run.features["batch"] / batch)) if batch and "batch" in run.features else np.inf
-
-    farthest = sorted(one.logs.items(), key=lambda item: (-apart(item[0]), item[1]))
-    return {run.identity: log for run, log in farthest}
+def _doublings(batch: float | None) -> float:
+    return float(np.log2(batch)) if batch else 0.0
 
 
-def _batch_doublings(run: Run, here: Measured) -> float:
-    """Doublings between the batch size of a run and the nearest one that was measured in its configuration; 0 if either is unknown."""
-    batches = [other.features["batch"] for other in here.logs if "batch" in other.features]
-    asked = run.features.get("batch")
-    return float(np.abs(np.log2(np.array(batches) / asked)).min()) if batches and asked else 0.0
+def _by_batch(one: Measured, batch: float | None) -> dict[Identity, Sizes]:
+    """Log throughputs by application and log2 of the batch size, of several runs that of the fastest.
+
+    Where no batch size is known of an application, nor ``batch``, its runs count as being of ``batch``.
+    """
+    named: dict[Identity, dict[float, float]] = defaultdict(dict)
+    unnamed: dict[Identity, float] = {}
+    for run, log in sorted(one.logs.items(), key=itemgetter(1)):
+        if batch and "batch" in run.features:
+            named[run.identity][_doublings(run.features["batch"])] = log
+        else:
+            unnamed[run.identity] = log
+    alone = {identity: {_doublings(batch): log} for identity, log in unnamed.items()}
+    return {**alone, **{identity: dict(sorted(known.items())) for identity, known in named.items()}}
+
+
+def _told_by(other: Measured, here: Measured, batch: float | None) -> dict[Identity, Sizes]:
+    """What a configuration tells of another one: throughputs at all batch sizes if both are on GPUs, else at the one nearest to ``batch``.
+
+    What the batch size matters to a processor depends on its number of cores, and cannot be told from another one (decision 92).
+    """
+    known = _by_batch(other, batch)
+    if other.on_gpus and here.on_gpus:
+        return known
+    return {identity: dict((nearest(sizes, _doublings(batch)),)) for identity, sizes in known.items()}
+
+
+def _batch_doubt(run: Run, here: Measured, elsewhere: Batches) -> float:
+    """Standard deviation due to the batch size: how much other systems disagree about its effect between the nearest size measured here and
+    that of the run, where :data:`BATCH_SPREAD` counts as one of them; 0 if either size is unknown."""
+    asked, sizes = run.features.get("batch"), [other.features["batch"] for other in here.logs if "batch" in other.features]
+    if not asked or not sizes:
+        return 0.0
+    end = _doublings(asked)
+    start = min(map(_doublings, sizes), key=lambda size: abs(size - end))
+    usual, told = BATCH_SPREAD * abs(end - start), elsewhere.effects(run.identity, start, end)
+    return math.sqrt(usual**2 / len(told) + float(told.var())) if len(told) else usual
 
 
 def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:

@@ -284,7 +284,7 @@ def parse_unit(text: str) -> Unit:
     ('samples/s', 1000000000.0, 's/step')
     """
     plain = _PER.sub("/", text)
-    found = _UNITS.get(plain) or _UNITS.get(_small(plain)) or _rate(plain) or _time_for(plain)
+    found = _UNITS.get(plain) or _UNITS.get("/".join(map(_small, plain.split("/")))) or _rate(plain) or _time_for(plain)
     if found is None:
         raise DataError(f"unknown unit {text!r}{_meant(plain)} known: {KNOWN_UNITS}", field="unit")
     return found

@@ -110,7 +110,8 @@ def with_site(
     each option that the site's replaces, for each site's option without a value in the request, and for what the resource directives
     do not express. Raises as :func:`checked` does.
     """
-    required = _options(job.system.mandatory_directives) if job.system else ()
+    flagged = _flagged(job.system.mandatory_directives) if job.system else ()
+    required = [option for _, option in flagged]
     if job.resource_directives:
         chosen, lost = _in_the_sites_words(job, chosen, synonyms, asking)
         warnings = (*warnings, *lost)
@@ -118,7 +119,8 @@ def with_site(
         return checked(Directives(tuple(chosen), tuple(warnings)))
     given, site, missing = _by_setting(_charged(job, chosen, required, synonyms), synonyms), dict[str, str](), list[Notice]()
     kept: list[Option] = []
-    for setting, option in _by_setting(required, synonyms):
+    for flag, option in flagged:
+        setting = synonyms.get(flag, flag)
         if not _left_to_request(setting, option, given):
             site[setting] = " ".join(option)
             kept.append(option)
@@ -142,9 +144,10 @@ def _replaced(given: Iterable[tuple[str, Option]], site: Mapping[str, str]) -> I
 
 
 @lru_cache(maxsize=256)
-def _options(texts: tuple[str, ...]) -> tuple[Option, ...]:
-    """A site's options as words."""
-    return tuple(tuple(text.split(" ", 1)) for text in texts)
+def _flagged(texts: tuple[str, ...]) -> tuple[tuple[str, Option], ...]:
+    """A site's options as words, each with its :func:`_flag`."""
+    options = (tuple(text.split(" ", 1)) for text in texts)
+    return tuple((_flag(option), option) for option in options)
 
 
 def _left_to_request(setting: str, option: Option, given: Sequence[tuple[str, Option]]) -> bool:

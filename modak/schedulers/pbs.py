@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from modak.dsl import Notice
@@ -27,11 +28,11 @@ COMMANDS: Final = Commands(
     lost="timed out|time-?out|end of (?:file|message)|communication failure",
 )
 """Status 153 is PBS's number of an unknown job; Slurm's ``qstat`` says nothing else. Its last two messages under ``away`` are Slurm's."""
-_DEPENDENCIES: Final = {"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"}
+DEPENDENCIES: Final = frozenset({"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"})
 
 
-def common_options(job: JobSpec) -> tuple[Option, ...]:
-    """Options that are the same in both."""
+def common_options(job: JobSpec, kinds: Collection[str] = DEPENDENCIES) -> tuple[Option, ...]:
+    """Options that are the same in both; ``kinds``: the kinds of dependencies."""
     says = job.attributes
     table = (
         ("-o", plain_path(says.output)),
@@ -40,7 +41,7 @@ def common_options(job: JobSpec) -> tuple[Option, ...]:
         ("-m", letters(says.notify)),
         ("-M", says.email),
         ("-r", None if says.requeue is None else "y" if says.requeue else "n"),
-        ("-W", f"depend={says.dependency}" if says.dependency and _knows(says.dependency) else None),
+        ("-W", f"depend={says.dependency}" if says.dependency and _knows(says.dependency, kinds) else None),
         ("-a", date_time(says.begin)),
         ("-v", ",".join(says.copy_variables) or None),
     )
@@ -105,8 +106,8 @@ def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
     return found
 
 
-def common_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """Warnings about what neither Torque nor PBS Pro supports; the messages name ``scheduler``."""
+def common_warnings(job: JobSpec, scheduler: str, kinds: Collection[str] = DEPENDENCIES) -> tuple[Notice, ...]:
+    """Warnings about what neither Torque nor PBS Pro supports; the messages name ``scheduler``. ``kinds`` as above."""
     says = job.attributes
     found = qsub_warnings(job, scheduler)
     found += [
@@ -118,22 +119,22 @@ def common_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     return (
         *found,
         *own_timer(job, scheduler),
-        *_start_warnings(job, scheduler),
+        *_start_warnings(job, scheduler, kinds),
         *environment_policy(job),
         *folders(job, scheduler, plain_path),
     )
 
 
-def _start_warnings(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+def _start_warnings(job: JobSpec, scheduler: str, kinds: Collection[str]) -> tuple[Notice, ...]:
     says = job.attributes
     found = []
-    if says.dependency and not _knows(says.dependency):
-        known = ", ".join(sorted(_DEPENDENCIES))
+    if says.dependency and not _knows(says.dependency, kinds):
+        known = ", ".join(sorted(kinds))
         found.append(note("dependency", f"{says.dependency} is left out: {scheduler} supports {known}, combined by 'and' only"))
     if says.begin and not date_time(says.begin):
         found.append(note("begin", f"{scheduler} needs a date and time, not one relative to now: left out"))
     return tuple(found)
 
 
-def _knows(dependency: str) -> bool:
-    return "?" not in dependency and all(part.split(":")[0] in _DEPENDENCIES for part in dependency.split(","))
+def _knows(dependency: str, kinds: Collection[str]) -> bool:
+    return "?" not in dependency and all(part.split(":")[0] in kinds for part in dependency.split(","))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
 from modak.dsl import Notice
@@ -11,11 +12,14 @@ from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, expand_nodes, flags, mib, note, with_site
 from modak.schedulers.notices import no_option
-from modak.schedulers.pbs import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.schedulers.pbs import COMMANDS, DEPENDENCIES, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 
 LONGEST_NAME: Final = 15
 MOST_INDICES: Final = 1000
 ASKING: Final = ("-l nodes", "-l mem", "-l pmem")
+OF_ARRAYS: Final = {kind: f"{kind}{'start' if kind in ('after', 'before') else ''}array" for kind in DEPENDENCIES}
+"""The kinds of dependencies on whole arrays (``1234[]``), which the usual kinds do not accept."""
+KINDS: Final = DEPENDENCIES | set(OF_ARRAYS.values())
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,9 @@ class Torque:
             ("-t", _array(says.array)),
         )
         exclusive = (("-n",),) if says.exclusive else ()
-        chosen = (*flags(table), *exclusive, *common_options(job))
-        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque")), asking=ASKING)
+        waits = replace(job, attributes=replace(says, dependency=_of_arrays(says.dependency))) if "[]" in (says.dependency or "") else job
+        chosen = (*flags(table), *exclusive, *common_options(waits, KINDS))
+        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque", KINDS)), asking=ASKING)
 
     def array(self, indices: str) -> str | None:
         """Ranges and lists, without steps."""
@@ -70,6 +75,15 @@ def _nodes(job: JobSpec) -> str:
     if says.node_list:
         return "+".join(f"{host}{extra}" for host in expand_nodes(says.node_list))
     return f"{has.nodes}{extra}{properties}"
+
+
+def _of_arrays(dependency: str | None) -> str:
+    """The dependency with the kinds for arrays where it names some: ``afterok:1:2[]`` -> ``afterok:1,afterokarray:2[]``."""
+    clauses = []
+    for kind, *numbers in (part.split(":") for part in (dependency or "").split(",")):
+        for whole, group in groupby(numbers, lambda number: "[]" in number):
+            clauses.append(":".join((OF_ARRAYS.get(kind, kind) if whole else kind, *group)))
+    return ",".join(clauses)
 
 
 def _array(array: str | None) -> str | None:

@@ -289,6 +289,9 @@ def _quoted_word(of: Word, first: bool) -> str:
 def _flowed(shown: Sequence[str], breaks: Sequence[int] = (), indent: str = "") -> str:
     """Words as lines of text, the first of which has the given indent. A line that starts at a break is indented once, one that continues
     a long line twice; an option and its value stay on one line."""
+    line = indent + " ".join(shown)
+    if not breaks and len(line) < WIDEST:
+        return line
     lines: list[str] = []
     for at, each in enumerate(shown):
         if not lines or at in breaks:

@@ -42,7 +42,7 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
     body = (
         *preamble(scheduler.submit_dir),
         *modules(one),
-        *exports({"BUILD_PARALLELISM": str(build.parallelism)}),
+        *section("environment", exports({"BUILD_PARALLELISM": str(build.parallelism)})),
         *(section("the image", runtime.setup(one)) if one.container else ()),
         *(_image(one, build, runtime) if build.definition else ()),
         *(_application(one, build, runtime) if build.source or build.command else ()),

@@ -45,12 +45,19 @@ modak_report() {
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    # after a signal, the status is that of the last command: a run that did not finish has failed
-    if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
+    # after a signal, the status is that of the last command: a script that did not finish has failed
+    if test -z "${MODAK_DONE:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
 """
-_MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0%s; then
+_PREEMPTED: Final = """    # a job of higher priority: Slurm may have told the ranks, not this script, to stop early, or suspended them
+    if test "${MODAK_STATUS}" -eq 0 &&
+        timeout 20 scontrol show job "${SLURM_JOB_ID}" | grep -E ' (Preempt|Suspend)Time=[0-9]' >/dev/null; then
+        MODAK_STOPPED=perhaps
+    fi
+"""
+"""The ranks have the partition's GraceTime."""
+_MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}%s"; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
 """
@@ -96,13 +103,10 @@ _WHOLE: Final = r"""    local before earlier=null whole=''
         lost=1
     fi
 """
-_NOT_STOPPED: Final = ' && test -z "${MODAK_STOPPED:-}"'
-"""Otherwise the run may not have done the whole workload."""
 _LOST: Final = """    local lost=''
 """
 _FIRST: Final = """    test "${%s:-0}" = 0 || lost=1 # the start before may have done a part
 """
-_KNOWN: Final = ' && test -z "${lost}"'
 _UNKNOWN: Final = """        test -z "${lost}" || unfinished=', "unfinished": null'
 """
 _PRINTED: Final = """        results+="$(modak_metric)"
@@ -159,12 +163,15 @@ modak_send() { # errors to descriptor 3
 _REPORTED: Final = r"""if ! modak_report %s2>/dev/null; then
         MODAK_SERVER='' # nothing to send
         printf 'modak: the result could not be written to %%s\n' "${MODAK_RESULT}" >&2
+        test ! -w "${MODAK_RESULT}" || rm -f -- "${MODAK_RESULT}" 2>/dev/null # it is not whole, and could not be loaded
     fi"""
 _SENT: Final = r"""modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2"""
 
 
 _HERE: Final = assign("MODAK_HERE", Expansion("PWD"))
+_SUSPENDED: Final = "trap MODAK_STOPPED=perhaps CONT # suspended and resumed: its time is not that of the run alone"
+"""Not where a signal is expected, which bash may lose beside this one. Slurm sends it also to jobs that it has not suspended."""
 
 
 def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
@@ -184,13 +191,19 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
         return ()
     number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    written = _written(job, report, scheduler, told) if reports and report else ()
+    suspended = reports and not told and scheduler.name != "slurm"
+    written = _written(job, report, scheduler) if reports and report else ()
     where = (_HERE, number, _CLOCK) if reports or job.staging else ()
     title = "at exit, however the job ends"
     if reports and report:
         title += f": {report.file or 'modak-result-JOB'}.json records the outcome"
-    end = (ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT"))
+    end = (ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT"), *((ours(_SUSPENDED),) if suspended else ()))
     return (_as_one(*section(title, where)), *written, _as_one(*end))
+
+
+def ended(job: JobSpec) -> tuple[Line, ...]:
+    """The last line, for the report."""
+    return (ours("MODAK_DONE=1 # no signal has cut the script short"),) if reported(job) else ()
 
 
 @cached
@@ -244,8 +257,8 @@ def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
     return (asked,) if waits else ()
 
 
-def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> tuple[Line, ...]:
-    """Variables and functions of the report. ``told``: whether a signal may stop the run early."""
+def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> tuple[Line, ...]:
+    """Variables and functions of the report."""
     metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
     pattern = pattern_of(job)
@@ -262,16 +275,16 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler, told: bool) -> 
         _file(report.file, task(job, scheduler)),
         *printed,
         *chain,
-        _functions(named, bool(pattern), bool(before), restarts, folder, told),
+        _functions(named, bool(pattern), bool(before), restarts, folder, scheduler.name == "slurm"),
     )
 
 
 @cached
-def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, told: bool) -> Line:
+def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, slurm: bool) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
     lost = (_FIRST % restarts if restarts else "") + (_WHOLE if chained else "")
-    whole = (_NOT_STOPPED if told else "") + (_KNOWN if lost else "")
-    measured = (_LOST + lost if lost else "") + _MEASURED % (whole, "whole" if chained else "seconds")
+    time = "whole" if chained else "seconds"
+    measured = (_PREEMPTED if slurm else "") + (_LOST + lost if lost else "") + _MEASURED % ("${lost}" if lost else "", time)
     outcome = measured + (_PRINTED if printed else "") + _UNFINISHED % (_UNKNOWN if lost else "") if named else ""
     written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if chained else _WRITTEN
     return scriptgate.sound((ours(_REPORT + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))

@@ -17,7 +17,7 @@ from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, command_line, continued
 from modak.script.build import render_build
-from modak.script.ending import ending
+from modak.script.ending import ended, ending
 from modak.script.parts import Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
 from modak.script.staging import one_target, scratch, stage_in, stage_out, targets
@@ -60,6 +60,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *rules(job, "after"),
+        *ended(job),
     )
     has = launcher.asks(job.resources)
     return finish(

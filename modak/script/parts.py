@@ -96,7 +96,7 @@ def modules(job: JobSpec) -> tuple[Line, ...]:
 
 def exports(variables: Mapping[str, str]) -> tuple[Line, ...]:
     """Exported variables; names that would run code are refused."""
-    return section("environment", [export(allowed(name), value) for name, value in variables.items()]) if variables else ()
+    return tuple([export(allowed(name), value) for name, value in variables.items()])
 
 
 @lru_cache(maxsize=1024)

@@ -155,7 +155,9 @@ def stage_in(job: JobSpec) -> tuple[Line, ...]:
 
 def targets(job: JobSpec) -> tuple[Line, ...]:
     """Stops before the run if a variable of a path to copy to is not set: after it, nothing could be copied."""
-    paths = tuple(copy.outside for copy in job.staging.out) if job.staging else ()
+    if not job.staging:
+        return ()
+    paths = tuple(copy.outside for copy in job.staging.out)
     return tuple(require(name, "results are to be copied there, and it is not set") for name in variables(paths))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -79,8 +79,10 @@ class Common:
     """The part of the surroundings that is common to all numbers of nodes above one; lines are checked already."""
 
     modules: tuple[Line, ...]
+    environment: tuple[Line, ...]
+    """The exported variables without the values that rules read, which follow."""
     places: tuple[Line, ...]
-    """What follows the exported variables, up to the checks."""
+    """What follows these, up to the checks."""
     checks: tuple[tuple[Line, ...], tuple[Line, ...]]
     """Those of the runtime, and all others."""
     variables: Mapping[str, str]
@@ -101,7 +103,7 @@ def surroundings(job: JobSpec, scheduler_name: str) -> Surroundings:
 def of_any_size(job: JobSpec) -> JobSpec:
     """The job without its number of nodes, of which remains whether there are several, and without values that may state it."""
     has = job.resources
-    few = replace(has, nodes=min(has.nodes, 2), total_ranks=has.total_ranks and min(has.total_ranks, 2))
+    few = changed(has, nodes=min(has.nodes, 2), total_ranks=has.total_ranks and min(has.total_ranks, 2))
     return changed(job, resources=few, values=dict.fromkeys(job.values, ""))
 
 
@@ -137,7 +139,8 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     variables = {**common.variables, **job.values}
     first, others = common.checks
     checks = (*first, *slots(job, scheduler), *others, *affinity(job, launcher, scheduler)) if job.preflight else ()
-    lines = (*common.modules, *exports(variables), *common.places, *(section("checks", checks) if checks else ()))
+    values = exports(job.values)
+    lines = (*common.modules, *common.environment, *values, *common.places, *(section("checks", checks) if checks else ()))
     seen = _seen(job, variables)
     before = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
     line = command_line((*before, *common.before_command), (len(before),))
@@ -162,6 +165,9 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
     own = len(wrapped) - len(outside)
     return Common(
         _sound(modules(job)),
+        _sound(section("environment", exports({name: value for name, value in variables.items() if name not in job.values})))
+        if variables or job.values
+        else (),
         _sound((*_storage(job), *rules(job, "environment"), *_places(job, runtime, launcher, scheduler))),
         (
             _sound(runtime.preflight(job) if job.container else ()),

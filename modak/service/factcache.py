@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Final
 
-from modak.errors import Unavailable
+from modak.errors import Unavailable, nearest
 from modak.prepared import Prepared, prepared
 from modak.store.store import Store
 
@@ -102,13 +102,20 @@ class FactCache:
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
         version, models = self.store.fitted(application)
         tried = self.store.tried(*switches) if switches else ()
-        facts = knowledge.with_evidence(models, tried, self.store.doubted(application))
+        doubted = self.store.doubted(application)
+        alike = None if models or doubted else self._alike(application)
+        facts = knowledge.with_evidence(models, tried, doubted, alike)
         after, _ = self.store.versions()
         if not version == after == knowledge.version:  # the data changed meanwhile: what is of several versions is for this once,
             once = knowledge.as_of(f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it
-            return once.with_evidence(facts.models, facts.tried, facts.doubted)
+            return once.with_evidence(facts.models, facts.tried, facts.doubted, facts.alike)
         with self._lock:
             self._known[application, switches] = facts
             while len(self._known) > MOST:
                 self._known.popitem(last=False)
         return facts
+
+    def _alike(self, application: str) -> str | None:
+        """A measured application with a similar name; ``None`` also if this one was measured, though nothing can be fitted to it."""
+        measured = self.store.applications()
+        return None if application in measured else nearest(application, measured)

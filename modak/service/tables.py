@@ -20,7 +20,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     from modak.perfmodel.rows import ADDED, gpus_meant, improve_rows, left_out, of_several, predict_rows
 
     asked = points(from_bytes(content, name), most)
-    curves = {application: store.models(application) for application in sorted({point.series.application for point in asked})}
+    curves = store.models_of(sorted({point.series.application for point in asked}))
     questions = [records.columns_of(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
     there = node_gpus(facts)
     gpus = [gpus_meant(one, curves[one["application"]], there(one["system"], one["partition"])) for one in questions]

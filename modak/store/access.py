@@ -21,7 +21,7 @@ from modak.packaged import kind_of, name_of
 from modak.store import audit
 from modak.store.audit import Actor, Entry
 from modak.store.engine import reading, writing
-from modak.store.plans import unexpired
+from modak.store.plans import flush, unexpired
 from modak.store.schema import api_keys, plans, result_tokens
 from modak.store.spool import PlanSpool
 from modak.store.times import instant, now, stored
@@ -107,7 +107,7 @@ class Access:
         Raises :class:`modak.errors.NotFound` for a plan that is not there.
         """
         with writing(self.engine, shared=True) as connection:
-            taken = self.spool.flush(connection, plan_id)
+            taken = flush(connection, self.spool, plan_id)
             moment = now()
             until = moment + timedelta(days=RESULT_DAYS)
             kept = case((plans.c.expires_at < stored(until), stored(until)), else_=plans.c.expires_at)

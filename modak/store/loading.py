@@ -16,14 +16,12 @@ import numpy as np
 from sqlalchemy import Connection, Row, func, insert, select, text, update
 
 from modak import __version__
-from modak.errors import nearest
-from modak.facts import SeriesKey, System, same_name
+from modak.facts import SeriesKey
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import merging
 from modak.progress import Progress, silent
-from modak.results.metrics import misnamed
-from modak.store import catalogue, replacing, suspects, versions
+from modak.store import remarks, replacing, suspects, versions
 from modak.store.chunks import chunks
 from modak.store.schema import ONCE, loads, models, results, series, texts
 from modak.store.series import by_number, ids, label, of_same_runs
@@ -34,10 +32,6 @@ from modak.text.amounts import counted
 
 SHOWN: Final = 100
 """Most suspicious rows, and most series, that a report lists."""
-FRONT_ENDS: Final = ("keras", "horovod")
-"""Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
-RATIOS: Final = ("speedup", "efficiency")
-"""Metrics that are computed from times of several runs."""
 AT_ONCE: Final = 50_000
 _KEY: Final = tuple(column.name for column in ONCE)
 _INSERTED: Final = ("load_id", *_KEY)
@@ -91,17 +85,14 @@ def load(
     waiting = list(tables)
     found.expected = sum(each.rows for each in waiting if isinstance(each, Staged))
     for each in waiting:
-        if isinstance(each, Staged):
-            _load_file(connection, each.table, each.parts, principal, found, replace=replace)
-        else:
-            _load_file(connection, each, each.batches, principal, found, replace=replace)
+        table, parts = (each.table, each.parts) if isinstance(each, Staged) else (each, each.batches)
+        _load_file(connection, table, parts, principal, found, replace=replace)
     touched = _mark_touched(connection, found) if found.new or found.replaced else {}
     reviewed = suspects.review(connection, touched)
     found.suspicious += reviewed.doubted
     if reviewed.lifted:
         lifted = counted(len(reviewed.lifted), "result")
         found.notes.append(f"no longer suspicious beside the new results, and used by the models: {lifted}")
-    known_systems = catalogue.read(connection, System, sound=True)  # for notes only
     return LoadReport(
         version=found.version,
         rows=found.rows,
@@ -113,14 +104,7 @@ def load(
         models=_count_models(connection, touched),
         suspicious=tuple(found.suspicious[:SHOWN]),
         suspicious_count=len(found.suspicious),
-        notes=(
-            *dict.fromkeys(found.notes),
-            *_unknown_systems(known_systems, found.systems),
-            *_without_partition(known_systems, touched.values()),
-            *_misnamed(touched.values()),
-            *_front_ends(touched.values()),
-            *_ratios(touched.values()),
-        ),
+        notes=(*dict.fromkeys(found.notes), *remarks.remarks(connection, found.systems, touched.values())),
         files=tuple(found.files),
     )
 
@@ -296,42 +280,3 @@ def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -
     names = {number: frozenset(to.series.model_dump_json() for to in several) for number, several in destinations.items()}
     changed = frozenset(name for number in touched for name in names[number])
     return [number for number, several in names.items() if several & changed]
-
-
-def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
-    """A note for each framework that runs on another one, which may be one of several: requests for it look for results of the other."""
-    said = dict.fromkeys(key.framework for key in touched if same_name(key.framework) in FRONT_ENDS)
-    return tuple(f"framework {name!r}: requests for it use results of the framework that it runs on; give that one's name" for name in said)
-
-
-def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
-    """A note for each metric that predicts nothing. A speed-up over a baseline that it names tells what a switch does."""
-    said = dict.fromkeys(key.metric for key in touched if key.metric in RATIOS and "baseline" not in key.params)
-    return tuple(f"metric {name!r}: nothing is predicted from it; load the times or rates that it was computed from" for name in said)
-
-
-def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
-    said = dict.fromkeys(misnamed(key.metric, key.unit) for key in touched)
-    return tuple(text for text in said if text)[:SHOWN]
-
-
-def _unknown_systems(known: Sequence[System], named: set[str]) -> Iterator[str]:
-    """A note for each system of the results that is not known by this name or alias, in any spelling."""
-    folded = {name for system in known for name in system.folded_names}
-    for name in sorted(each for each in named if same_name(each) not in folded):
-        yield f"unknown system {name!r}{_meant(name, [system.name for system in known])}; its rows are kept"
-
-
-def _without_partition(known: Sequence[System], touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note for each system whose partitions have different nodes: results that name no partition count for each of them."""
-    open_ = {same_name(key.system) for key in touched if key.system and not key.partition}
-    for system in known:
-        different = len({(part.node.processor, part.node.accelerator) for part in system.partitions}) > 1
-        if different and not open_.isdisjoint(system.folded_names):
-            names = ", ".join(part.name for part in system.partitions)
-            yield f"{system.name} has partitions with different nodes ({names}); rows without 'partition' count as measured in any of them"
-
-
-def _meant(name: str, known: Sequence[str]) -> str:
-    close = nearest(name, known)
-    return f"; did you mean {close!r}?" if close else ""

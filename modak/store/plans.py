@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Engine, Executable, case, delete, or_, select
 
@@ -16,16 +17,13 @@ from modak.dsl import Texts
 from modak.errors import NotFound
 from modak.store.engine import reading, writing
 from modak.store.schema import plans
+from modak.store.spool import PlanSpool
 from modak.store.times import instant, now, stored
 from modak.store.values import StoredPlan
 from modak.text.numbering import Numbers
 
-if TYPE_CHECKING:
-    from modak.store.spool import PlanSpool
-
 SWEEPS: Final = "00"
 """Storing a plan whose id ends like this also deletes expired plans: ids are hashes, so that is one plan in 256."""
-COLUMNS: Final = frozenset(column.name for column in plans.columns)
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Plans:
 
     def _store(self, row: Mapping[str, Any]) -> None:
         with writing(self.quick_engine, shared=True) as connection:
-            taken = self.spool.flush(connection)
+            taken = flush(connection, self.spool)
             save(connection, row)
         self.spool.remove(taken)
 
@@ -91,6 +89,16 @@ class Plans:
         with reading(self.engine) as connection:
             found = {row.id: _plan(row._mapping) for row in connection.execute(chosen)} | waiting
         return tuple(sorted(found.values(), key=lambda plan: (-plan.created_at.timestamp(), plan.id))[:limit])
+
+
+def flush(connection: Connection, spool: PlanSpool, plan_id: str | None = None) -> list[Path]:
+    """Store spooled plans (or one) within the connection's transaction; returns their files, to be removed from the spool after it."""
+    taken = []
+    for file, row in spool.waiting(plan_id):
+        if row:
+            save(connection, row)
+        taken.append(file)
+    return taken
 
 
 def save(connection: Connection, row: Mapping[str, Any]) -> None:

@@ -17,17 +17,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL
 
 from modak.errors import Unavailable
-from modak.store import plans
 from modak.store.engine import OUT_OF_REACH, Locked
+from modak.store.schema import plans
 from modak.store.times import now, stored
 
 RETRY_S: Final = 1.0
 """Seconds for which the lock is assumed to be still held, so that not every plan waits to find that out."""
 AT_ONCE: Final = 100
 """Most spooled plans that are stored together with one plan."""
+_COLUMNS: Final = frozenset(column.name for column in plans.columns)
 _ID: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 
 
@@ -51,18 +52,11 @@ class PlanSpool:
             self._held_until = time.monotonic() + RETRY_S
             self._put(self._folder, row)
 
-    def flush(self, connection: Connection, plan_id: str | None = None) -> list[Path]:
-        """Store spooled plans (or one) within the connection's transaction. Pass the returned files to :meth:`remove` after the commit."""
-        taken = []
+    def waiting(self, plan_id: str | None = None) -> Iterator[tuple[Path, dict[str, Any] | None]]:
+        """Files of spooled plans (or of one) with the rows to store; ``None``: there is nothing to store. Then :meth:`remove` the files."""
         for file in islice(self._files(plan_id), AT_ONCE):
-            try:
-                row = _row(file)
-            except OSError:  # it is another user's, or no more files can be opened: it waits on
-                continue
-            if row:
-                plans.save(connection, row)
-            taken.append(file)
-        return taken
+            with suppress(OSError):  # it is another user's, or no more files can be opened: it waits on
+                yield file, _row(file)
 
     def remove(self, files: list[Path]) -> None:
         """Remove the files of plans that are stored, and the folder with the last one."""
@@ -139,6 +133,6 @@ def _row(file: Path) -> dict[str, Any] | None:
         row = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None
-    if not isinstance(row, dict) or row.keys() != plans.COLUMNS:
+    if not isinstance(row, dict) or row.keys() != _COLUMNS:
         return None
     return row if row["expires_at"] is None or row["expires_at"] >= stored(now()) else None

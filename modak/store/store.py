@@ -319,6 +319,12 @@ class Store:
             found = curves.read(connection, application)
         return self._newest(found)
 
+    def models_of(self, applications: Iterable[str]) -> dict[str, tuple[Curve, ...]]:
+        """The curves of each of these applications, in one consistent view."""
+        with reading(self.engine) as connection:
+            found = {application: curves.read(connection, application) for application in applications}
+        return {application: self._newest(read) for application, read in found.items()}
+
     def models_page(self, cursor: str | None = None, limit: int = 100) -> Page[Curve]:
         """A page of all curves, in the order of their series. Where results changed, only the curves of these series are fitted.
 

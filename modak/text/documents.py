@@ -1,4 +1,4 @@
-"""A strict reader of JSON, for request bodies, request files and data files."""
+"""JSON documents: a strict reader, for request bodies, request files and data files; and one with a value changed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
-from modak.errors import BadSyntax
+from modak.errors import BadSyntax, RequestError
 
 DEEPEST: Final = 64
 LONGEST_INTEGER: Final = 20
@@ -39,6 +39,16 @@ def strict_json(text: bytes | str) -> Any:
         if isinstance(found, str):
             _check_text(found)
     return value
+
+
+def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
+    """``document`` with ``value`` at ``path``. Raises :class:`modak.errors.RequestError` if something on the path is not an object."""
+    if not path:
+        return value
+    if document is not None and not isinstance(document, Mapping):
+        raise RequestError("an object", field=path[0])
+    section = document or {}
+    return {**section, path[0]: with_value(section.get(path[0]), path[1:], value)}
 
 
 def _decoded(text: bytes | str) -> str:

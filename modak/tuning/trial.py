@@ -77,9 +77,11 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
     seconds, status = document.get("seconds"), document.get("exit_status")
     if status != 0:
         return Outcome(None, seconds, f"the run ended with status {status}")
-    found = [one for one in document.get("results", ()) if one.get("metric") == aim.metric]
+    results = document.get("results") or ()
+    found = [one for one in results if one.get("metric") == aim.metric]
     if not found:
-        return Outcome(None, seconds, f"the run gave no {aim.metric}" if seconds else "the run took no time that could be measured")
+        none = f"the run gave no {aim.metric}" if results else "the run does not count: its job was requeued, preempted or suspended"
+        return Outcome(None, seconds, none if seconds else "the run took no time that could be measured")
     value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"))
     if value <= 0:  # a program that counted no sample prints 0
         return Outcome(None, seconds, f"the run's {aim.metric} is {value:g}, which is not a valid measurement")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.plugins import all_of
-from modak.whatif import with_value
+from modak.text.documents import with_value
 
 PROGRAM, SPREAD = "program", "distributed"
 """The fields that say what kind of program it is; every other one is a field of the request."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -46,11 +44,3 @@ def opened() -> Iterator[ExitStack]:
     """What a test opens, closed at its end."""
     with ExitStack() as stack:
         yield stack
-
-
-@pytest.fixture
-def document() -> dict[str, Any]:
-    """The request of the demonstration."""
-    example = Path(__file__).parents[2] / "examples/3dgan-supermuc-ng.json"
-    read: dict[str, Any] = json.loads(example.read_text())
-    return read

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,23 @@ from modak.api import create_app
 from modak.auth import SCOPES
 from modak.settings import Settings
 from modak.store.audit import Actor
+from tests.conftest import until
 
 OUTSIDE = ("203.0.113.5", 50_000)
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[str]:
+    """The address, on the loopback interface, of a real server for the application."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    until(lambda: server.started)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
 
 
 class Site:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from modak.cli import main
-from tests.api.site import Site
+from tests.api.site import Site, listening
 from tests.api.test_access_writes import RULE
 
 EXAMPLE = Path(__file__).parents[2] / "examples/3dgan-supermuc-ng.json"
@@ -22,19 +20,10 @@ ROWS = "application,nodes,metric,value,unit\nsolver,1,wall_time,100,s\n"
 @pytest.fixture
 def remote(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A service on the loopback interface that the command line is told of, without a token yet."""
-    import uvicorn
-
     site = Site(own_database)
-    server = uvicorn.Server(uvicorn.Config(site.app, host="127.0.0.1", port=0, log_level="error"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    monkeypatch.setenv("MODAK_SERVER", f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
-    with site:
+    with listening(site.app) as address, site:
+        monkeypatch.setenv("MODAK_SERVER", address)
         yield site
-    server.should_exit = True
-    thread.join()
 
 
 def test_results_rules_and_confirmations_reach_the_service(
@@ -61,6 +50,22 @@ def test_results_rules_and_confirmations_reach_the_service(
     shown = capsys.readouterr().out
     assert "key:load" in shown
     assert "rule quiet" in shown
+
+
+def test_files_of_one_name_are_told_apart(
+    remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the paths that were given; where these are of the whole machine, by what differs in them."""
+    for folder, value in (("a", "100"), ("b", "x")):
+        (tmp_path / "logs" / folder).mkdir(parents=True)
+        (tmp_path / "logs" / folder / "r.csv").write_text(ROWS.replace("100", value))
+    monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
+    monkeypatch.chdir(tmp_path)
+    for given, told in (("logs", "logs/b/r.csv:2"), (str(tmp_path / "logs"), "b/r.csv:2"), ("../" + tmp_path.name, "b/r.csv:2")):
+        assert main(["load", given]) == 1
+        assert capsys.readouterr().err.startswith(f"modak: {told}: column 'value'")
+    assert main(["load", "logs/a/r.csv"]) == 0
+    assert main(["results", "doubt", "--file", "logs/a/r.csv", "--why", "another one's"]) == 0
 
 
 @pytest.mark.parametrize(("scope", "files"), [("load", 1), ("read", 0), (None, 0)])

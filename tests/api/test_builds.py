@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from modak.builds.worker import builder_lock
 from tests.api.site import Site
+from tests.conftest import until
 
 RECIPE = {"framework": "pytorch", "version": "2.13.0", "variant": "pip"}
 
@@ -84,10 +84,7 @@ def test_a_builder_comes_by_itself(site: Site, tmp_path: Path, monkeypatch: pyte
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     place = order(site, {"recipe": RECIPE}).headers["location"]
-    deadline = time.monotonic() + 100
-    while (told := site.call("GET", place).json())["state"] in ("queued", "running"):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    told = until(lambda: found if (found := site.call("GET", place).json())["state"] not in ("queued", "running") else None)
     assert (told["state"], told["message"].splitlines()) == ("failed", [told["message"]])
     assert "apptainer or singularity is not on this machine" in told["message"]
     assert (site.call("GET", f"{place}/log").status_code, site.call("GET", f"{place}/log", site.keys["admin"]).status_code) == (401, 200)

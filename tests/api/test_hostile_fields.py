@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from modak.text import documents
 from tests.api.witness import CANARY, commands, options, witness
 
 BASE: dict[str, Any] = {
@@ -72,13 +72,7 @@ ANSWERED: dict[str, frozenset[str]] = {
 
 def with_value(field: str, value: Any) -> dict[str, Any]:
     """The innocent request with one value changed."""
-    document = copy.deepcopy(BASE)
-    *way, last = field.split(".")
-    at = document["job"]
-    for step in way:
-        at = at.setdefault(step, {})
-    at[last] = value
-    return document
+    return dict(documents.with_value(BASE, ("job", *field.split(".")), value))
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +130,9 @@ def test_nul_and_half_pairs_are_no_text(web: TestClient, field: str, text: str) 
         *("http://registry/x", "../x.sif", "/abs/../x.sif", "docker://user:secret@h/x", "docker://é/x", "docker://", "x" * 5000),
     ],
 )
-def test_an_image_is_a_reference_or_refused(web: TestClient, innocent: str, reference: str) -> None:
+def test_an_image_is_a_reference_or_refused(web: TestClient, reference: str) -> None:
     """A break-out, an option, another scheme, a path that climbs: none reaches a script."""
-    document = with_value("application.container_runtime", reference)
-    del document["job"]["target"]["container_runtime"]
+    document = documents.with_value(with_value("application.container_runtime", reference), ("job", "target"), {"name": "supermuc-ng"})
     with witness().watching():
         answer = web.post("/optimise", json=document)
     assert answer.status_code == 422

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.test_hostile_fields import with_value
+from modak.text import documents
+from tests.api.test_hostile_fields import BASE, with_value
 from tests.api.witness import witness
 
 JSON = {"Content-Type": "application/json"}
@@ -139,13 +140,9 @@ def test_a_filter_is_exact_text(web: TestClient, query: str) -> None:
 )
 def test_contradictions_are_answered(web: TestClient, changes: dict[str, Any]) -> None:
     """With a script, and warnings that say what was done; an error where that is asked for."""
-    document: dict[str, Any] = with_value("job_options.job_name", "base")
+    document: Any = BASE
     for field, value in changes.items():
-        *way, last = field.split(".")
-        at = document["job"]
-        for step in way:
-            at = at.setdefault(step, {})
-        at[last] = value
+        document = documents.with_value(document, ("job", *field.split(".")), value)
     answer = web.post("/optimise", json=document)
     assert answer.status_code in (200, 409), answer.text
     assert web.post("/optimise?strict=true", json=document).status_code in (200, 409, 422)

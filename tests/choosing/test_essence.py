@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from modak.choosing.candidates import enumerate_candidates
-from modak.choosing.essence import OUTFIT, counts_key, essence, key_of_any_size, outfit_key
+from modak.choosing.essence import OUTFIT, counts_of, essence, key_of_any_size, outfit_key
 from modak.choosing.scoring import columns
 from modak.choosing.software import choose_software
 from modak.dsl import Request
@@ -37,16 +37,9 @@ def known(packaged_database: Path) -> Facts:
         return prepared(replace(store.snapshot(), models=store.models("3dgan")))
 
 
-def request(path: Path, **application: Any) -> Request:
+def request(path: Path) -> Request:
     """A request of the examples or of the tests."""
-    document = json.loads(path.read_text())
-    document.get("job", document)["application"] |= application
-    return normalise(document).request
-
-
-def of_nodes(asked: Request, nodes: int) -> Request:
-    """The request with a number of nodes."""
-    return asked.model_copy(update={"job_options": asked.job_options.model_copy(update={"node_count": nodes})})
+    return normalise(json.loads(path.read_text())).request
 
 
 def tried(work: Any) -> Any:
@@ -98,10 +91,10 @@ def test_requests_that_differ_in_names_and_lengths_are_of_one_essence() -> None:
     document["job"]["application"]["arguments"] = "--more"
     document["job"]["optimisation"]["workload"]["epochs"] = 7
     one, other = request(path), normalise(document).request
-    for key in (counts_key, key_of_any_size, outfit_key):
+    for key in (counts_of, key_of_any_size, outfit_key):
         assert key(one) == key(other)
     document["job"]["job_options"]["node_count"] = 8
-    assert counts_key(normalise(document).request) != counts_key(one)
+    assert counts_of(normalise(document).request) != counts_of(one)
 
 
 @pytest.mark.parametrize("nodes", [1, 3, 256, 257, 700])
@@ -125,16 +118,16 @@ def test_an_answer_from_memory_is_the_answer(known: Facts, path: Path) -> None:
     that nobody asked before."""
     whole = request(path)
     fresh = Facts(**{name: getattr(known, name) for name in Facts.__dataclass_fields__})
-    for asked in (whole, *(of_nodes(whole, nodes) for nodes in (10, 7, 2, 1))):
+    for asked in (whole, *(whole.changed(job_options={"node_count": nodes}) for nodes in (10, 7, 2, 1))):
         assert tried(lambda each=asked: optimise(each, known)) == tried(lambda each=asked: optimise(each, fresh))
 
 
 def test_a_number_of_nodes_from_memory_is_held_to_the_limit(known: Facts) -> None:
     """A job of more nodes than the partition allows is refused, whoever asked for fewer before."""
     asked = request(HERE.parent / "examples/3dgan-supermuc-ng.json")
-    assert decide(of_nodes(asked, 512), known).nodes == 512
+    assert decide(asked.changed(job_options={"node_count": 512}), known).nodes == 512
     with pytest.raises(Infeasible, match="can have at most"):
-        decide(of_nodes(asked, 10**6), known)
+        decide(asked.changed(job_options={"node_count": 10**6}), known)
 
 
 def test_lengths_of_runs_are_told_apart_only_where_several_were_measured() -> None:

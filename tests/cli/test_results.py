@@ -7,12 +7,11 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from modak.cli import main
+from tests.cli.conftest import Run
 from tests.terminal import read_all
 
 DATA = Path(__file__).parent.parent / "data"
@@ -22,22 +21,15 @@ TABLE = "application,system,nodes,metric,value,unit,repeat\n" + "".join(
     for nodes in (1, 2, 4)
     for repeat in (1, 2, 3)
 )
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line on a copy of the packaged database: exit status, output, errors."""
+def run(run: Run, own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line on a copy of the packaged database, in a folder with a table."""
     monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(TABLE)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        status = main(words)
-        caught = capsys.readouterr()
-        return status, caught.out, caught.err
-
-    return call
+    return run
 
 
 def test_a_file_whose_name_is_not_utf8_is_loaded_and_taken_out(run: Run, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from modak import detect
 from modak.detected import Description
 from modak.errors import RequestError
 from modak.knowledge import packaged_root, read_all
+from tests.conftest import until
 
 DATA = Path(__file__).parent.parent / "data/detect"
 
@@ -92,12 +93,7 @@ def test_a_command_that_hangs_is_ended_in_time_with_all_that_it_started(tmp_path
     assert run("/bin/sh", "-c", script, timeout_s=0.5)[2] == "no answer within 0.5 s"
     assert time.monotonic() - start < 3
     child = int((tmp_path / "child").read_text())
-    for _ in range(100):
-        if not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text():
-            break
-        time.sleep(0.02)
-    else:
-        pytest.fail("the child lives on")
+    until(lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text())
 
 
 @pytest.mark.parametrize("pause", ["", "sleep 0.05;"])

@@ -8,36 +8,23 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
 
-from tests.conftest import ROOT, free_port
+from tests.conftest import PATIENCE_S, ROOT, free_port, until
 
 EXAMPLE = json.loads((ROOT / "examples/3dgan-supermuc-ng.json").read_text())
 JSON = "application/json"
 NUMBERS = count()
-PATIENCE_S = 90
-"""For a machine that does much else; nothing here waits for it where all is well."""
 
 
 def asking() -> bytes:
     """A request of which there is no second one."""
     job = EXAMPLE["job"]
     return json.dumps({"job": job | {"job_options": job["job_options"] | {"job_name": f"fault-{next(NUMBERS)}"}}}).encode()
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    """What ``holds`` says once it is true."""
-    end = time.monotonic() + PATIENCE_S
-    while not (found := holds()):
-        assert time.monotonic() < end, "that never came"
-        time.sleep(0.05)
-    return found
 
 
 @dataclass(frozen=True)
@@ -96,10 +83,10 @@ def plan_of(content: bytes) -> str:
 
 
 @contextmanager
-def serving(url: str, *options: str) -> Iterator[Served]:
-    """A service on a database, from its first answer to the end of the block."""
+def serving(url: str, *options: str, **settings: str) -> Iterator[Served]:
+    """A service on a database, with more options and settings (``MODAK_…``), from its first answer to the end of the block."""
     port = free_port()
-    environment = {**os.environ, "MODAK_DATABASE_URL": url, "MODAK_PUBLIC_URL": "https://modak.example.org"}
+    environment = {**os.environ, "MODAK_DATABASE_URL": url, "MODAK_PUBLIC_URL": "https://modak.example.org", **settings}
     words = [sys.executable, "-m", "modak", "serve", "--port", str(port), *options]
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         served = Served(process, port)

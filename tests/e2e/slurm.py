@@ -186,7 +186,7 @@ def _end(unshare: subprocess.Popen[bytes]) -> None:
 
 def _until_idle(slurm: Slurm, folder: Path, patience_s: float = 100) -> None:
     deadline = time.monotonic() + patience_s
-    while slurm.run("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-o", "%N").stdout.split() != sorted(REAL):
+    while slurm.run("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-p", "main,gpu", "-o", "%N").stdout.split() != sorted(REAL):
         if time.monotonic() > deadline:
             logs = "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted((folder / "log").iterdir()))
             raise AssertionError(f"Slurm did not start:\n{logs}")
@@ -251,6 +251,8 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
         "AccountingStorageType": "accounting_storage/none",
         "JobCompType": "jobcomp/none",
         "MinJobAge": 3600,
+        "PreemptType": "preempt/partition_prio",
+        "PreemptMode": "CANCEL",
         "KillWait": 10,
         "UnkillableStepTimeout": 20,  # then its nodes are drained, and can be given back
         "GresTypes": "gpu",
@@ -269,6 +271,7 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
         f"NodeName=paper[0001-1000] {here} Port={daemon} {paper} State=CLOUD",
         "PartitionName=main Nodes=node[1-2] Default=YES MaxTime=01:00:00",
         "PartitionName=gpu Nodes=gpu[1-2] MaxTime=04:00:00",
+        "PartitionName=spare Nodes=gpu[1-2] MaxTime=04:00:00 PriorityTier=0 GraceTime=60",  # preempted by jobs of gpu
         *(f"PartitionName={name} Nodes=paper[0001-1000] MaxTime=2-00:00:00" for name in ("paper", "general")),
     ]
     return "\n".join(lines) + "\n"

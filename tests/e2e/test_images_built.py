@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import tarfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -30,7 +29,7 @@ from modak.script.job import render_build
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
-from tests.conftest import tool
+from tests.conftest import tool, until
 from tests.e2e.registry import registry
 from tests.e2e.slurm import Slurm
 
@@ -100,14 +99,6 @@ def built(building: BuildService, wanted: Order) -> dict[str, Any]:
 def left(building: BuildService) -> list[str]:
     """What lies in the folder of images, but for the builder's own lock and log."""
     return sorted(each.name for each in building.folder.iterdir() if each.name not in (".builder", "builder.log"))
-
-
-def until(true: Callable[[], bool], patience_s: float = 60) -> None:
-    """Wait for something that takes as long as it takes."""
-    deadline = time.monotonic() + patience_s
-    while not true():
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.05)
 
 
 def test_a_definition_becomes_a_file_and_an_entry(building: BuildService, busybox: Path, tmp_path: Path) -> None:

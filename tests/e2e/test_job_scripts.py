@@ -104,6 +104,15 @@ def test_threads_and_environment_reach_every_rank(slurm: Slurm, mpi_programs: di
     assert sorted(job.output.splitlines()) == [f"rank {rank} of 2 on node{rank + 1} sum 1 threads 2" for rank in range(2)], job
 
 
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+def test_an_mpi_program_runs_alone_in_a_job_of_a_session(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path, family: str) -> None:
+    """It would look for the process manager of the session, which sbatch passes on, and fail."""
+    spec = replace(FOUR_RANKS, command=(str(mpi_programs[family]),), resources=Resources(), launcher="none")
+    session = ("srun", "--ntasks=1", f"--mpi={PMI[family]}", "sbatch", "--parsable")
+    job = slurm.submit(written(spec, tmp_path), tmp_path, command=session)
+    assert (job.state, "rank 0 of 1 on node" in job.output) == ("COMPLETED", True), job
+
+
 def test_words_arrive_as_they_were_written(slurm: Slurm, image_folder: Path, tmp_path: Path) -> None:
     """Blanks, quotes, dollars and line breaks pass scheduler, shell, launcher and container unchanged."""
     odd = ("a b", "it's", '"', "$HOME", "`id`", "x;y", "*", "", "new\nline", "--flag", "\\")

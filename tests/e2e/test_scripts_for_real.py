@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -341,6 +342,25 @@ def test_a_checkpoint_before_the_time_limit(slurm: Slurm, limited: dict[str, tup
     assert (folder / "checkpoint").read_text() == f"saved on {job.nodes}\n"
     said = told(folder)
     assert (said["exit_status"], said["results"]) == (143, [])
+
+
+def test_a_preempted_run_that_stops_early_is_no_result(slurm: Slurm, tmp_path: Path) -> None:
+    """Its ranks are told in the partition's time of grace, and end with status 0; the script is told nothing."""
+    spare = Partition(name="spare", nodes=2, node=Node(processor="any", sockets=2, cores=32, accelerator="v100", accelerators=2))
+    waits = "trap 'exit 0' TERM; touch up; while :; do sleep 0.2; done"
+    request = {
+        "application": {"app_tag": "spare", "app_type": "mpi", "executable": "sh", "arguments": ["-c", waits], "threads": 1},
+        "job_options": {"partition": "spare", "node_count": 2, "process_count_per_node": 2, "request_gpus": 2, "wall_time_limit": 300},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+    }
+    (tmp_path / "job.sh").write_text(answered(system("mpich", partitions=(spare,)), request).job_script)
+    number = slurm.begin(tmp_path / "job.sh", tmp_path)
+    until = time.monotonic() + 60
+    while not (tmp_path / "up").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    slurm.run("sbatch", "--partition=gpu", "--gpus-per-node=2", "--output=/dev/null", "--wrap=true", cwd=tmp_path)
+    job = slurm.wait(number, 100)
+    assert (job.state, told(tmp_path)["exit_status"], told(tmp_path)["results"]) == ("COMPLETED", 0, []), job
 
 
 @pytest.mark.parametrize("signal", ["USR1", "TERM"])

@@ -23,8 +23,8 @@ from modak.auth.ring import KeyRing
 from modak.store import check, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import BUSY_MS
-from tests.conftest import Postgres, running_postgres
-from tests.e2e.served import PATIENCE_S, Served, answered, asking, loaded, plan_of, serving, until
+from tests.conftest import PATIENCE_S, Postgres, running_postgres, until
+from tests.e2e.served import Served, answered, asking, loaded, plan_of, serving
 from tests.store.tables import applications
 
 AT_ONCE_S = BUSY_MS / 2000

@@ -65,6 +65,7 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("application,walltime(s)\na,1\n", "(--map 'walltime(s)=value' --set metric=wall_time --set unit=s)"),
         ("application,cores\na,1\n", "unknown column 'cores'; if it counts over all nodes, divide it by them"),
         ("application,ppn\na,1\n", "unknown column 'ppn'; the nearest known one is 'ranks_per_node'"),
+        ("application,Date\na,1\n", "unknown column 'Date'; the nearest known one is 'measured_at'"),
         ("application,metric,value,params.\na,wall_time,1,2\n", "r.csv:1: unknown column 'params.'"),
         ("Name,application,metric,value\na,a,wall_time,1\n", "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out"),
         ("application,metric\na,wall_time\n", "r.csv:1: no column 'value'"),
@@ -108,6 +109,7 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (cell("value", "812,5"), "; with a decimal point, and without a sign between thousands"),
         (cell("nodes", "1 024"), "r.csv:3: column 'nodes': '1 024': allowed: a whole number from 1 to 10000000; without a sign between"),
         (cell("value", "85 %"), "; its unit goes into the column 'unit': 85 and %"),
+        (cell("value", "12,5 ns/day"), "; its unit goes into the column 'unit': 12,5 and ns/day"),
         (cell("value", "1-00:13:32"), "; in seconds, 87212"),
         (cell("value", "1h 23m"), "; in seconds, 4980"),
         (cell("value", "N/A"), "; omit rows without a measurement"),
@@ -235,7 +237,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         ("r.bin", "of no known format (known: csv, extrap, "),
     ):
         with pytest.raises(DataError) as caught:
-            tables([tmp_path / name])
+            list(tables([tmp_path / name]).tables[0].batches())
         assert str(caught.value).startswith(f"{tmp_path / name}: {says}")
 
 

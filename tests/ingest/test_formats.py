@@ -209,6 +209,15 @@ def test_a_job_without_an_elapsed_time_is_named() -> None:
     assert "job 1 (a) has no elapsed time" in note
 
 
+def test_a_part_of_a_heterogeneous_job_is_left_out() -> None:
+    """Its nodes are not all that the job ran on."""
+    part = {"job_id": 105, "name": "a", "allocation_nodes": 1, "state": {"current": ["COMPLETED"]}, "time": {"elapsed": 60}}
+    part["het"] = {"job_id": 104, "job_offset": {"set": True, "infinite": False, "number": 1}}
+    for text in ("JobID|JobName|State|Elapsed\n104+1|a|COMPLETED|01:00\n", json.dumps({"jobs": [part]})):
+        (note,) = notes(text)
+        assert "job 104+1 (a) is a part of a heterogeneous job" in note
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

@@ -9,25 +9,14 @@ from typing import Any
 import pytest
 
 from modak.dsl import Request
-from modak.facts import Facts, HostMpi, ImageLabels, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, Source, System
+from modak.facts import Facts, HostMpi, ImageLabels, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, System
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
+from tests.systems import site
 
-GPUS = System(
-    name="here",
-    title="a GPU cluster",
-    site="somewhere",
-    scheduler="slurm",
-    partitions=(
-        Partition(
-            name="gpu",
-            nodes=8,
-            node=Node(processor="epyc", sockets=2, cores=64, reserved_cores=8, usable_memory_gb=512, accelerator="a100", accelerators=4),
-        ),
-    ),
-    sources=(Source(fields=("*",), citation="made for these tests"),),
-)
+NODE = Node(processor="epyc", sockets=2, cores=64, reserved_cores=8, usable_memory_gb=512, accelerator="a100", accelerators=4)
+GPUS = site(NODE, nodes=8, name="here")
 CLOSEST = Rule(name="closest", title="each rank beside its GPU", launcher_options=("--gpu-bind=closest",), source="a test")
 PURE = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "mpi"}}}
 SPREAD = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {"distribution": "ddp"}}}
@@ -122,6 +111,13 @@ def test_a_rules_options_go_to_the_launcher_that_starts_the_ranks(options: dict[
     assert ("--kill-on-bad-exit=1 --gpu-bind=closest" in found.replace("\\\n", "").replace("  ", "")) == given
 
 
+def test_the_only_rank_of_distributed_training_is_started_by_torchrun() -> None:
+    """It may read what torchrun sets, and the user's own torchrun would start more ranks than the job has GPUs."""
+    options = {"node_count": 1, "request_gpus": 1}
+    found = script(GPUS, options, SPREAD, executable="torchrun --nproc-per-node 4 train.py", app_type="python")
+    assert "\ntorchrun --nnodes=1 --nproc-per-node=1 --standalone train.py\n" in found
+
+
 def test_an_only_process_is_started_by_jsrun() -> None:
     """Where jsrun is the launcher, scripts run on a node beside those of the job: without GPUs, and not to be computed on."""
     summit = GPUS.model_copy(update={"scheduler": "lsf", "launcher": "jsrun"})
@@ -210,6 +206,14 @@ def test_the_library_in_an_image_does_not_matter_to_torchrun(known: Callable[[st
     facts = Facts(version="1", systems={"here": GPUS.model_copy(update=update)}, images=(image,))
     text = optimise(normalise({"job": job}).request, facts).texts.job_script
     assert ("docker://a/torch:2.1" in text, "mpirun -n 2 -ppn 1" in text) == (True, True)
+
+
+def test_a_version_of_keras_is_named_where_an_image_is_chosen(known: Callable[[str | None], Facts]) -> None:
+    """The catalogue has versions of its backend only: the newest TensorFlow brings another Keras."""
+    wanted = {"app_type": "ai_training", "ai_training": {"keras": {"version": "2.3", "backend": "tensorflow"}}}
+    found = optimise(normalise({"job": {"target": {"name": "hlrs-testbed"}, "optimisation": wanted}}).request, known(None)).plan
+    (told,) = [one.message for one in found.warnings if one.field.endswith("version")]
+    assert told.endswith("not by Keras: make sure that it has Keras 2.3")
 
 
 def test_the_library_of_a_recipe_is_started_by_one_of_its_kind() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from modak.dsl import Plan, Texts
-from modak.facts import Facts, FileSystem, Image, ImageLabels, Node, Partition, RuntimePolicy, Source, System
+from modak.facts import Facts, FileSystem, Image, ImageLabels, Node, RuntimePolicy
 from modak.normalise import normalise
 from modak.optimise import optimise
+from tests.systems import site
 
-ANYONE = (Source(fields=("*",), citation="made for these tests"),)
 PLACES = (
     FileSystem(name="home", kind="nfs", storage_class="default-common", path="/common"),
     FileSystem(name="work", kind="lustre", storage_class="default-high", path="/work"),
@@ -21,16 +21,7 @@ PLACES = (
 
 def planned(image_wants: Any = None, workload: Any = None, places: Any = PLACES, **application: Any) -> tuple[Plan, Texts]:
     """The plan of a training job on a system with some storage, in the one image of the catalogue."""
-    system = System(
-        name="site",
-        title="a site",
-        site="somewhere",
-        scheduler="slurm",
-        partitions=(Partition(name="cpu", nodes=4, node=Node(processor="any", sockets=1, cores=4)),),
-        runtimes=(RuntimePolicy(name="apptainer"),),
-        filesystems=places,
-        sources=ANYONE,
-    )
+    system = site(Node(processor="any", sockets=1, cores=4), runtimes=(RuntimePolicy(name="apptainer"),), filesystems=places)
     labels = ImageLabels(framework="pytorch", version="2.8.0", source="hub", python="3.11")
     image = Image(reference="docker://pytorch/pytorch:2.8.0", labels=labels, storage_class=image_wants, source="these tests")
     job = {
@@ -153,3 +144,14 @@ def test_a_job_that_prints_a_rate_or_nothing_says_how_much_it_did(unit: str | No
     texts = planned(workload={"application": "net", **printed, **workload})[1]
     record = next(line for line in texts.job_script.splitlines() if line.startswith("MODAK_RECORD="))
     assert (amount in record) if amount else ("params.amount" not in record)
+
+
+@pytest.mark.parametrize(("preferred", "told"), [(None, True), ("default-high", False)])
+def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, told: bool) -> None:
+    """Copying it would fill a node's disk or memory, and the job fail after that."""
+    system = site(Node(processor="any", sockets=1, cores=4, memory_gb=96), filesystems=PLACES)
+    copies = {"stage_in": [{"from": "/data/big", "to": "big"}], "storage_class_pref": preferred}
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "data": {"size_bytes": "400 GB"}}}
+    job = {"target": {"name": "site"}, "application": {"executable": "./a", **copies}, "optimisation": wanted}
+    found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"site": system})).plan.warnings
+    assert any("400 GB" in one.message for one in found if one.field == "application.stage_in") == told

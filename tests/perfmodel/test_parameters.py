@@ -34,6 +34,13 @@ def test_unseen_networks_on_a_known_device_are_foretold() -> None:
     assert np.median(error) < 0.2 * np.median(np.abs(constant - log_throughput(unseen)))
 
 
+def test_a_prediction_does_not_depend_on_the_unit() -> None:
+    """Throughputs per minute are sixty times those per second."""
+    seen, unseen = networks(60), networks(20, seed=1)
+    second, minute = (predict(fit(seen, log_throughput(seen) + unit), unseen).log_throughput for unit in (0.0, np.log(60)))
+    assert minute == pytest.approx(second + np.log(60), abs=1e-9)
+
+
 def test_interval_covers_and_widens_far_from_all_that_was_measured() -> None:
     """Intervals hold most unseen networks, and are wider for one unlike all others."""
     seen, unseen = networks(300), networks(200, seed=2)

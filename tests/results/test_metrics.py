@@ -43,6 +43,7 @@ from modak.results.metrics import METRICS, metric, misnamed, parse_amount, parse
         ("grind", 3.0, "ns/atom-step", 3e-9),
         ("speed", 2.0, "Images per second", 2.0),
         ("speed", 2.0, "ns/hour", 48.0),
+        ("speed", 2.0, "ns/Day", 2.0),
         ("wall_time", 2.0, "Hours", 7200.0),
         ("wall_time", 2.0, "msec", 0.002),
         ("link", 8.0, "Gbit/s", 1e9),

@@ -9,17 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from modak import plugins
-from modak.facts import Node, Partition, Source, System
+from modak.facts import Node, Partition, System
 from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers import Scheduler
+from tests.systems import site
 
-SITE = System(
-    name="site",
-    title="a site",
-    site="somewhere",
-    partitions=(Partition(name="main", nodes=100, node=Node(processor="xeon", sockets=2, cores=48, threads_per_core=2)),),
-    sources=(Source(fields=("*",), citation="made for these tests"),),
-)
+SITE = site(Node(processor="xeon", sockets=2, cores=48, threads_per_core=2), nodes=100)
 JOB = JobSpec(
     ("./solver",),
     Resources(

@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Node, Partition, Source, System
+from modak.facts import Node
 from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.slurm import Slurm
+from tests.systems import site
 
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 NODE = Node(processor="xeon", sockets=2, cores=48, threads_per_core=2)
-SITE = System(
-    name="site",
-    title="a site",
-    site="somewhere",
-    scheduler="slurm",
-    partitions=(Partition(name="main", nodes=100, node=NODE),),
-    sources=(Source(fields=("*",), citation="made for these tests"),),
-)
+SITE = site(NODE, nodes=100)
 COUNTS_THREADS = SITE.model_copy(update={"cpu_unit": "thread"})
 
 

@@ -7,19 +7,13 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Node, Partition, Source, System
+from modak.facts import Node
 from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.torque import Torque
+from tests.systems import site
 
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
-SITE = System(
-    name="site",
-    title="a site",
-    site="somewhere",
-    scheduler="torque",
-    partitions=(Partition(name="main", nodes=5, node=Node(processor="xeon", sockets=2, cores=20)),),
-    sources=(Source(fields=("*",), citation="made for these tests"),),
-)
+SITE = site(Node(processor="xeon", sockets=2, cores=20), nodes=5, scheduler="torque")
 
 
 def header(job: JobSpec = BARE, **attributes: Any) -> list[str]:
@@ -64,6 +58,8 @@ def sized(**resources: Any) -> JobSpec:
         ({"notify": ("none", "end")}, ["-m e"]),
         ({"email": "a@b.de"}, ["-M a@b.de"]),
         ({"dependency": "afterok:1:2,afterany:3"}, ["-W depend=afterok:1:2,afterany:3"]),
+        ({"dependency": "afterok:1:2[],after:3[].pbs"}, ["-W depend=afterok:1,afterokarray:2[],afterstartarray:3[].pbs"]),
+        ({"dependency": "afteranyarray:7[][5]"}, ["-W depend=afteranyarray:7[][5]"]),
         ({"begin": "2026-12-24T18:00"}, ["-a 202612241800"]),
         ({"begin": "18:00:30"}, ["-a 1800.30"]),
         ({"exclusive": True}, ["-n"]),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, Signal, Staging
+from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
 from modak.script.job import render
 from modak.text.grammar import MetricPattern
 from modak.text.words import Joined, Variable, parse
@@ -90,6 +90,39 @@ def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | 
     done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode in (-15, 143)
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
+
+
+def test_a_signal_that_ends_the_job_after_the_run_is_told(tmp_path: Path) -> None:
+    """What comes after the run may say whether it is whole, and was cut short."""
+    stub(tmp_path, "ends", 'kill -TERM "$PPID"; sleep 1')
+    done = ran(render(replace(JOB, post=("ends",)), "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    assert done.returncode in (-15, 143)
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
+
+
+def test_a_run_that_was_suspended_is_no_result(tmp_path: Path) -> None:
+    """As by a job of higher priority: the time of others is in its time."""
+    stub(tmp_path, "pauser", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -STOP "$pid"; kill -CONT "$pid" ) >&- 2>&- &')
+    job = replace(JOB, pre=("pauser",), command=("bash", "-c", "touch up; sleep 0.5; echo rate: 4"))
+    done = ran(render(job, "pbspro").text, tmp_path, PBS_O_WORKDIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "rate: 4\n"), done.stderr
+    assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("says", "metrics"),
+    [
+        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=None\n   SuspendTime=None SecsPreSuspend=0", ["wall_time"]),
+        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=2026-11-23T13:42:42\n   SuspendTime=None SecsPreSuspend=0", []),
+        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=None\n   SuspendTime=2026-11-23T13:42:42 SecsPreSuspend=5", []),
+    ],
+)
+def test_a_run_in_the_way_of_another_job_is_no_result(tmp_path: Path, says: str, metrics: list[str]) -> None:
+    """Slurm told its ranks to stop early, which end with status 0, or suspended them; a job of the chain may continue them."""
+    stub(tmp_path, "scontrol", f'test "$*" = "show job 77" && printf "   {says}\n"')
+    assert ran(render(JOB, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77").returncode == 0
+    said = result(tmp_path)
+    assert ([row["metric"] for row in said["results"]][:1], said.get("unfinished")) == (metrics, None if metrics else RECORD)
 
 
 @pytest.mark.parametrize(("file", "server"), [(None, ""), ("out", ""), (None, ".server")])
@@ -387,6 +420,14 @@ def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     done = ran(render(JOB, "slurm").text, tmp_path, **here)
     said = f"modak: the result could not be written to {tmp_path}/modak-result-77.json\n"
     assert (done.returncode, done.stderr, (tmp_path / "sent").exists()) == (0, said, False)
+
+
+def test_a_result_that_is_not_whole_is_not_left(tmp_path: Path) -> None:
+    """As of a full disk: ``modak load modak-result-*.json`` would refuse it, and with it the others."""
+    no_room = RuleText("no-room", "environment", "trap '' XFSZ; ulimit -f 0")
+    done = ran(render(replace(JOB, report=Report(RECORD), rules=(no_room,)), "shell").text, tmp_path)
+    assert "the result could not be written" in done.stderr
+    assert not [*tmp_path.glob("modak-result*")]
 
 
 def test_a_script_that_is_submitted_again_keeps_what_the_run_before_wrote(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from modak.errors import Conflict, NotFound, RequestError, Unavailable
 from modak.facts import Rule
@@ -21,15 +23,6 @@ from modak.ingest.table import PLAIN
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings
 from modak.store.audit import Actor
-
-EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
-
-
-@pytest.fixture
-def document() -> dict[str, Any]:
-    """The request of the demonstration."""
-    read: dict[str, Any] = json.loads(EXAMPLE.read_text())
-    return read
 
 
 @pytest.fixture
@@ -85,6 +78,21 @@ def test_a_question_keeps_no_plan(service: Service, document: dict[str, Any]) ->
         service.plan(answer["job"]["plan"]["id"])
 
 
+def test_rows_of_one_answer_are_predicted_from_one_state(service: Service, own_database: Path) -> None:
+    """Also those of different applications, whatever is loaded meanwhile."""
+    seconds = count(100)
+
+    def load_both(*_: object) -> None:
+        table = "application,metric,nodes,value\n" + "".join(f"{name},wall_time,1,{next(seconds)}\n" for name in ("a", "b"))
+        other.load(incoming(["-"], PLAIN, io.BytesIO(table.encode())), replace=True)
+
+    with open_service(Settings(database_url=f"sqlite:///{own_database}"), plan_days=30) as other:
+        load_both()
+        event.listen(service.store.engine, "checkin", load_both)  # whenever something was read
+        rows = service.predict(b"application,metric,nodes\na,wall_time,1\nb,wall_time,1\n", "p.csv")["rows"]
+    assert rows[1]["predicted"] - rows[0]["predicted"] == pytest.approx(1)
+
+
 def test_facts_come_from_memory_until_the_data_changes(service: Service, load: Callable[[str], Any]) -> None:
     """And are new at the first question after that."""
     before = service.facts("3dgan")
@@ -101,6 +109,20 @@ def test_doubted_results_are_named_before_new_runs_are_asked_for(service: Servic
     request = {"job": {"optimisation": {"workload": {"application": "own"}}}}
     first, *_ = service.recommend(request)["advice"]
     assert first.startswith("no model rests on the doubted results of 'own' (2): 'modak results list --doubted --application own' shows")
+
+
+def test_results_of_a_similar_name_are_named_before_new_runs_are_asked_for(service: Service, load: Callable[[str], Any]) -> None:
+    """A misspelt application need not be measured again."""
+    load("application,metric,value\nGROMACS,wall_time,9\n")
+    first, *_ = service.recommend({"job": {"optimisation": {"workload": {"application": "gromax"}}}})["advice"]
+    assert first.startswith("there is no usable result of 'gromax' (there are results of 'GROMACS'): run a pilot job")
+
+
+def test_an_application_is_not_named_as_similar_to_itself(service: Service, load: Callable[[str], Any]) -> None:
+    """What was measured of it says nothing of its time."""
+    load("application,metric,value\nown,accuracy,0.9\n")
+    first, *_ = service.recommend({"job": {"optimisation": {"workload": {"application": "own"}}}})["advice"]
+    assert first.startswith("there is no usable result of 'own': run a pilot job")
 
 
 def test_doubted_results_of_exactly_the_chosen_layout_are_named(service: Service, load: Callable[[str], Any]) -> None:

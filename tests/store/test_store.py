@@ -138,6 +138,14 @@ def test_the_faults_of_all_files_are_told_at_once(store: Store) -> None:
     assert told == ["a.csv"] * 12 + ["b.csv"] * 8 + [""]
 
 
+def test_a_file_of_no_known_format_is_told_with_the_faults_of_others(store: Store) -> None:
+    """In the order of the files."""
+    bad = csv_table("application,metric,value\na,wall_time,NaN\n", "bad.csv")
+    with pytest.raises(DataError) as caught:
+        store.load([csv_table("\1\2\3", "r.bin"), bad], ME)
+    assert [fault.field for fault in caught.value.faults] == ["r.bin", "bad.csv:2"]
+
+
 def test_a_dry_run_tells_and_stores_nothing(store: Store) -> None:
     """A dry run reports what a load would do."""
     assert store.load([csv_table(ROWS)], ME, dry_run=True).new == 8
@@ -159,6 +167,13 @@ def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> 
     rows = "".join(f"a,{name},wall_time,1\n" for name in ("hlrs_testbed", "HLRS-testbed", "SNG", "nowhere"))
     (note,) = store.load([csv_table(f"application,system,metric,value\n{rows}")], ME).notes
     assert note.startswith("unknown system 'nowhere'")
+
+
+def test_names_in_several_spellings_are_noted(store: Store) -> None:
+    """Of applications and their data sets, also if the other spelling was loaded before; models keep them apart."""
+    store.load([csv_table("application,dataset,metric,value\nLAMMPS,lj,wall_time,1\n")], ME)
+    notes = store.load([csv_table("application,dataset,metric,value\nlammps,Rhodo,wall_time,1\nlammps,rhodo,wall_time,2\n")], ME).notes
+    assert [note.partition(" count")[0] for note in notes] == ["application: 'LAMMPS', 'lammps'", "data set of 'lammps': 'Rhodo', 'rhodo'"]
 
 
 def test_frameworks_that_run_on_another_one_are_noted(store: Store) -> None:
@@ -253,9 +268,9 @@ def test_filters_are_exact(store: Store) -> None:
         store.results({"aplication": "a"})
 
 
-@pytest.mark.parametrize("cursor", ["x", "1", "1-", "-1-2", "1-2-3", "1;2"])
+@pytest.mark.parametrize("cursor", ["x", "1", "1-", "-1-2", "1-2-3", "1;2", f"{2**31}-1", "9" * 30 + "-1"])
 def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
-    """Only what a page gave out is a cursor."""
+    """Only what a page gave out is a cursor: nothing beyond the numbers that PostgreSQL can compare with."""
     with pytest.raises(RequestError, match="cursor"):
         store.results(cursor=cursor)
 
@@ -518,13 +533,6 @@ def test_check_looks_for_damage_only_in_what_another_version_made(tmp_path: Path
         with writing(store.engine) as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         assert check(str(store.engine.url)) == ()
-
-
-def test_a_cursor_that_no_page_gave_is_refused(store: Store) -> None:
-    """Also one beyond the numbers that PostgreSQL can compare with."""
-    for cursor in ("x", "1", f"{2**31}-1", "9" * 30 + "-1"):
-        with pytest.raises(RequestError, match="cursor"):
-            store.results(cursor=cursor)
 
 
 def test_models_are_those_of_the_results(store: Store) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from modak.errors import Unavailable
 from modak.schedulers import gridengine, lsf, pbs, slurm
 from modak.tuner.runners import Here, Submitted
+from tests.conftest import until
 
 CLIENT = """#!/bin/sh
 echo call >>calls
@@ -93,13 +93,8 @@ def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_
     job = first.start(script, 0.01)
     try:
         later = Here()
-        deadline = time.monotonic() + 20
-        while later.state(job) == "running":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        while first.state(job) != "over":  # its parent learns of the end a moment later
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: later.state(job) == "over")
+        until(lambda: first.state(job) == "over")  # its parent learns of the end a moment later
     finally:
         with suppress(ProcessLookupError):
             os.killpg(int(job.partition("@")[0].partition(":")[0]), signal.SIGKILL)
@@ -119,8 +114,5 @@ def test_a_trial_in_a_requeued_job_starts_for_the_first_time(tmp_path: Path, mon
     script.write_text('echo "starts: ${SLURM_RESTART_COUNT:-0}"\n')
     here = Here()
     job = here.start(script, None)
-    deadline = time.monotonic() + 20
-    while here.state(job) != "over":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: here.state(job) == "over")
     assert (tmp_path / "output").read_text() == "starts: 0\n"

@@ -104,6 +104,17 @@ def test_a_flat_landscape_promises_little() -> None:
     assert flat.most < 1.1 < steep.most
 
 
+def test_few_trials_do_not_promise_too_little() -> None:
+    """Settings whose costs are random: about one in twenty is better than the end of its interval, also after six trials."""
+    chance, space = np.random.default_rng(1), Space((Parameter("options", "--mode=", tuple("abcdefg")),))
+    beyond = 0
+    for costs in np.exp(0.1 * chance.standard_normal((300, 7))):
+        found = promise(space, [((at,), float(costs[at])) for at in range(6)])
+        assert found is not None
+        beyond += costs[:6].min() / costs[6] > found.most
+    assert beyond / 300 < 0.07
+
+
 def test_ordered_values_are_alike_and_words_are_not() -> None:
     """Numbers that rise or fall have neighbours."""
     assert [one.ordered for one in (NUMBERS, WORDS, Parameter("options", "-x", (4, 1, 2)))] == [True, False, False]

@@ -170,7 +170,8 @@ def test_a_request_that_cannot_be_tuned_still_gets_its_script(changed: dict[str,
     [
         (None, "no result file"),
         ({"exit_status": 3, "seconds": 1.0, "results": []}, "status 3"),
-        ({"exit_status": 0, "seconds": 1.0, "results": []}, "no throughput"),
+        ({"exit_status": 0, "seconds": 1.0, "results": [{"metric": "wall_time", "unit": "s", "value": 1.0}]}, "no throughput"),
+        ({"exit_status": 0, "seconds": 1.0, "results": []}, "requeued, preempted or suspended"),
         ({"exit_status": 0, "seconds": 1.0, "results": [{"metric": "throughput", "unit": "samples/s", "value": 0}]}, "throughput is 0"),
     ],
 )
@@ -179,9 +180,6 @@ def test_a_run_without_a_number_says_why(result: dict[str, Any] | None, why: str
     came = outcome(result, aim_of(request_of()))
     assert came.value is None
     assert why in came.why
-
-
-# --- searches
 
 
 def test_a_setting_of_the_requests_own_is_kept() -> None:

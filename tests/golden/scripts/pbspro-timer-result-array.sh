@@ -60,8 +60,8 @@ modak_report() {
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    # after a signal, the status is that of the last command: a run that did not finish has failed
-    if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
+    # after a signal, the status is that of the last command: a script that did not finish has failed
+    if test -z "${MODAK_DONE:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
     fi
     if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}"; then
@@ -95,6 +95,7 @@ modak_end() {
     if ! modak_report 3>&2 2>/dev/null; then
         MODAK_SERVER='' # nothing to send
         printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
+        test ! -w "${MODAK_RESULT}" || rm -f -- "${MODAK_RESULT}" 2>/dev/null # it is not whole, and could not be loaded
     fi
     modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
@@ -208,3 +209,4 @@ modak_kept
 
 # after the run, on the first node
 tar -cf results.tar results
+MODAK_DONE=1 # no signal has cut the script short

@@ -26,5 +26,9 @@ export OMP_NUM_THREADS=4
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
+# set-up of the launcher
+# a program with MPI would look for the process manager of the session in which this script was submitted
+unset PMI_FD PMIX_NAMESPACE SLURM_STEP_ID SLURM_STEPID
+
 # the run
 python3 sweep.py --case "${SLURM_ARRAY_TASK_ID:?}"

@@ -59,13 +59,18 @@ modak_report() {
         # below 0: the clock was set back
         test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
     fi
-    # after a signal, the status is that of the last command: a run that did not finish has failed
-    if test -z "${MODAK_ENDED:-}" && test "${MODAK_STATUS}" -eq 0; then
+    # after a signal, the status is that of the last command: a script that did not finish has failed
+    if test -z "${MODAK_DONE:-}" && test "${MODAK_STATUS}" -eq 0; then
         MODAK_STATUS=143
+    fi
+    # a job of higher priority: Slurm may have told the ranks, not this script, to stop early, or suspended them
+    if test "${MODAK_STATUS}" -eq 0 &&
+        timeout 20 scontrol show job "${SLURM_JOB_ID}" | grep -E ' (Preempt|Suspend)Time=[0-9]' >/dev/null; then
+        MODAK_STOPPED=perhaps
     fi
     local lost=''
     test "${SLURM_RESTART_COUNT:-0}" = 0 || lost=1 # the start before may have done a part
-    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${lost}"; then
+    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}${lost}"; then
         local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
         results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)"
@@ -96,6 +101,7 @@ modak_end() {
     if ! modak_report 3>&2 2>/dev/null; then
         MODAK_SERVER='' # nothing to send
         printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
+        test ! -w "${MODAK_RESULT}" || rm -f -- "${MODAK_RESULT}" 2>/dev/null # it is not whole, and could not be loaded
     fi
     test -z "${MODAK_MADE:-}" || modak_tidy
     modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
@@ -226,3 +232,4 @@ MODAK_COPIED=1
 
 # after the run, on the first node
 tar -cf results.tar results
+MODAK_DONE=1 # no signal has cut the script short

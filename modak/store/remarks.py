@@ -1,0 +1,86 @@
+"""What a load has to say of its rows: systems that are not known, names in several spellings, metrics that predict nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from modak.errors import nearest
+from modak.facts import SeriesKey, System, same_name
+from modak.results.metrics import misnamed
+from modak.store import catalogue
+from modak.store.schema import series
+
+FRONT_ENDS: Final = ("keras", "horovod")
+"""Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
+RATIOS: Final = ("speedup", "efficiency")
+"""Metrics that are computed from times of several runs."""
+MOST: Final = 100
+"""Most notes of one kind."""
+
+
+def remarks(connection: Connection, named: set[str], touched: Collection[SeriesKey]) -> Iterator[str]:
+    """Notes on a load: ``named`` are the systems of its rows, ``touched`` the series that they are of."""
+    known = catalogue.read(connection, System, sound=True)
+    yield from _unknown_systems(known, named)
+    yield from _without_partition(known, touched)
+    yield from _misnamed(touched)
+    yield from _spellings(connection, touched)
+    yield from _front_ends(touched)
+    yield from _ratios(touched)
+
+
+def _unknown_systems(known: Sequence[System], named: set[str]) -> Iterator[str]:
+    """A note for each system of the results that is not known by this name or alias, in any spelling."""
+    folded = {name for system in known for name in system.folded_names}
+    for name in sorted(each for each in named if same_name(each) not in folded):
+        close = nearest(name, [system.name for system in known])
+        hint = f"; did you mean {close!r}?" if close else ""
+        yield f"unknown system {name!r}{hint}; its rows are kept"
+
+
+def _without_partition(known: Sequence[System], touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note for each system whose partitions have different nodes: results that name no partition count for each of them."""
+    open_ = {same_name(key.system) for key in touched if key.system and not key.partition}
+    for system in known:
+        different = len({(part.node.processor, part.node.accelerator) for part in system.partitions}) > 1
+        if different and not open_.isdisjoint(system.folded_names):
+            names = ", ".join(part.name for part in system.partitions)
+            yield f"{system.name} has partitions with different nodes ({names}); rows without 'partition' count as measured in any of them"
+
+
+def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
+    """A note for each time that is called after a part of the run, or is another spelling of a known one."""
+    said = dict.fromkeys(misnamed(key.metric, key.unit) for key in touched)
+    return tuple(text for text in said if text)[:MOST]
+
+
+def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[str, ...]:
+    """A note for each application, and each data set of one, that other results spell in another way: models keep them apart."""
+    named = connection.execute(select(series.c.application, series.c.dataset).distinct().order_by(series.c.application, series.c.dataset))
+    applications: dict[str, dict[str, None]] = {}
+    datasets: dict[tuple[str, str], dict[str, None]] = {}
+    for application, dataset in named:
+        applications.setdefault(same_name(application), {})[application] = None
+        datasets.setdefault((application, same_name(dataset)), {})[dataset or ""] = None
+    said = dict.fromkeys(("application", tuple(applications[same_name(key.application)])) for key in touched)
+    said |= dict.fromkeys((f"data set of {key.application!r}", tuple(datasets[key.application, same_name(key.dataset)])) for key in touched)
+    return tuple(
+        f"{what}: {', '.join(map(repr, spelt))} count as different ones; spell them alike if they are the same"
+        for what, spelt in said
+        if len(spelt) > 1
+    )[:MOST]
+
+
+def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
+    """A note for each framework that runs on another one, which may be one of several: requests for it look for results of the other."""
+    said = dict.fromkeys(key.framework for key in touched if same_name(key.framework) in FRONT_ENDS)
+    return tuple(f"framework {name!r}: requests for it use results of the framework that it runs on; give that one's name" for name in said)
+
+
+def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
+    """A note for each metric that predicts nothing. A speed-up over a baseline that it names tells what a switch does."""
+    said = dict.fromkeys(key.metric for key in touched if key.metric in RATIOS and "baseline" not in key.params)
+    return tuple(f"metric {name!r}: nothing is predicted from it; load the times or rates that it was computed from" for name in said)
