@@ -63,7 +63,7 @@ def _to(steps: Steps) -> Iterator[Steps]:
 
 
 def _reached(pattern: Steps, paths: Set[Steps]) -> Set[Steps]:
-    """The paths that a field of a source names, with all below them; ``*`` stands for any text within one step."""
+    """The paths that a field of a source names; it covers them and all below. ``*`` stands for any text within one step."""
     if not any(map(_SPECIAL.search, pattern)):
         return paths & {pattern}
     return {path for path in paths if len(path) == len(pattern) and all(map(fnmatchcase, path, pattern))}

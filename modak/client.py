@@ -191,7 +191,7 @@ class Remote:
             status, content, wait_s = self._ask(method, path, body, kind)
         return _answer(self.address, status, content)
 
-    def _ask(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes, int]:
+    def _ask(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes, float]:
         """The answer's status and content, and the seconds of its ``Retry-After``."""
         parts = urlsplit(self.address)
         headers = {"Accept": "application/json", "Content-Type": kind}
@@ -212,7 +212,7 @@ class Remote:
                 f"no answer from {self.address}{via}: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}"
             ) from None
         wait = response.headers["Retry-After"] or ""
-        return response.status, content, max(1, int(wait)) if wait.isdecimal() else 1
+        return response.status, content, max(1.0, float(wait)) if wait.isdecimal() else 1.0
 
 
 def _unpacked(source: Source) -> bytes:
@@ -243,7 +243,7 @@ def _told(names: Sequence[str]) -> list[str]:
     """Files as the service is told of them: by the paths that were given. Of those outside the current folder, which would tell of this
     machine, only what lies below the folder that they share."""
     paths = ((name, Path(name)) for name in names)
-    outside = {name: path.parent.resolve() / path.name for name, path in paths if path.is_absolute() or os.pardir in path.parts}
+    outside = {name: Path(os.path.normpath(Path.cwd() / path)) for name, path in paths if path.is_absolute() or os.pardir in path.parts}
     shared = os.path.commonpath([path.parent for path in outside.values()]) if outside else ""
     return [str(outside[name].relative_to(shared)) if name in outside else name for name in names]
 

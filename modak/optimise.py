@@ -111,11 +111,11 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     asked = (decision.asked, *outfit_key(request), shape, launcher)
+    alike = (*asked, nodes if known.names_images else nodes > 1)
     software = known.software.get(
-        (*asked, nodes if known.names_images else nodes > 1),
-        lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher),
+        alike, lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher)
     )
-    usual = known.configured.get((*asked, nodes), lambda: _configured(request, decision, software, asked, known))
+    usual = known.configured.get((*asked, nodes), lambda: _configured(request, decision, software, alike, known))
     wall_time, why_wall_time = wall_time_of(request, decision)
     plan_id = _plan_id(request, warnings, known)
     job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
@@ -146,11 +146,12 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     )
 
 
-def _configured(request: Request, decision: Decision, software: Software, asked: tuple[Hashable, ...], known: Prepared) -> Configured:
-    """What all jobs of the chosen configuration have in common; most of it is the same for all numbers of nodes above one."""
+def _configured(request: Request, decision: Decision, software: Software, alike: tuple[Hashable, ...], known: Prepared) -> Configured:
+    """What all jobs of the chosen configuration have in common. Most of it is the same for all numbers of nodes above one that have the
+    same software; ``alike``: the cache key of the software."""
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     few = min(nodes, 2)
-    outfit = known.outfits.get((*asked, few), lambda: configured(without_nodes(essence(request, OUTFIT)), target, shape, few, software))
+    outfit = known.outfits.get(alike, lambda: configured(without_nodes(essence(request, OUTFIT)), target, shape, few, software))
     return of_size(outfit, target, shape, nodes)
 
 

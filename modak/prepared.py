@@ -109,7 +109,7 @@ class Prepared(Facts):
 
     @cached_property
     def blocks(self) -> Cache:
-        """Predictions of one shape for a block of node counts, for requests that give their number of nodes."""
+        """Predictions of all shapes for a block of node counts, for requests that give their number of nodes."""
         return Cache(512)
 
     @cached_property
@@ -124,7 +124,7 @@ class Prepared(Facts):
 
     @cached_property
     def outfits(self) -> Cache:
-        """The part of that which is the same for all numbers of nodes above one."""
+        """The part of that which is the same for all numbers of nodes above one that have the same software."""
         return Cache(512)
 
     def with_evidence(

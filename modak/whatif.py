@@ -63,6 +63,8 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     times = [choice["prediction"].get("value") for choice in (one, other)]
     if None in times:
         return ("the times cannot be compared: one of them is unknown (basis: none)",)
+    if one == other:
+        return ("A and B lead to the same choice",)
     ratio, level = times[1] / times[0], one["prediction"]["level"]
     low, high = ratio / _apart(one, other), ratio * _apart(other, one)
     clear = "" if low > 1 or high < 1 else "; the interval includes 1, so either may be faster"

@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from modak.api import create_app
-from modak.client import Remote, _connect, _rows
+from modak.client import Remote, _connect, _rows, _told
 from modak.errors import DataError, Infeasible, ModakError, RequestError, Unavailable
+from modak.ingest.reading import Incoming, table
+from modak.ingest.sources import from_bytes
 from modak.service import Service, open_service
 from modak.settings import Settings
 from tests.api.site import listening
@@ -157,25 +159,39 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> N
 
 
 def test_too_many_requests_are_asked_again() -> None:
-    """After the time that the service names: the pages of a long list exceed a small limit."""
-    answers = [(429, b"{}"), (200, b'{"items": []}')]
+    """After the time that the service names, if that is within the client's: the pages of a long list exceed a small limit."""
+    answers = [(429, "1"), (200, "1"), (429, "9" * 400)]
 
     class Busy(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, body = answers.pop(0)
+            status, wait = answers.pop(0)
             self.send_response(status)
-            self.send_header("Retry-After", "1")
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Retry-After", wait)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(b'{"items": []}')
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Busy) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        assert Remote(f"http://127.0.0.1:{server.server_port}").listing("systems") == []
+        client = Remote(f"http://127.0.0.1:{server.server_port}")
+        assert client.listing("systems") == []
+        with pytest.raises(Unavailable, match="answered 429"):
+            client.listing("systems")
         server.shutdown()
+
+
+def test_a_file_of_no_known_format_is_not_sent() -> None:
+    """It is refused without asking: nobody answers at this address."""
+    with pytest.raises(DataError, match="of no known format"):
+        Remote("http://127.0.0.1:9").load(Incoming((table(from_bytes(b"\1\2\3", "r.bin")),)))
+
+
+def test_names_do_not_tell_where_links_lead(tmp_path: Path) -> None:
+    """Of files outside the current folder."""
+    (tmp_path / "run").symlink_to("/etc")
+    assert _told([str(tmp_path / "run/a.csv"), str(tmp_path / "b.csv")]) == ["run/a.csv", "b.csv"]
 
 
 def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,13 @@ def test_counts_that_miss_the_published_efficiency_are_kept(known: Known, field:
     assert message.startswith("a parallel efficiency of 0.99 is not reached")
 
 
+def test_the_last_node_may_have_fewer_workers(known: Known) -> None:
+    """They make the global batch: 94 ranks on 24 nodes with room for 96."""
+    request = example("3dgan-supermuc-ng", application__mpi_ranks=94, optimisation__workload__batch_size=8)
+    found = answer(request, known).plan.configuration
+    assert (found.nodes, found.ranks_per_node, found.workers, found.global_batch) == (24, 4, 94, 752)
+
+
 def test_efficiency_of_results_over_gpus_is_against_the_smallest_number_of_nodes(known: Known) -> None:
     """705 samples/s on one node, 7080 on 16; also if only 16 nodes are considered."""
     plan = answer(example("resnet50-gpu-cluster", job_options__node_count=16), known).plan
@@ -483,6 +490,14 @@ def test_allowed_ranks_hold_for_each_number_of_nodes(known: Known) -> None:
         for nodes in (16, 32, 64)
     ]
     assert [(chosen.nodes, chosen.ranks_per_node) for chosen in layouts] == [(16, 4), (32, 4), (64, 2)]
+
+
+def test_allowed_ranks_hold_on_the_nodes_that_are_named(known: Known) -> None:
+    """Two nodes have 18 or 32 each; 36 would fill one node best."""
+    application = {"app_type": "mpi", "executable": "./a", "allowed_ranks": [36, 64]}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "job_options": {"request_specific_nodes": "n1,n2"}}
+    made = answer(normalise({"job": job}).request, known).plan.configuration
+    assert (made.nodes, made.ranks_per_node) == (2, 32)
 
 
 def test_ranks_that_no_layout_gives_are_infeasible(known: Known) -> None:

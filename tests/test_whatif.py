@@ -81,9 +81,10 @@ def test_the_ratio_has_an_interval() -> None:
 
 def test_each_end_of_the_ratio_has_one_time_early_and_the_other_late() -> None:
     """Times that may only be late: at twice the ratio the second one is, and the first is as predicted."""
-    late = choice(100.0)
+    late, other = choice(100.0), choice(100.0, workers=9)
     late["prediction"] |= {"lower": 100.0, "upper": 200.0}
-    assert "(90% interval 0.5 to 2; measured)" in against(late, late)[0]
+    other["prediction"] = late["prediction"]
+    assert "(90% interval 0.5 to 2; measured)" in against(late, other)[0]
 
 
 @pytest.mark.parametrize(("kind", "said"), [(of_epochs, True), (dict, False)])
@@ -97,6 +98,11 @@ def test_costs_are_compared_where_node_hours_do_not_tell() -> None:
     one, other = {**choice(60.0), "cost": 1.0}, choice(30.0)
     assert "B takes 2 x the cost of A" in against(one, {**other, "cost": 2.0})
     assert len(against(one, {**other, "cost": 0.5})) == len(against(one, other))
+
+
+def test_the_same_choice_is_called_so() -> None:
+    """It is not said that either may be faster."""
+    assert against(choice(60), choice(60)) == ("A and B lead to the same choice",)
 
 
 def test_unknown_times_are_not_compared() -> None:

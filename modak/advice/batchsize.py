@@ -11,6 +11,8 @@ LARGEST_WITHOUT_LOSS: Final = 8192
 """Global batch up to which ResNet-50 on ImageNet lost no accuracy (PRACE guide on deep learning 2019, section 3.3)."""
 WARM_UP_EPOCHS: Final = 5
 """Of 90, in the published run with a global batch of 14,336 (the same, section 6.2.7)."""
+WARM_UP_SHARE: Final = 0.25
+"""At most so much of a short run (judgement): fine-tuning takes only a few epochs."""
 
 
 def learning_rate(chosen: Chosen) -> str | None:
@@ -18,13 +20,13 @@ def learning_rate(chosen: Chosen) -> str | None:
     if chosen.workers == 1:
         return None
     epochs = chosen.request.optimisation.workload.epochs
-    warm_up = min(float(WARM_UP_EPOCHS), epochs / 2) if epochs else float(WARM_UP_EPOCHS)
+    warm_up = min(float(WARM_UP_EPOCHS), epochs * WARM_UP_SHARE) if epochs else float(WARM_UP_EPOCHS)
     return f"{_batch(chosen)}, so {chosen.workers} times the learning rate of one worker, reached over about {warm_up:g} epochs"
 
 
 def large(chosen: Chosen) -> str | None:
     """The global batch, if it is larger than :data:`LARGEST_WITHOUT_LOSS`."""
-    batch = chosen.shape.global_batch(chosen.nodes)
+    batch = chosen.global_batch
     return _batch(chosen) if batch and batch > LARGEST_WITHOUT_LOSS else None
 
 
@@ -35,7 +37,7 @@ def by_layout(chosen: Chosen) -> str | None:
 
 
 def _batch(chosen: Chosen) -> str:
-    batch, each = chosen.shape.global_batch(chosen.nodes), chosen.shape.batch_size
+    batch, each = chosen.global_batch, chosen.shape.batch_size
     if batch is None:
         return f"the global batch is {chosen.workers} times the batch of a worker, which neither the request nor the results state"
     samples = chosen.request.optimisation.workload.samples

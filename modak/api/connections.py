@@ -7,6 +7,7 @@ A connection is closed if a request's headers do not arrive in time or are too l
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Any, Final
 
 from uvicorn.config import Config
@@ -37,7 +38,7 @@ class Connection(HttpToolsProtocol):
         """Bytes behind the headers that are more than the content explains."""
         self._last = False
         """Whether the worker ends after the request that is awaited."""
-        self._open: list[Any] = []
+        self._open: deque[Any] = deque()
         """Requests that are not answered yet: uvicorn tells only the newest that the caller hung up, and answers the others in vain."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -86,7 +87,11 @@ class Connection(HttpToolsProtocol):
         """The headers are complete."""
         self._stop()
         super().on_headers_complete()
-        self._open = [cycle for cycle in (*self._open, self.cycle) if cycle and not cycle.response_complete]
+        while self._open and self._open[0].response_complete:  # they are answered in turn
+            self._open.popleft()
+        newest: Any = self.cycle  # none if the first request asks for another protocol
+        if newest is not None:
+            self._open.append(newest)
         if self._last:
             super().shutdown()
 

@@ -30,7 +30,6 @@ def unless_known(request: Request, find: Callable[[Service], Any]) -> Response:
     service: Service = request.app.state.service()
     tag = f'"{__version__}-{service.facts().version}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    given = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
-    if given & {tag, "*"}:
-        return Response(status_code=304, headers=headers)
-    return answer(find(service), headers=headers)
+    given = {each.strip().removeprefix("W/") for line in request.headers.getlist("if-none-match") for each in line.split(",")}
+    found = None if tag in given else find(service)  # "*" means any that exists: an unknown name is an error with it, too
+    return Response(status_code=304, headers=headers) if given & {tag, "*"} else answer(found, headers=headers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
 from python_multipart.exceptions import FormParserError
@@ -98,7 +98,6 @@ class _Form:
 
 def _shown(name: str) -> str:
     """A file's path in printable characters: a label, never a path that is opened. Of one outside the sender's folder, its last part."""
-    given = name.replace("\\", "/")
-    path = PurePosixPath(given)
-    outside = path.is_absolute() or ".." in path.parts or ":" in given.partition("/")[0]
+    path = PurePosixPath(name.replace("\\", "/"))
+    outside = path.is_absolute() or PureWindowsPath(name).is_absolute() or ".." in path.parts
     return "".join(letter if letter.isprintable() else "?" for letter in (path.name if outside or not path.name else str(path)))[-LONGEST:]

@@ -102,19 +102,19 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     fewest ranks. Numbers that are uneven on the fewest nodes are spread over more only if there are no others.
     """
     grids: dict[Shape, list[int]] = {}
-    first = None
+    first, nodes = None, stated_nodes(request)
     for ranks, per_node in _splits(request, target):
         if per_node and first:
             break
-        asked = request.changed(application={"mpi_ranks": ranks})
+        asked = request.changed(application={"mpi_ranks": ranks}, job_options={"node_count": nodes})
         asked = asked.changed(job_options={"process_count_per_node": per_node}) if per_node else asked
         try:
             found = enumerate_candidates(asked, target, curves)
         except Infeasible:
             continue
-        for shape, nodes in zip(found.shapes, found.nodes, strict=True):
-            if int(nodes[0]) * shape.ranks_per_node == ranks:
-                grids.setdefault(shape, []).append(int(nodes[0]))
+        for shape, grid in zip(found.shapes, found.nodes, strict=True):
+            if int(grid[0]) * shape.ranks_per_node == ranks:
+                grids.setdefault(shape, []).append(int(grid[0]))
                 first = first or found
     if first is None:
         allowed = ", ".join(map(str, request.application.allowed_ranks))

@@ -41,4 +41,9 @@ class Chosen:
     @property
     def workers(self) -> int:
         """Ranks, or GPUs if there are any, on all nodes."""
-        return self.nodes * self.shape.workers_per_node
+        return self.shape.workers(self.nodes, self.request.application.mpi_ranks)
+
+    @property
+    def global_batch(self) -> int | None:
+        """Samples in one step of all workers; ``None``: unknown."""
+        return self.shape.batch_size and self.shape.batch_size * self.workers

@@ -25,6 +25,9 @@ JOB_OPTIONS: Final = (
     "minimum_memory_per_processor",
     "request_gpus",
     "node_exclusive",
+    "partition",
+    "queue",
+    "architecture_constraint",
 )
 APPLICATION: Final = ("app_type", "mpi_ranks", "allowed_ranks", "threads", "container_runtime")
 OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options", "further")

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from modak.choosing.capability import beyond
 from modak.choosing.effects import OFF, Pair
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import switches
+from modak.choosing.wishes import compilers, switches
 from modak.dsl import Request
-from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
+from modak.facts import Accelerator
+from modak.perfmodel.precisions import CAPABILITY, USUAL_PRECISION, same_precision
 
 REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
 """Precisions below single, as results name them; ``auto`` chooses among these and ``fp32``."""
@@ -31,6 +33,12 @@ class OpenSwitch:
     column: str
     on: str
     off: str = OFF
+    capability: str | None = None
+    """The least compute capability of NVIDIA GPUs that support it; ``None``: any."""
+
+    def unsupported(self, shape: Shape, accelerator: Accelerator | None) -> str | None:
+        """Why the GPUs of a shape do not support it; ``None``: they do, or nothing is known of it, or the shape has no GPUs."""
+        return beyond(self.name, self.capability, accelerator if shape.gpus_per_node else None)
 
     def turned_on(self, shape: Shape) -> Shape:
         """The shape with the switch."""
@@ -70,8 +78,9 @@ class SwitchEvidence:
 
 def left_open(request: Request) -> tuple[OpenSwitch, ...]:
     """The switches that the request sets to ``auto``."""
-    compilers = [OpenSwitch(name, "compiler", name) for name, value in switches(request).items() if value == "auto"]
-    optimisation = request.optimisation
-    precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION) for name in REDUCED if optimisation.workload.precision == "auto"]
+    said, optimisation = switches(request), request.optimisation
+    graphs = [one for one in compilers(request) if said.get(one.name) == "auto"]
+    reduced = REDUCED if optimisation.workload.precision == "auto" else ()
+    precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION, CAPABILITY.get(name)) for name in reduced]
     builds = [OpenSwitch(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
-    return (*compilers, *precisions, *builds)
+    return (*(OpenSwitch(one.name, "compiler", one.name, capability=one.capability) for one in graphs), *precisions, *builds)

@@ -42,9 +42,10 @@ class Shape:
         """Ranks, or GPUs if there are any."""
         return self.gpus_per_node or self.ranks_per_node
 
-    def global_batch(self, nodes: int) -> int | None:
-        """Samples in one step over all workers of so many nodes; ``None``: unknown."""
-        return None if self.batch_size is None else self.batch_size * nodes * self.workers_per_node
+    def workers(self, nodes: int, ranks: int | None = None) -> int:
+        """Ranks, or GPUs if there are any, on so many nodes. ``ranks``: their total in the request; the last node may have fewer."""
+        most = nodes * self.workers_per_node
+        return min(most, ranks or most) if self.workers_per_node == self.ranks_per_node else most
 
     def laid_out_as(self, other: Shape) -> bool:
         """Whether both have the same layout on a node; compiler, precision and image may differ."""

@@ -34,7 +34,7 @@ def _run(request: Request, target: Target, shape: Shape, nodes: int | None = Non
     """The run whose effects are to be predicted, described as the runs of pairs are."""
     work, framework = request.optimisation.workload, carrier(request)
     told = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
-    workers = shape.workers_per_node * nodes if nodes else None
+    workers = shape.workers(nodes, request.application.mpi_ranks) if nodes else None
     return Run(request.workload_name, target.name, tuple(told.get(name) for name in SOFTWARE), workers)
 
 
@@ -45,7 +45,7 @@ def with_switches(candidates: Candidates, request: Request, target: Target, resu
     for each in tried:
         if any(each.switch.is_on(shape) for shape, _ in found):
             continue
-        may = [pair for pair in found if not each.switch.excluded_by(pair[0]) and _helps(request, target, pair[0], each)]
+        may = [pair for pair in found if _may(each.switch, pair[0], target) and _helps(request, target, pair[0], each)]
         found = [*((each.switch.turned_on(shape), nodes) for shape, nodes in may), *found]
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
 
@@ -77,18 +77,25 @@ def lines(
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
     """
     here, where = _run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
-    found = (_line(each.switch, shape, own(each.switch) or effect(each.pairs, here), where) for each in tried)
+    open_ = ((each, each.switch.unsupported(shape, target.accelerator)) for each in tried)
+    found = (_line(each.switch, shape, own(each.switch) or effect(each.pairs, here), why, where) for each, why in open_)
     return tuple(text for text in found if text)
 
 
-def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, where: str) -> str | None:
+def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, unsupported: str | None, where: str) -> str | None:
     """The line for one switch; ``None`` if nothing is known of it and it is on, or a precision."""
     on = switch.is_on(shape)
+    if unsupported and not on and not isinstance(evidence, str):
+        return f"{switch.name}: off, because {unsupported}" if evidence or switch.column != "precision" else None
     if evidence is not None:
         return f"{switch.name}: {'on' if on else 'off'}, {evidence}"
     if on or switch.column == "precision":
         return None
     return f"{switch.name}: off, because its effect is unknown: compare one run with it and one without it on {where}"
+
+
+def _may(switch: OpenSwitch, shape: Shape, target: Target) -> bool:
+    return not (switch.excluded_by(shape) or switch.unsupported(shape, target.accelerator))
 
 
 def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from modak.choosing import memory
 from modak.choosing.candidates import Candidates, host_mpi, only_one_node, taken
+from modak.choosing.openswitch import left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import is_single_threaded, switches
 from modak.dsl import Request
@@ -24,7 +25,7 @@ Pair = tuple[Shape, npt.NDArray[np.int64]]
 
 def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
     """The candidates, followed by unmeasured ones that can run and agree with the request."""
-    more = [*_compilers(request, found), *_layouts(request, target, found)]
+    more = [*_compilers(request, target, found), *_layouts(request, target, found)]
     mpi, whose = _host_mpi(request, target, found) if found.distributed else (None, None)
     new = {replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape: grid for shape, grid in more}
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
@@ -32,13 +33,13 @@ def with_unmeasured(request: Request, target: Target, found: Candidates) -> Cand
     return replace(found, shapes=shapes, nodes=tuple(_sizes(grid, request, target, found) for grid in grids))
 
 
-def _compilers(request: Request, found: Candidates) -> Iterator[Pair]:
+def _compilers(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
     """Every layout with each compiler that the request sets to ``auto``, and without any, if not measured so."""
-    said = switches(request)
-    open_ = [name for name, value in said.items() if value == "auto"]
+    like, others = found.shapes[0], True not in switches(request).values()
+    open_ = [one for one in left_open(request) if one.column == "compiler"]
     seen = {shape.compiler for shape in found.shapes}
-    ways = [*open_, *([None] if open_ and True not in said.values() else [])]
-    plain = [(shape, grid) for shape, grid in zip(found.shapes, found.nodes, strict=True) if shape.compiler == found.shapes[0].compiler]
+    ways = [*(one.on for one in open_ if not one.unsupported(like, target.accelerator)), *([None] if open_ and others else [])]
+    plain = [(shape, grid) for shape, grid in zip(found.shapes, found.nodes, strict=True) if shape.compiler == like.compiler]
     for way in ways:
         if way not in seen:
             yield from ((replace(shape, compiler=way, origin="plan"), grid) for shape, grid in plain)

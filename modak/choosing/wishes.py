@@ -18,10 +18,11 @@ def switches(request: Request) -> Mapping[str, Any]:
     """The graph compilers of the request's framework that can be switched off, with the request's setting of each: ``True``, ``False``,
     ``"auto"`` or ``None``."""
     options = request.optimisation.options
-    return {one.name: options.value_of(one.option) for one in _compilers(request) if not one.always}
+    return {one.name: options.value_of(one.option) for one in compilers(request) if not one.always}
 
 
-def _compilers(request: Request) -> tuple[Compiler, ...]:
+def compilers(request: Request) -> tuple[Compiler, ...]:
+    """The graph compilers of the request's framework."""
     framework = request.optimisation.framework
     return plugins.find("frameworks", framework).compilers if framework else ()
 
@@ -65,7 +66,7 @@ def allowed_compilers(request: Request) -> frozenset[str | None]:
         return frozenset([compiler_named(request.optimisation.workload.compiler)])
     said = switches(request)
     on = frozenset(name for name, value in said.items() if value is True)
-    always = (one.name for one in _compilers(request) if one.always)
+    always = (one.name for one in compilers(request) if one.always)
     return on or frozenset([None, *always, *(name for name, value in said.items() if value == "auto")])
 
 

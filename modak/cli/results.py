@@ -163,7 +163,7 @@ def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
         raise typer.BadParameter("give numbers of results, or --file with the name of the file that they came in")
     from modak.ingest.sources import named
 
-    return numbers or named(file or "")
+    return numbers or named(Path(file or ""))  # as a load names it: without ./ at its beginning
 
 
 def _others(judged: Mapping[str, Any]) -> None:

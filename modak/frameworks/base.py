@@ -36,6 +36,8 @@ class Compiler:
     """Every build of the framework has it; otherwise it is a program of its own."""
     added: tuple[str, str] | None = None
     """For one that is not built in: the variant of recipes that adds it, and the versions of the framework to which it can be added."""
+    capability: str | None = None
+    """The least compute capability of NVIDIA GPUs that it compiles for; ``None``: any."""
 
     def exists_for(self, version: str) -> bool:
         """Whether a framework of that version has this compiler."""

@@ -107,7 +107,7 @@ class PyTorch(Framework):
     aliases: tuple[str, ...] = ("torch",)
     options: type[FrameworkOptions] = PyTorchOptions
     compilers: tuple[Compiler, ...] = (
-        Compiler("inductor", "inductor", ">=2.0"),
+        Compiler("inductor", "inductor", ">=2.0", capability="7.0"),  # Triton's, which PyTorch names if a GPU is older
         Compiler("glow", "glow", "<2", built_in=False, added=("opt-build", "1.4.*")),
         Compiler("jit", "jit"),
     )

@@ -9,6 +9,7 @@ from typing import Final
 from packaging.version import Version
 
 from modak import plugins
+from modak.choosing.capability import stated_beyond
 from modak.choosing.memory import needed_gb
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, bound_mpi, gpu_vendor
@@ -83,6 +84,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         *_too_old(spec, software),
         *_own_version(request, software),
         *_own_layer(request, software),
+        *stated_beyond(request, target.accelerator if shape.gpus_per_node else None),
         *_unlisted(request, target, shape, spec),
     )
     decisions = (*ssh, *_numa(target, shape), *_memory(request, target, resources))
@@ -136,12 +138,12 @@ def job_of(
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:
     """The launcher's name, and the reason for it."""
+    if by_torchrun(request) and (ranks > 1 or distribution(request)):  # an only rank, too, may read what torchrun sets
+        return "torchrun", "launcher: torchrun, one per node, for PyTorch's distributed training"
     if ranks == 1 and target.system and target.system.launcher == JSRUN:
         return JSRUN, "launcher: jsrun for the only process, because the script does not run on the job's own node"
-    if ranks == 1 and not (by_torchrun(request) and distribution(request)):
+    if ranks == 1:
         return "none", "launcher: none, because there is only one process"
-    if by_torchrun(request):  # such a program may read what torchrun sets, also if it is its only rank
-        return "torchrun", "launcher: torchrun, one per node, for PyTorch's distributed training"
     if target.system and target.system.launcher:
         return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as preferred on {target.system.name}"
     usual = OWN.get(target.scheduler, USUAL)

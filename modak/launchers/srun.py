@@ -41,7 +41,7 @@ class Srun(Plain):
         return {**openmp(job.resources), **({"I_MPI_PMI_LIBRARY": intel} if intel else {})}
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """What other jobs leave is unset."""
+        """What is not this job's is unset."""
         return own_environment(job)
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
@@ -58,9 +58,9 @@ class Srun(Plain):
 
 
 def own_environment(job: JobSpec, *more: str) -> tuple[Line, ...]:
-    """The variables of another job, and ``more``, unset."""
+    """Variables that are not this job's, and ``more``, unset."""
     names = (*more, *foreign(job))
-    why = comment("srun would take these for options; they may be those of a job or session in which this script was submitted")
+    why = comment("srun would take these for options; they may be of the environment in which this script was submitted")
     text = fill(f"unset {' '.join(names)}", WIDEST, subsequent_indent=8 * " ").replace("\n", " \\\n")
     return why, fixed(text, ("unset", *names))
 

@@ -49,7 +49,7 @@ class Batches:
         return own if len(own) else self._of_all(start, end)
 
     def _at(self, known: Sizes, application: Hashable, size: float) -> float:
-        held = float(np.clip(size, min(known), max(known)))
+        held = min(max(size, min(known)), max(known))
         told = self.effects(application, held, size) if held != size else np.zeros(0)
         return _between(known, held) + (float(told.mean()) if len(told) else 0.0)
 
@@ -63,4 +63,8 @@ def _effects(several: Iterable[Sizes], start: float, end: float) -> Array:
 
 
 def _between(known: Sizes, size: float) -> float:
-    return float(np.interp(size, list(known), list(known.values())))
+    """The throughput at a size between the first and the last; of one number, NumPy's own interpolation takes ten times as long."""
+    if size in known:
+        return known[size]
+    left, right = max(one for one in known if one < size), min(one for one in known if one > size)
+    return known[left] + (known[right] - known[left]) * (size - left) / (right - left)

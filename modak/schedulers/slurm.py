@@ -35,11 +35,18 @@ ASKING: Final = frozenset(
 
 _TAKEN: Final = (
     *("SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_DISTRIBUTION", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE"),
-    *("SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE"),
-    *("SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET", "SLURM_OVERCOMMIT", "SLURM_THREADS_PER_CORE"),
-    "SLURM_TRES_PER_TASK",
+    *("SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU"),
+    *("SLURM_MEM_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET", "SLURM_NTASKS_PER_TRES"),
+    *("SLURM_OVERCOMMIT", "SLURM_THREADS_PER_CORE", "SLURM_TRES_PER_TASK"),
 )
 """What ``srun`` takes for options, and sbatch passes on from a job or an interactive session in which it is called."""
+_NEVER_SET: Final = (
+    *("SLURM_CLUSTERS", "SLURM_CONSTRAINT", "SLURM_EXCLUSIVE", "SLURM_GRES", "SLURM_HET_SIZE", "SLURM_LABELIO", "SLURM_NO_KILL"),
+    *("SLURM_REMOTE_CWD", "SLURM_RESV_PORTS", "SLURM_SEND_LIBS", "SLURM_SRUN_MULTI", "SLURM_STDERRMODE", "SLURM_STDOUTMODE"),
+    *("SLURM_STEP_GRES", "SLURM_TIMELIMIT", "SLURM_WAIT", "SLURM_WORKING_DIR"),
+)
+"""Others with which a step fails, waits for ever, or writes or runs elsewhere. sbatch sets none of them for such a job, whatever its
+header; those that may be meant for speed (``SLURM_CPU_FREQ_REQ``, ``SLURM_NETWORK``) are none of them."""
 
 COMMANDS: Final = Commands(
     submit=("sbatch", "--parsable"),
@@ -156,7 +163,8 @@ def _memory(job: JobSpec) -> dict[str, str]:
 
 
 def foreign(job: JobSpec) -> tuple[str, ...]:
-    """Variables of another job that ``srun`` would obey (it refuses two kinds of memory, and GPUs or CPUs that this job does not have).
+    """Variables that are not this job's, but that ``srun`` would obey (it refuses two kinds of memory, and GPUs or CPUs that the job does
+    not have).
 
     A step without them gets what the job has. What the header itself sets stays: the step may need it, and programs read it. But
     not the threads of a core, with which 22.05 fails to place ranks of several cores.
@@ -164,7 +172,7 @@ def foreign(job: JobSpec) -> tuple[str, ...]:
     flags = {option[0].partition("=")[0].partition(" ")[0] for option in Slurm().directives(job).options}
     asked = {(flag if flag.startswith("--") else SYNONYMS.get(flag, flag)).removeprefix("--") for flag in flags}
     own = {f"SLURM_{'mem-per-node' if name == 'mem' else name}".upper().replace("-", "_") for name in asked}
-    return tuple(name for name in _TAKEN if name not in own - {"SLURM_THREADS_PER_CORE"})
+    return (*(name for name in _TAKEN if name not in own - {"SLURM_THREADS_PER_CORE"}), *_NEVER_SET)
 
 
 def _too_many_named(job: JobSpec) -> int:

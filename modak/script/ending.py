@@ -52,7 +52,8 @@ modak_report() {
 """
 _PREEMPTED: Final = """    # a job of higher priority: Slurm may have told the ranks, not this script, to stop early, or suspended them
     if test "${MODAK_STATUS}" -eq 0 &&
-        timeout 20 scontrol show job "${SLURM_JOB_ID}" | grep -E ' (Preempt|Suspend)Time=[0-9]' >/dev/null; then
+        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" |
+        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then # not of another task of the array
         MODAK_STOPPED=perhaps
     fi
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -113,15 +113,17 @@ def _is_short(usual: JobSpec) -> bool:
 
 
 def of_any_run(job: JobSpec) -> JobSpec:
-    """The job without the properties of a single run. Of its command the variables remain: their directories are bound into the image.
+    """The job without the properties of a single run. Of its command the variables remain: their directories are bound into the image;
+    of its attributes the copied variables: launchers hand them over to other nodes.
 
     The environment is sorted by name, so that jobs whose variables differ only in their order get the same text.
     """
+    handed = job.attributes.copy_variables
     return changed(
         job,
         command=tuple([word(variable(name)) for name in words.variables(job.command)]),
         environment=dict(sorted(job.environment.items())),
-        attributes=_ANY_RUN,
+        attributes=replace(_ANY_RUN, copy_variables=handed) if handed else _ANY_RUN,
         pre=(),
         post=(),
         checkpoint=(),

@@ -17,6 +17,8 @@ from modak.store.store import Store
 
 MOST: Final = 32
 """Most pairs of an application and a set of switches whose facts are kept."""
+COMPARED: Final = 200
+"""Most names of applications that one is compared with, first those that begin as it does: 20,000 would take half a second."""
 PATIENCE_S: Final = 2.0
 """Seconds that requests wait for new knowledge, from the first of them on; then the version before answers, which is complete in itself."""
 
@@ -118,4 +120,5 @@ class FactCache:
     def _alike(self, application: str) -> str | None:
         """A measured application with a similar name; ``None`` also if this one was measured, though nothing can be fitted to it."""
         measured = self.store.applications()
-        return None if application in measured else nearest(application, measured)
+        likely = sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED]
+        return None if application in measured else nearest(application, likely)

@@ -11,6 +11,7 @@ from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name
 from modak.results.metrics import misnamed
 from modak.store import catalogue
+from modak.store.chunks import chunks
 from modak.store.schema import series
 
 FRONT_ENDS: Final = ("keras", "horovod")
@@ -59,14 +60,17 @@ def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
 
 def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[str, ...]:
     """A note for each application, and each data set of one, that other results spell in another way: models keep them apart."""
-    named = connection.execute(select(series.c.application, series.c.dataset).distinct().order_by(series.c.application, series.c.dataset))
-    applications: dict[str, dict[str, None]] = {}
-    datasets: dict[tuple[str, str], dict[str, None]] = {}
-    for application, dataset in named:
-        applications.setdefault(same_name(application), {})[application] = None
-        datasets.setdefault((application, same_name(dataset)), {})[dataset or ""] = None
+    applications: dict[str, list[str]] = {}
+    for name in connection.scalars(select(series.c.application).distinct().order_by(series.c.application)):
+        applications.setdefault(same_name(name), []).append(name)
+    datasets: dict[tuple[str, str], list[str]] = {}
+    pairs = select(series.c.application, series.c.dataset).where(series.c.dataset.is_not(None)).distinct().order_by(series.c.dataset)
+    for part in chunks(sorted({key.application for key in touched})):  # not of all: a database may hold many
+        for name, dataset in connection.execute(pairs.where(series.c.application.in_(part))):
+            datasets.setdefault((name, same_name(dataset)), []).append(dataset)
     said = dict.fromkeys(("application", tuple(applications[same_name(key.application)])) for key in touched)
-    said |= dict.fromkeys((f"data set of {key.application!r}", tuple(datasets[key.application, same_name(key.dataset)])) for key in touched)
+    named = [(key.application, key.dataset) for key in touched if key.dataset is not None]
+    said |= dict.fromkeys((f"data set of {name!r}", tuple(datasets[name, same_name(dataset)])) for name, dataset in named)
     return tuple(
         f"{what}: {', '.join(map(repr, spelt))} count as different ones; spell them alike if they are the same"
         for what, spelt in said

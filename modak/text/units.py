@@ -7,20 +7,21 @@ from math import ceil
 from typing import Final
 
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?")
-_AMOUNT: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(s|sec|min|h|d|)")
-_SECONDS: Final = {"": 1, "s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400}
+_AMOUNT: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|d|days?|)")
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+"""By first letter."""
 
 
 def duration(text: str) -> int:
-    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``90 min`` or a number of seconds; parts of seconds round up.
+    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``2 days``, ``90 min`` or a number of seconds; parts of seconds round up.
 
-    >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h")
-    (108000, 108000, 3600, 90, 5400)
+    >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h"), duration("2 days")
+    (108000, 108000, 3600, 90, 5400, 172800)
     """
     if found := _CLOCK.fullmatch(text.strip()):
         return int(found[1] or 0) * 86400 + int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4] or 0)
     if found := _AMOUNT.fullmatch(text.strip().lower()):
-        return ceil(float(found[1]) * _SECONDS[found[2]])
+        return ceil(float(found[1]) * _SECONDS[found[2][:1]])
     raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
 
 

@@ -25,9 +25,11 @@ Known = Callable[[str | None], Facts]
 IMAGENET = Data(size_bytes=42e9, files=1_281_167)
 
 
-def chosen(known: Known, nodes: int = 448, batch: int | None = 16, system: str = "stampede2", data: Data | None = IMAGENET) -> Chosen:
-    """ResNet-50 on ImageNet as the guide has it: 448 nodes, two workers each, 40 s an epoch, 90 of them."""
-    workload = Workload(application="resnet50", epochs=90, samples=1_281_167, batch_size=batch)
+def chosen(
+    known: Known, nodes: int = 448, batch: int | None = 16, system: str = "stampede2", data: Data | None = IMAGENET, epochs: int = 90
+) -> Chosen:
+    """ResNet-50 on ImageNet as the guide has it: 448 nodes, two workers each, 40 s an epoch."""
+    workload = Workload(application="resnet50", epochs=epochs, samples=1_281_167, batch_size=batch)
     request = Request(
         application=Application(app_tag="resnet50"), optimisation=Optimisation(app_type="ai_training", data=data, workload=workload)
     )
@@ -49,6 +51,12 @@ def test_the_global_batch_and_the_rate_that_goes_with_it(known: Known) -> None:
     assert "about 5 epochs" in text
     assert text.endswith("]")
     assert "PRACE guide, sections 3.3" in text
+
+
+def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
+    """Three epochs have no room for five of warm-up."""
+    (text,) = sentences(known, chosen(known, epochs=3), "learning-rate-scaling")
+    assert "about 0.75 epochs" in text
 
 
 @pytest.mark.parametrize(("nodes", "warned"), [(256, False), (257, True)])

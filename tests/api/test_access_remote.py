@@ -56,16 +56,16 @@ def test_files_of_one_name_are_told_apart(
     remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the paths that were given; where these are of the whole machine, by what differs in them."""
-    for folder, value in (("a", "100"), ("b", "x")):
+    for folder, value in (("a", "100"), ("12:30", "x")):
         (tmp_path / "logs" / folder).mkdir(parents=True)
         (tmp_path / "logs" / folder / "r.csv").write_text(ROWS.replace("100", value))
     monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
     monkeypatch.chdir(tmp_path)
-    for given, told in (("logs", "logs/b/r.csv:2"), (str(tmp_path / "logs"), "b/r.csv:2"), ("../" + tmp_path.name, "b/r.csv:2")):
+    for given, told in (("logs", "logs/12:30"), (str(tmp_path / "logs"), "12:30"), ("../" + tmp_path.name, "12:30")):
         assert main(["load", given]) == 1
-        assert capsys.readouterr().err.startswith(f"modak: {told}: column 'value'")
-    assert main(["load", "logs/a/r.csv"]) == 0
-    assert main(["results", "doubt", "--file", "logs/a/r.csv", "--why", "another one's"]) == 0
+        assert capsys.readouterr().err.startswith(f"modak: {told}/r.csv:2: column 'value'")
+    assert main(["load", "./logs/a/r.csv"]) == 0
+    assert main(["results", "doubt", "--file", "./logs/a/r.csv", "--why", "another one's"]) == 0
 
 
 @pytest.mark.parametrize(("scope", "files"), [("load", 1), ("read", 0), (None, 0)])

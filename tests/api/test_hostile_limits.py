@@ -206,7 +206,9 @@ def test_options_of_a_load_are_checked(loader: Site, query: str) -> None:
     assert answer.status_code == 422
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "..\\..\\x.csv", "a\r\nb.csv", "\u202egpj.csv", "x" * 500, "'; DROP TABLE results --.csv"])
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "..\\..\\x.csv", "C:\\me\\x.csv", "a\r\nb.csv", "\u202egpj.csv", "x" * 500, "'; DROP TABLE results --.csv"]
+)
 def test_a_files_name_is_a_label(loader: Site, name: str) -> None:
     """Nothing is opened under it, and it is shown without control characters, and without folders of the sender's machine."""
     boundary = "b0undary"

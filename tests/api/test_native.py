@@ -255,6 +255,12 @@ def test_facts_that_a_caller_has_are_not_sent_again(web: TestClient, path: str) 
     assert web.get(path, headers={"If-None-Match": '"older"'}).status_code == 200
 
 
+@pytest.mark.parametrize(("name", "status"), [("supermuc-ng", 304), ("unknown", 404)])
+def test_any_tag_is_of_what_exists(web: TestClient, name: str, status: int) -> None:
+    """``*`` stands for any tag of the thing asked for, so there has to be one."""
+    assert web.get(f"/systems/{name}", headers={"If-None-Match": "*"}).status_code == status
+
+
 def test_a_tag_names_the_facts_that_answered(own_database: Path) -> None:
     """Where new facts cannot be read, the older ones answer under the older tag: with the new one a caller would keep them for good."""
     app = create_app(Settings(database_url=f"sqlite:///{own_database}"))

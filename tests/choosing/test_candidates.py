@@ -12,6 +12,7 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from modak.choosing.candidates import Candidates, enumerate_candidates, node_grid
+from modak.choosing.essence import essence
 from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Queue, Result, SeriesKey
@@ -614,7 +615,7 @@ def test_results_on_other_nodes_of_the_system_are_said_where_none_are_named(know
     """Only the nodes of one partition are compared; others may cost half."""
     request, _, facts = parted(known, "cpu")
     request = request.model_copy(update={"job_options": JobOptions.model_validate({"node_count": 2, **named})})
-    decisions = enumerate_candidates(request, resolve(request, facts), facts.models).decisions
+    decisions = enumerate_candidates(essence(request), resolve(request, facts), facts.models).decisions
     line = "partition: parted/cpu; name another one with results (job_options.partition) to compare: old"
     assert (line in decisions) == told, decisions
 

@@ -12,6 +12,7 @@ from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Layout, R
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel.curves import fit
+from modak.prepared import prepared
 
 Known = Callable[[str | None], Facts]
 TARGET = {"name": "hlrs-testbed"}
@@ -79,6 +80,17 @@ def test_the_fastest_image_is_that_of_runs_of_the_length_asked_for(known: Known,
     models = fit([whole(image.reference, seconds, length) for image, seconds, length in runs])
     job = {**OF_TWINS, "optimisation": {**OF_TWINS["optimisation"], "workload": {"epochs": epochs}}}
     assert chosen(job, replace(known(None), images=TWINS, models=models)) == TWINS[fastest].reference
+
+
+def test_the_job_runs_in_the_image_that_the_plan_names(known: Known) -> None:
+    """On two nodes the first image is faster, on five the second; who asked for two before does not matter."""
+    runs = [(0, 2, 50.0), (0, 3, 48.0), (0, 5, 47.0), (1, 2, 80.0), (1, 3, 49.0), (1, 5, 21.0)]
+    of_one = [(timed(TWINS[image].reference, seconds), nodes) for image, nodes, seconds in runs]
+    models = fit([one.model_copy(update={"layout": one.layout.model_copy(update={"nodes": nodes})}) for one, nodes in of_one])
+    facts = prepared(replace(known(None), images=TWINS, models=models))
+    for nodes, fastest in ((2, "first"), (5, "second")):
+        job = {"target": TARGET, "job_options": {"node_count": nodes}, **OF_TWINS}
+        assert f"singularity pull {fastest}_1.sif" in optimise(normalise({"job": job}).request, facts).texts.job_script
 
 
 def solver(image: str, seconds: float) -> Result:

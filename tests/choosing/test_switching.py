@@ -123,6 +123,28 @@ def test_what_the_request_says_is_not_overruled(known: Known, asked: bool) -> No
     assert not [text for text in found.decisions if text.startswith("xla: ")]
 
 
+def on_p100(known: Known, pytorch: dict[str, object], precision: str) -> Plan:
+    """A plan for the DGX-1 with P100, where other applications gained by half precision and by a compiler on other nodes."""
+    optimisation = {"app_type": "ai_training", "ai_training": {"pytorch": pytorch}, "workload": {"precision": precision}}
+    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "dgx-1"}, "optimisation": optimisation}
+    tried = [epoch(100.0, "one"), epoch(50.0, "one", precision="bf16"), epoch(60.0, "one", "inductor")]
+    return optimise(normalise({"job": job}).request, replace(known(None), tried=tuple(tried))).plan
+
+
+@pytest.mark.parametrize(("switch", "needed"), [("bf16", "8.0"), ("inductor", "7.0")])
+def test_what_gpus_are_too_old_for_is_left_off(known: Known, switch: str, needed: str) -> None:
+    """Whatever others gained: the job could fail, or be slower."""
+    found = on_p100(known, {"inductor": "auto"}, "auto")
+    assert line(found, switch).startswith(f"{switch}: off, because {switch} needs GPUs of compute capability {needed}, but p100-")
+
+
+def test_what_gpus_are_too_old_for_is_warned_of(known: Known) -> None:
+    """What the request states is kept."""
+    found = on_p100(known, {"inductor": True}, "bf16")
+    fields = [warning.field for warning in found.warnings if "compute capability" in warning.message]
+    assert fields == ["optimisation.workload.precision", "optimisation.ai_training.pytorch.inductor"]
+
+
 def test_precision_can_be_left_to_the_evidence(known: Known) -> None:
     """Mixed precision helped another network; the answer says that the program must run in it."""
     tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="amp")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -111,11 +112,12 @@ def test_a_rules_options_go_to_the_launcher_that_starts_the_ranks(options: dict[
     assert ("--kill-on-bad-exit=1 --gpu-bind=closest" in found.replace("\\\n", "").replace("  ", "")) == given
 
 
-def test_the_only_rank_of_distributed_training_is_started_by_torchrun() -> None:
+@pytest.mark.parametrize("launcher", [None, "jsrun"])
+def test_the_only_rank_of_distributed_training_is_started_by_torchrun(launcher: str | None) -> None:
     """It may read what torchrun sets, and the user's own torchrun would start more ranks than the job has GPUs."""
-    options = {"node_count": 1, "request_gpus": 1}
-    found = script(GPUS, options, SPREAD, executable="torchrun --nproc-per-node 4 train.py", app_type="python")
-    assert "\ntorchrun --nnodes=1 --nproc-per-node=1 --standalone train.py\n" in found
+    options, here = {"node_count": 1, "request_gpus": 1}, GPUS.model_copy(update={"scheduler": "lsf", "launcher": launcher})
+    found = script(here, options, SPREAD, executable="torchrun --nproc-per-node 4 train.py", app_type="python")
+    assert re.search("^ *torchrun --nnodes=1 --nproc-per-node=1 --standalone train.py$", found, re.MULTILINE)
 
 
 def test_an_only_process_is_started_by_jsrun() -> None:

@@ -108,7 +108,7 @@ def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -
 def test_open_mpi_hands_the_requests_variables_over() -> None:
     """They would not reach ranks that ssh starts on other nodes."""
     job = replace(JOB, launcher="mpirun", launcher_flavour="openmpi", attributes=replace(JOB.attributes, copy_variables=("SCENARIO", "A")))
-    assert " -x PATH -x A -x SCENARIO ./solver" in line(job, "torque", ("A",))
+    assert " -x SCENARIO -x A " in render(job, "torque").text
 
 
 def test_open_mpi_hands_the_loaders_path_over_where_modules_set_one() -> None:

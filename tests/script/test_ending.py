@@ -112,14 +112,16 @@ def test_a_run_that_was_suspended_is_no_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("says", "metrics"),
     [
-        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=None\n   SuspendTime=None SecsPreSuspend=0", ["wall_time"]),
-        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=2026-11-23T13:42:42\n   SuspendTime=None SecsPreSuspend=0", []),
-        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=None\n   SuspendTime=2026-11-23T13:42:42 SecsPreSuspend=5", []),
+        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=None SuspendTime=None SecsPreSuspend=0", ["wall_time"]),
+        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=2026-11-23T13:42:42 SuspendTime=None SecsPreSuspend=0", []),
+        ("PreemptEligibleTime=2026-11-23T13:42:37 PreemptTime=None SuspendTime=2026-11-23T13:42:42 SecsPreSuspend=5", []),
+        # another task of the array that the job's number stands for, too
+        ("PreemptTime=None SuspendTime=None\nJobId=78 ArrayJobId=77 PreemptTime=2026-11-23T13:42:42 SuspendTime=None", ["wall_time"]),
     ],
 )
 def test_a_run_in_the_way_of_another_job_is_no_result(tmp_path: Path, says: str, metrics: list[str]) -> None:
     """Slurm told its ranks to stop early, which end with status 0, or suspended them; a job of the chain may continue them."""
-    stub(tmp_path, "scontrol", f'test "$*" = "show job 77" && printf "   {says}\n"')
+    stub(tmp_path, "scontrol", f'test "$*" = "--oneliner show job 77" && printf "JobId=77 JobName=ends {says}\n"')
     assert ran(render(JOB, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77").returncode == 0
     said = result(tmp_path)
     assert ([row["metric"] for row in said["results"]][:1], said.get("unfinished")) == (metrics, None if metrics else RECORD)

@@ -207,6 +207,15 @@ def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp
     assert (done.returncode, done.stdout) == (0, "SLURM_MEM_PER_NODE=1000\n"), done.stderr
 
 
+def test_srun_gets_no_options_from_the_users_environment(tmp_path: Path) -> None:
+    """A step would wait for ever for another feature, or end before its last rank does. The header's constraint sets no variable."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CW] || true"))
+    own = replace(STEP, attributes=replace(STEP.attributes, constraint="ib"))
+    left = {"SLURM_CONSTRAINT": "ssd", "SLURM_WAIT": "1"}
+    done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), **left)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 def test_srun_keeps_what_the_site_asks_for_in_its_own_words(tmp_path: Path) -> None:
     """Without the GPUs of a task, each rank would see all of the node."""
     stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CDGMT] | sort"))

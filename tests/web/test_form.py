@@ -44,6 +44,7 @@ def test_whether_training_takes_several_processes_may_be_left_to_the_results() -
 def test_every_kind_of_program_is_read_without_a_warning(program: str) -> None:
     """With a value in each other field, too."""
     values = {**FILLED, "program": program, "partition": "thin", "nodes": "4", "gpus": "0", "image": "docker://a/b:1"}
+    values |= {"samples": "60000", "amount": "100 ns"}
     assert normalise(form.document(values), strict=True).warnings == ()
 
 

@@ -137,7 +137,7 @@ list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
 echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
 test "$count" -ge "$1"
 '
-mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH \
+mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH -x LICENCE \
     bash -c "${MODAK_PROBE:?}" probe 2 </dev/null \
     | sort | uniq -c >&2 ||
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
@@ -198,7 +198,7 @@ modak_wait() {
     done
 }
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH -x OMP_NUM_THREADS -x OMP_PLACES \
-        -x OMP_PROC_BIND -x MODAK_STORAGE \
+        -x OMP_PROC_BIND -x MODAK_STORAGE -x LICENCE \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/output 2>"${MODAK_NOTES:?}"/errors &
 MODAK_RUN=$!
 trap modak_signal USR1

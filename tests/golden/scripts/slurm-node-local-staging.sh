@@ -65,7 +65,8 @@ modak_report() {
     fi
     # a job of higher priority: Slurm may have told the ranks, not this script, to stop early, or suspended them
     if test "${MODAK_STATUS}" -eq 0 &&
-        timeout 20 scontrol show job "${SLURM_JOB_ID}" | grep -E ' (Preempt|Suspend)Time=[0-9]' >/dev/null; then
+        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" |
+        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then # not of another task of the array
         MODAK_STOPPED=perhaps
     fi
     local lost=''
@@ -117,10 +118,13 @@ export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
 
 # set-up of the launcher
-# srun would take these for options; they may be those of a job or session in which this script was submitted
+# srun would take these for options; they may be of the environment in which this script was submitted
 unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
-        SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NTASKS_PER_CORE \
-        SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK
+        SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE \
+        SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_NTASKS_PER_TRES SLURM_OVERCOMMIT \
+        SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_CLUSTERS SLURM_CONSTRAINT SLURM_EXCLUSIVE SLURM_GRES \
+        SLURM_HET_SIZE SLURM_LABELIO SLURM_NO_KILL SLURM_REMOTE_CWD SLURM_RESV_PORTS SLURM_SEND_LIBS SLURM_SRUN_MULTI \
+        SLURM_STDERRMODE SLURM_STDOUTMODE SLURM_STEP_GRES SLURM_TIMELIMIT SLURM_WAIT SLURM_WORKING_DIR
 
 # checks
 srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
