@@ -109,7 +109,8 @@ def of_any_size(job: JobSpec) -> JobSpec:
 
 def _is_short(usual: JobSpec) -> bool:
     said = (*usual.environment, *usual.environment.values())
-    return len(said) // 2 + len(usual.command) <= MOST_KEPT and sum(map(len, said)) <= LONGEST_KEPT
+    handed = usual.attributes.copy_variables
+    return len(said) // 2 + len(usual.command) + len(handed) <= MOST_KEPT and sum(map(len, (*said, *handed))) <= LONGEST_KEPT
 
 
 def of_any_run(job: JobSpec) -> JobSpec:

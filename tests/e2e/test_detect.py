@@ -50,7 +50,8 @@ def test_the_cluster_is_described_as_it_is(modak: Modak) -> None:
         one["name"]: (one["nodes"], one["node"]["cores"], one["node"]["usable_memory_gb"], one["max_wall_time_s"])
         for one in system["partitions"]
     }
-    assert seen == {"main": (2, 2, 4.194304, 3600), "gpu": (2, 32, 134.217728, 14400)}
+    gpu = (2, 32, 134.217728, 14400)
+    assert seen == {"main": (2, 2, 4.194304, 3600), "gpu": gpu, "spare": gpu}
     assert [one["name"] for one in system["partitions"] if one.get("default")] == ["main"]
     assert "note: partition paper is left out" in ran.stderr
 
@@ -61,6 +62,7 @@ def test_a_probe_asks_a_node_of_each_partition(modak: Modak, slurm: Slurm) -> No
     assert {one["citation"].split(", on ")[-1] for one in system["sources"] if "lscpu" in one["citation"]} == {
         "a node of partition main",
         "a node of partition gpu",
+        "a node of partition spare",
     }
     assert "modak-detect" not in slurm.run("squeue", "--noheader", "--format=%j").stdout
 
