@@ -46,4 +46,4 @@ class Chosen:
     @property
     def global_batch(self) -> int | None:
         """Samples in one step of all workers; ``None``: unknown."""
-        return self.shape.batch_size and self.shape.batch_size * self.workers
+        return self.shape.global_batch(self.nodes, self.request.application.mpi_ranks)

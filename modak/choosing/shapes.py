@@ -47,6 +47,10 @@ class Shape:
         most = nodes * self.workers_per_node
         return min(most, ranks or most) if self.workers_per_node == self.ranks_per_node else most
 
+    def global_batch(self, nodes: int, ranks: int | None = None) -> int | None:
+        """Samples in one step over all of these workers; ``None``: unknown."""
+        return self.batch_size and self.batch_size * self.workers(nodes, ranks)
+
     def laid_out_as(self, other: Shape) -> bool:
         """Whether both have the same layout on a node; compiler, precision and image may differ."""
         names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads", "numa_mode", "mpi", "mpi_from")

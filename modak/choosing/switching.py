@@ -77,15 +77,19 @@ def lines(
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
     """
     here, where = _run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
-    open_ = ((each, each.switch.unsupported(shape, target.accelerator)) for each in tried)
-    found = (_line(each.switch, shape, own(each.switch) or effect(each.pairs, here), why, where) for each, why in open_)
-    return tuple(text for text in found if text)
+
+    def line(each: SwitchEvidence) -> str | None:
+        if measured := own(each.switch):
+            return _line(each.switch, shape, measured, None, where)
+        return _line(each.switch, shape, effect(each.pairs, here), each.switch.unsupported(shape, target.accelerator), where)
+
+    return tuple(text for text in map(line, tried) if text)
 
 
 def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, unsupported: str | None, where: str) -> str | None:
     """The line for one switch; ``None`` if nothing is known of it and it is on, or a precision."""
     on = switch.is_on(shape)
-    if unsupported and not on and not isinstance(evidence, str):
+    if unsupported and not on:
         return f"{switch.name}: off, because {unsupported}" if evidence or switch.column != "precision" else None
     if evidence is not None:
         return f"{switch.name}: {'on' if on else 'off'}, {evidence}"
@@ -95,6 +99,7 @@ def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, unsup
 
 
 def _may(switch: OpenSwitch, shape: Shape, target: Target) -> bool:
+    """Whether the shape can have the switch turned on."""
     return not (switch.excluded_by(shape) or switch.unsupported(shape, target.accelerator))
 
 

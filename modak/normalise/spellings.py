@@ -138,7 +138,7 @@ def seconds(value: Any, path: str) -> Read:
         found = math.ceil(value)
         note = None if found == value else f"rounded up to {found} seconds"
     else:
-        return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
+        return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 90 min or seconds")
     if not SHORTEST_S <= found <= LONGEST_S:
         return wrong(path, "from one minute to one year")
     return noted(path, found, note) if note else Read(found)

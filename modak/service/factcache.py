@@ -120,5 +120,6 @@ class FactCache:
     def _alike(self, application: str) -> str | None:
         """A measured application with a similar name; ``None`` also if this one was measured, though nothing can be fitted to it."""
         measured = self.store.applications()
-        likely = sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED]
-        return None if application in measured else nearest(application, likely)
+        if application in measured:
+            return None
+        return nearest(application, sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED])

@@ -22,7 +22,7 @@ def duration(text: str) -> int:
         return int(found[1] or 0) * 86400 + int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4] or 0)
     if found := _AMOUNT.fullmatch(text.strip().lower()):
         return ceil(float(found[1]) * _SECONDS[found[2][:1]])
-    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 90 min or seconds")
+    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 90 min or seconds")
 
 
 _ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,5}):)?([0-9]{1,2}):([0-9]{2})(?:\.[0-9]+)?")

@@ -10,9 +10,9 @@ import socket
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -364,6 +364,16 @@ def test_a_slow_or_broken_client_is_let_go(served: Served, sent: bytes, status: 
     assert served.ask("GET", "/health")[0] == 200
 
 
+@asynccontextmanager
+async def connected(config: Config, state: ServerState) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A caller's end of a connection to a worker of its own."""
+    made = partial(Connection, config, state, {})
+    async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        with closing(writer):
+            yield reader, writer
+
+
 def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker's first connection lives by what the worker read at its start, whatever became of the file since."""
     config = Config(create_app(Settings(header_s=0.2)), proxy_headers=False)
@@ -371,11 +381,8 @@ def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monk
     monkeypatch.setenv("MODAK_CONFIG", str(tmp_path / "gone.toml"))
 
     async def first() -> bytes:
-        made = partial(Connection, config, ServerState(), {})
-        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
-            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-            with closing(writer):
-                return await asyncio.wait_for(reader.read(), 30)
+        async with connected(config, ServerState()) as (reader, _):
+            return await asyncio.wait_for(reader.read(), 30)
 
     assert asyncio.run(first()) == b""
 
@@ -387,16 +394,13 @@ def at_the_end(sent: bytes) -> bytes:
     state = ServerState()
 
     async def answer() -> bytes:
-        made = partial(Connection, config, state, {})
-        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
-            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-            with closing(writer):
-                while not state.connections:
-                    await asyncio.sleep(0.01)
-                for connection in state.connections:
-                    connection.shutdown()
-                writer.write(sent)
-                return await asyncio.wait_for(reader.read(), 30)
+        async with connected(config, state) as (reader, writer):
+            while not state.connections:
+                await asyncio.sleep(0.01)
+            for connection in state.connections:
+                connection.shutdown()
+            writer.write(sent)
+            return await asyncio.wait_for(reader.read(), 30)
 
     return asyncio.run(answer())
 
@@ -487,9 +491,7 @@ def test_a_caller_who_hangs_up_between_answers_is_no_fault_of_ours(place: str, c
     state = ServerState()
 
     async def hang_up() -> None:
-        made = partial(Connection, config, state, {})
-        async with await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0) as server:
-            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        async with connected(config, state) as (_, writer):
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
             held: Any = state.connections
