@@ -1,6 +1,6 @@
 """Builds recipes in both forms, verifies the images by running them, and runs two ranks in those with an MPI library.
 
-``python -m benchmarks.real_builds [NAME …] [--form apptainer] [--folder DIR]`` prints the rows of the table in docs/builds.md. It needs
+``python -m benchmarks.real_builds [NAME …] [--form apptainer] [--folder DIR]`` prints what docs/builds.md sums up. It needs
 root, mmdebstrap, both builders, mirrors of Debian, Ubuntu and Python's index, some gigabytes, and minutes for each image (from source:
 tens of minutes). It uses no registry and no project's own server: base images are bootstrapped, wheels are downloaded, and sources are
 those of Debian's packages.

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples/3dgan-supermuc-ng.json"
-ROUND, WARM, CLIENTS, ANSWER = 20, 60, 8, 7_000
+ROUND, WARM, CLIENTS = 20, 60, 8
+ANSWER = "ANSWER_BYTES"
+"""The environment variable that tells the endpoint that does nothing how long its answer is."""
 PUBLISHED_RATIO = 23.0 / 0.33
 """Processor time of the published service's request over that of the endpoint that does nothing, both measured on one machine."""
 ASKED = ("/get_optimisation", "/optimise")
@@ -56,7 +58,7 @@ def no_op() -> FastAPI:
     class Document(BaseModel):
         job: Sections
 
-    app, text = FastAPI(), "module load something || exit 70\n" * (ANSWER // 33)
+    app, text = FastAPI(), "module load something || exit 70\n" * (int(os.environ[ANSWER]) // 33)
 
     def endpoint(document: Document) -> dict[str, Any]:
         return {"job": {**document.job.model_dump(), "job_content": text}}
@@ -251,14 +253,13 @@ def main() -> None:
     quiet = {"MODAK_RATE_PER_MINUTE": "0"}
     (first,) = requests(1, seed=0)
     ask = ("POST", "/get_optimisation", first)
-    with (
-        tempfile.TemporaryDirectory(prefix="modak-service-") as name,
-        serving("benchmarks.service:no_op", {}, ("POST", "/", first)) as nothing,
-    ):
-        folder = Path(name)
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="modak-service-")))
         url = wish.url or database(folder, 0)
         with serving("modak.api:app_from_environment", {**quiet, "MODAK_DATABASE_URL": url}, ("GET", "/health", None)) as idle:
             say(f"start to first answer {idle.started_s:.2f} s; idle memory {idle.memory_mb():.0f} MB")
+            size = {ANSWER: str(len(Client(idle.port).ask(*ask)))}
+        nothing = held.enter_context(serving("benchmarks.service:no_op", size, ("POST", "/", first)))
         with serving("modak.api:app_from_environment", {**quiet, "MODAK_DATABASE_URL": url}, ask) as ours:
             say(f"start to first script {ours.started_s:.2f} s; memory then {ours.memory_mb():.0f} MB")
             base, *found = costs([(nothing, "/"), *((ours, path) for path in ASKED)], wish.requests, seed=1)

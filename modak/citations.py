@@ -14,6 +14,8 @@ from modak.text.faults import join
 
 Steps = tuple[str, ...]
 """The path of a field, such as ``("partitions", "thin", "nodes")``."""
+MOST_MISSPELT: Final = 20
+"""Fields of sources that are named as unknown."""
 _SPECIAL: Final = re.compile(r"[*?[]")
 """What makes a name a pattern."""
 
@@ -28,10 +30,12 @@ def unsourced(item: BaseModel) -> Iterator[Fault]:
     for steps, value in leaves:
         if _is_figure(value) and covered.isdisjoint(_to(steps)):
             yield Fault(join(*steps), "no source covers this figure; name it in the fields of one of 'sources'")
-    for name, found in reached.items():
-        if not found:
-            known = {".".join(steps[: name.count(".") + 1]) for steps, _ in leaves}
-            yield Fault("sources", unknown("field", name, known))
+    misspelt = [name for name, found in reached.items() if not found]
+    for name in misspelt[:MOST_MISSPELT]:  # each is compared with all
+        known = {".".join(steps[: name.count(".") + 1]) for steps, _ in leaves}
+        yield Fault("sources", unknown("field", name, known))
+    if len(misspelt) > MOST_MISSPELT:
+        yield Fault("sources", f"{len(misspelt) - MOST_MISSPELT} more unknown fields")
 
 
 def label(item: object, number: int) -> str:

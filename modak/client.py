@@ -241,10 +241,12 @@ def _faults(table: Table) -> Sequence[Fault]:
 
 def _told(names: Sequence[str]) -> list[str]:
     """Files as the service is told of them: by the paths that were given. Of those outside the current folder, which would tell of this
-    machine, only what lies below the folder that they share."""
+    machine, only what lies below the folder that they share; if a file inside is called so, also that folder's name."""
     paths = ((name, Path(name)) for name in names)
     outside = {name: Path(os.path.normpath(Path.cwd() / path)) for name, path in paths if path.is_absolute() or os.pardir in path.parts}
-    shared = os.path.commonpath([path.parent for path in outside.values()]) if outside else ""
+    shared = Path(os.path.commonpath([path.parent for path in outside.values()]) if outside else "/")
+    while shared != shared.parent and not {str(path.relative_to(shared)) for path in outside.values()}.isdisjoint(names):
+        shared = shared.parent
     return [str(outside[name].relative_to(shared)) if name in outside else name for name in names]
 
 
@@ -317,6 +319,8 @@ def _answer(address: str, status: int, content: bytes) -> dict[str, Any]:
         if status in (http.HTTPStatus.OK, http.HTTPStatus.CREATED, http.HTTPStatus.ACCEPTED) and isinstance(answer, dict):
             return answer
         faults = [Fault(str(found["field"]), str(found["message"])) for found in answer["errors"]]
-        raise RemoteError(status, str(answer["title"]), faults)
+        error = RemoteError(status, str(answer["title"]), faults)
+        error.warnings = tuple(Fault(str(found["field"]), str(found["message"])) for found in answer.get("warnings", ()))
     except (ValueError, KeyError, TypeError):
         raise Unavailable(f"{address} answered {status} and no document of MODAK's") from None
+    raise error

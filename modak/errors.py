@@ -29,6 +29,8 @@ class ModakError(Exception):
     status = 500
     exit_code = 1
     title = "internal error"
+    warnings: tuple[Fault, ...] = ()
+    """What was noticed on the way: how a request was read that is then refused."""
 
     def __init__(self, message: str = "", *, field: str = "", faults: Sequence[Fault] = ()) -> None:
         self.faults: tuple[Fault, ...] = tuple(faults) or (Fault(field, message),)
@@ -140,7 +142,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is probably meant by ``name``; ``None``: no known name is similar.
 
     First choice is a name that differs only in case and separators, then one with additional words (``A100``), one with a similar
-    spelling, one with fewer words (``NVIDIA T4``), and one that contains the same number (``Tesla V100``).
+    spelling, one with fewer words (``NVIDIA T4``), and one with the same number, if that is not a small part (``Tesla V100``).
 
     >>> nearest("A100", ["a100-sxm4-40gb", "t4"]), nearest("NVIDIA T4", ["a100-sxm4-40gb", "t4"]), nearest("cray", ["slurm"])
     ('a100-sxm4-40gb', 't4', None)
@@ -154,13 +156,18 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         lambda theirs: said.issubset(theirs) / len(theirs),
         lambda theirs: ["-".join(theirs)] == alike,
         lambda theirs: said.issuperset(theirs) * (len("".join(theirs)) - 1),
-        lambda theirs: sum(len(word) for word in said.intersection(theirs) if len(word) > 1 and _DIGIT.search(word)),
+        lambda theirs: shared if 4 * (shared := _numbers(said.intersection(theirs))) >= len("".join(words)) else 0,
     )
     for fit in ways if words else ():
         best = max(told, key=lambda each: (fit(told[each]), -len(each)), default=None)
         if best is not None and fit(told[best]):
             return best
     return None
+
+
+def _numbers(words: Iterable[str]) -> int:
+    """Characters of the words with digits."""
+    return sum(len(word) for word in words if len(word) > 1 and _DIGIT.search(word))
 
 
 def _words(name: str) -> list[str]:

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from modak import plugins
 from modak.choosing.candidates import enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import FAR, START_UP_S, Ranking, Scored, rank
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
 from modak.choosing.unmeasured import with_unmeasured
-from modak.choosing.wishes import in_document, is_build, switches
+from modak.choosing.wishes import compilers, in_document, is_build, switches
 from modak.choosing.workload import amounts_needed, with_problem
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
@@ -30,7 +29,7 @@ from modak.facts import Facts, SeriesKey
 from modak.optimise import Answer, least_efficiency, optimise
 from modak.perfmodel import Curve, predict
 from modak.perfmodel.matching import NORMAL
-from modak.perfmodel.parts import size_of
+from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
 from modak.prepared import prepared
@@ -60,15 +59,13 @@ class Likely:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A run to measure: the candidate's index, and the half-width of the decision's interval (in log time) before and after it."""
+    """A run to measure, by the index of its candidate, and its effect on the decision's interval; ``None``: nothing is predicted."""
 
     index: int
     choice: Choice
-    node_hours: float | None
+    node_hours: float | None = None
     """Including the start of the job."""
-    before: float | None = None
-    after: float | None = None
-    per_node_hour: float | None = None
+    step: Step | None = None
 
 
 @dataclass(frozen=True)
@@ -94,10 +91,10 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     request = with_problem(request, found.problem)
     candidates = with_unmeasured(request, target, found)
     scored = score(request, target, columns(request, target, candidates, facts))
-    decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"))
+    decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
     warnings = tuple(dict.fromkeys((*target.warnings, *in_document(request, candidates.warnings))))
     if not decision.evidence.known:
-        needed = amounts_needed(request, prepared(facts).needing_more)
+        needed = amounts_needed(request, decision.facts.needing_more)
         return Programme(decision, (), None, _first(decision, most), () if needed else (NOTHING,), (*warnings, *needed))
     chances = _chances(request, decision.scored)
     known = usable_curves(request, target, facts.models)
@@ -105,7 +102,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     places = _worth_a_look(decision, chances)
     runs = [_run(request, decision, place) for place in places]
     steps = propose(known, runs, width, most, budget)
-    proposals = tuple(_proposal(decision, places[step.run], runs[step.run], step) for step in steps)
+    proposals = tuple(Proposal(places[step.run], choice_of(decision, places[step.run]), runs[step.run].node_hours, step) for step in steps)
     notes = _enough(len(proposals), most, budget)
     return Programme(decision, _likely(decision, chances), width(known), proposals, notes, warnings)
 
@@ -118,7 +115,7 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
     fixed = request.changed(
         job_options={**counts, "core_count": None, "core_count_per_process": None},
-        application={**ranks, "result_file": _result_file(request, programme.decision, proposal.index)},
+        application={**ranks, "write_result": True, "result_file": _result_file(request, programme.decision, proposal.index)},
         optimisation=one_run(request, shape.compiler),
     )
     own = _own(programme.decision, proposal.index)
@@ -151,14 +148,14 @@ def _plain(choice: Choice) -> dict[str, Any]:
 
 
 def _effect(one: Proposal, today: float | None) -> dict[str, Any]:
-    if today is None or one.before is None or one.after is None or one.per_node_hour is None:
+    if today is None or one.step is None:
         return {}
     return {
         "node_hours": one.node_hours,
-        "interval_before": math.exp(one.before),
-        "interval_after": math.exp(one.after),
-        "narrower": (one.before - one.after) / today,
-        "narrower_per_node_hour": one.per_node_hour / today,
+        "interval_before": math.exp(one.step.before),
+        "interval_after": math.exp(one.step.after),
+        "narrower": (one.step.before - one.step.after) / today,
+        "narrower_per_node_hour": one.step.per_node_hour / today,
     }
 
 
@@ -173,9 +170,7 @@ def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
     """The framework's options with every compiler set to ``auto`` turned off, except ``compiler``."""
     options, said = request.optimisation.options, switches(request)
     update: dict[str, Any] = {"scaling_efficiency": None} if hasattr(options, "scaling_efficiency") else {}
-    if request.optimisation.framework is not None:
-        compilers = plugins.find("frameworks", request.optimisation.framework).compilers
-        update |= {one.option: one.name == compiler for one in compilers if said[one.name] == "auto"}
+    update |= {one.option: one.name == compiler for one in compilers(request) if said.get(one.name) == "auto"}
     return options.model_copy(update=update)
 
 
@@ -273,12 +268,12 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
     assert curve is not None  # noqa: S101 (its time is known)
     asked = question(request, decision.target, shape).attributes
     hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
-    layout = own.layout if own else shape.layout
+    scale: Scale = own.scale if own else "nodes"
     return Run(
         series=own.series if own else _series(curve.series, asked),
-        layout=layout,
-        scale=own.scale if own else "nodes",
-        size=size_of(shape.layout.model_copy(update={"nodes": nodes}), own.scale if own else "nodes"),
+        layout=own.layout if own else shape.layout,
+        scale=scale,
+        size=size_of(shape.layout.model_copy(update={"nodes": nodes}), scale),
         nodes=nodes,
         cost=float(decision.evidence.columns.value[index]),
         spread=float(scored.spread[index] + scored.below[index]) / 2,
@@ -312,11 +307,7 @@ def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
     return tuple(found)
 
 
-def _proposal(decision: Decision, index: int, run: Run, step: Step) -> Proposal:
-    return Proposal(index, choice_of(decision, index), run.node_hours, step.before, step.after, step.per_node_hour)
-
-
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
     """The smallest sizes of the first layout."""
     places = np.flatnonzero(decision.scored.shape == 0)[:most]
-    return tuple(Proposal(int(place), choice_of(decision, int(place)), None) for place in places)
+    return tuple(Proposal(int(place), choice_of(decision, int(place))) for place in places)

@@ -35,7 +35,7 @@ from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, question, score
 from modak.choosing.software import Software, choose_software
 from modak.choosing.switching import with_switches
-from modak.choosing.wishes import in_document, stated_nodes
+from modak.choosing.wishes import in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, UnknownName, unknown
@@ -46,7 +46,7 @@ from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import SPREAD, closed, doubted_of
+from modak.perfmodel.questions import SPREAD, closed, doubted_of
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
@@ -107,17 +107,17 @@ def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) ->
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
     """Steps 1 to 8: the texts for a request, and the decisions behind them. Raises the errors of :func:`optimise`."""
     known = prepared(facts)
-    decision = decide(request, known)
-    target, shape, nodes = decision.target, decision.shape, decision.nodes
-    launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
-    asked = (decision.asked, *outfit_key(request), shape, launcher)
-    alike = (*asked, nodes if known.names_images else nodes > 1)
-    software = known.software.get(
-        alike, lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher)
-    )
-    usual = known.configured.get((*asked, nodes), lambda: _configured(request, decision, software, alike, known))
-    wall_time, why_wall_time = wall_time_of(request, decision)
     plan_id = _plan_id(request, warnings, known)
+    decision, software, usual = _equipped(request, known)
+    given_up = software.without
+    if given_up:  # what runs without a compiler takes as long as without it, and may run best elsewhere
+        request = without_compilers(request, given_up)
+        try:
+            decision, software, usual = _equipped(request, known)
+        except Infeasible as stands:
+            raise _also(stands, in_document(request, given_up.values())) from None
+    target, nodes = decision.target, decision.nodes
+    wall_time, why_wall_time = wall_time_of(request, decision)
     job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
     script = _script(job.spec, target, known)
     definition, definition_name = definition_of(software, target)
@@ -140,10 +140,23 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             beyond_limit(request, decision),
             decision.amounts_needed,
             _unused_length(request, decision),
-            in_document(request, (*decision.relaxed, *software.warnings, *job.warnings)),
+            in_document(request, (*decision.relaxed, *given_up.values(), *software.warnings, *job.warnings)),
             script.warnings,
         ),
     )
+
+
+def _equipped(request: Request, known: Prepared) -> tuple[Decision, Software, Configured]:
+    """The choice, its image and rules, and what all jobs of it have in common."""
+    decision = decide(request, known)
+    target, shape, nodes = decision.target, decision.shape, decision.nodes
+    launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
+    asked = (decision.asked, *outfit_key(request), shape, launcher)
+    alike = (*asked, nodes if known.names_images else nodes > 1)
+    software = known.software.get(
+        alike, lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher)
+    )
+    return decision, software, known.configured.get((*asked, nodes), lambda: _configured(request, decision, software, alike, known))
 
 
 def _configured(request: Request, decision: Decision, software: Software, alike: tuple[Hashable, ...], known: Prepared) -> Configured:
@@ -245,13 +258,9 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     try:
         ranking, relaxed = _ranking(request, scored, ranked)
     except Infeasible as stands:  # what was made of the request may be the cause: a data set that is not known
-        told = (*target.warnings, *in_document(request, predicted.candidates.warnings))
-        raise Infeasible(faults=(*stands.faults, *(Fault(one.field, one.message) for one in told))) from None
+        raise _also(stands, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     missing = () if evidence.known else amounts_needed(request, known.needing_more)
-    measured_on = () if evidence.known else known.measured_on
-    return Decision(
-        target, predicted.candidates, scored, evidence, ranking, asked, missing, measured_on, relaxed, known.doubted, known.alike
-    )
+    return Decision(target, predicted.candidates, scored, evidence, ranking, known, asked, missing, relaxed)
 
 
 def _ranking(
@@ -319,7 +328,7 @@ def alternatives(decision: Decision) -> tuple[Choice, ...]:
 def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
     prediction = decision.evidence.prediction(decision.scored, decision.best)
     found = decision.predictions_at(decision.best)
-    unmeasured = decision.doubted and prediction.basis != "measured"
+    unmeasured = decision.facts.doubted and prediction.basis != "measured"
     return Chosen(
         request,
         decision.target,
@@ -332,9 +341,9 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
         framework_version=software.framework_version if software else None,
         needs_amount=bool(decision.amounts_needed),
         measured_on=decision.measured_on,
-        doubted=sum(one.count for one in decision.doubted),
+        doubted=sum(one.count for one in decision.facts.doubted),
         doubted_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
-        alike=decision.alike,
+        alike=decision.facts.alike,
     )
 
 
@@ -344,7 +353,7 @@ def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> 
     asked = question(request, decision.target, decision.shape)
     if curve:
         asked = closed([curve], replace(asked, metric=curve.series.metric))
-    return doubted_of(decision.doubted, asked, decision.nodes)
+    return doubted_of(decision.facts.doubted, asked, decision.nodes)
 
 
 def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
@@ -362,6 +371,11 @@ def _unused_length(request: Request, decision: Decision) -> tuple[Notice, ...]:
     """A warning about a length of the run that the prediction does not use."""
     curve = decision.predictions_at(decision.best).curve
     return unused_length(request, curve, decision.units_at(decision.best)) if curve and decision.evidence.known else ()
+
+
+def _also(stands: Infeasible, told: Sequence[Notice]) -> Infeasible:
+    """The error with what may be its cause."""
+    return Infeasible(faults=(*stands.faults, *(Fault(one.field, one.message) for one in told)))
 
 
 def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:

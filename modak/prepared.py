@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import Any
 
 from modak.cache import Cache
-from modak.facts import Doubted, Facts, Result, same_name
+from modak.facts import Facts, same_name
 from modak.images.selection import Catalogue, catalogue
-from modak.perfmodel import Curve, startup
-from modak.results.metrics import Metric, counted, metric
+from modak.perfmodel import startup
+from modak.results.metrics import Metric, counted, metric_of
 from modak.rules import Rulebook, rulebook
 
 
@@ -70,14 +70,15 @@ class Prepared(Facts):
     @cached_property
     def lengths(self) -> Mapping[str, Sequence[float]]:
         """Lengths of measured whole runs in ascending order, by unit (``epochs``, ``steps``, …); only units with several lengths."""
-        measured = [startup.lengths(curve.series) for curve in self.models if curve.estimated is None and startup.is_whole(curve.series)]
+        series = [curve.series for curve in self.models if curve.estimated is None]
+        measured = [startup.lengths(one.params) for one in series if startup.is_whole(one)]
         known = {name: sorted({one[name] for one in measured if name in one}) for name in {name for one in measured for name in one}}
         return {name: lengths for name, lengths in sorted(known.items()) if len(lengths) > 1}
 
     @cached_property
     def needing_more(self) -> tuple[Metric, ...]:
         """Measured metrics that give a time only if the request states its amount of work, sorted by name."""
-        measured = {metric(curve.series.metric, curve.series.unit) for curve in self.models if curve.estimated is None}
+        measured = {metric_of(curve.series) for curve in self.models if curve.estimated is None}
         needing = (one for one in measured if one.per == "sample" or (one.per is None and counted(one)))
         return tuple(sorted(needing, key=attrgetter("name", "unit")))
 
@@ -127,18 +128,9 @@ class Prepared(Facts):
         """The part of that which is the same for all numbers of nodes above one that have the same software."""
         return Cache(512)
 
-    def with_evidence(
-        self, models: Sequence[Curve], tried: Sequence[Result] = (), doubted: Sequence[Doubted] = (), alike: str | None = None
-    ) -> Prepared:
-        """The same knowledge with other results and models (as in :class:`Facts`); the indexes are shared."""
-        return self._with({"models": tuple(models), "tried": tuple(tried), "doubted": tuple(doubted), "alike": alike})
-
-    def as_of(self, version: str) -> Prepared:
-        """The same knowledge, without results and models, for a later version of the data in which it has not changed."""
-        return self._with({"version": version, "models": (), "tried": ()})
-
-    def _with(self, changed: dict[str, Any]) -> Prepared:
-        other = Prepared(**{each.name: getattr(self, each.name) for each in fields(Facts)} | changed)
+    def changed(self, **values: Any) -> Prepared:
+        """The same knowledge of another version, or with other evidence (fields of :class:`Facts`); the indexes of knowledge are shared."""
+        other = Prepared(**{each.name: getattr(self, each.name) for each in fields(Facts)} | values)
         vars(other).update(catalogue=self.catalogue, catalogues=self.catalogues, rulebook=self.rulebook, targets=self.targets)
         return other
 

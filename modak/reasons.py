@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -68,16 +68,21 @@ def _layout_line(decision: Decision, shape: Shape) -> str:
     """Why this layout: how much faster it is than the next one at the same size."""
     ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, decision.nodes
     text = f"layout: {counted(ranks, 'rank')} per node x {counted(threads, 'thread')} per rank{_beside_counts(shape)}"
-    scored, best = decision.scored, decision.best
+    scored = decision.scored
     laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
     rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
     if not rivals:
         return f"{text}, the only one with a prediction"
-    fastest: dict[str, float] = {}
-    for index in sorted(rivals, key=lambda i: scored.time[i]):
-        fastest.setdefault(_shape_text(decision, index), float(scored.time[index] / scored.time[best]))
-    described = ", ".join(f"{layout} takes {ratio:.2f} x as long" for layout, ratio in list(fastest.items())[:3])
-    return f"{text}: at {counted(nodes, 'node')} {described}"
+    return f"{text}: at {counted(nodes, 'node')} {_how_much_longer(decision, {index: _shape_text(decision, index) for index in rivals})}"
+
+
+def _how_much_longer(decision: Decision, rivals: Mapping[int, str]) -> str:
+    """How long candidates take, by their names: of each name the fastest one, at most three."""
+    time = decision.scored.time
+    fastest: dict[str, int] = {}
+    for index in sorted(rivals, key=lambda i: float(time[i])):
+        fastest.setdefault(rivals[index], index)
+    return ", ".join(f"{name} takes {time[index] / time[decision.best]:.2f} x as long" for name, index in list(fastest.items())[:3])
 
 
 def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
@@ -87,14 +92,11 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
     if request.optimisation.workload.compiler:
         yield f"build: {shape.compiler}, as requested"
         return
-    scored, best, fastest = decision.scored, decision.best, dict[str, float]()
-    for index in np.flatnonzero((scored.nodes == decision.nodes) & np.isfinite(scored.time)).tolist():
-        compiler = decision.shape_at(index).compiler
-        if compiler is not None and compiler != shape.compiler:
-            fastest[compiler] = min(fastest.get(compiler, math.inf), float(scored.time[index] / scored.time[best]))
-    others = [f"{name} takes {ratio:.2f} x as long" for name, ratio in sorted(fastest.items(), key=lambda one: one[1])[:3]]
-    said = f"at {counted(decision.nodes, 'node')} {', '.join(others)}" if others else "the only one with a prediction"
-    yield f"build: {shape.compiler}, {said}"
+    scored = decision.scored
+    same_size = np.flatnonzero((scored.nodes == decision.nodes) & np.isfinite(scored.time)).tolist()
+    named = {index: compiler for index in same_size if (compiler := decision.shape_at(index).compiler) not in (None, shape.compiler)}
+    others = f"at {counted(decision.nodes, 'node')} {_how_much_longer(decision, named)}"
+    yield f"build: {shape.compiler}, {others if named else 'the only one with a prediction'}"
 
 
 def _described(decision: Decision, index: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from modak.dsl import Plan, Texts
-from modak.normalise.sections import as_object
+from modak.normalise.sections import OBJECT, as_object
 from modak.normalise.spellings import fold
 
 Json = dict[str, Any]
@@ -71,7 +71,7 @@ def job_of(document: Mapping[str, Any]) -> tuple[str, Json]:
 def section(given: Mapping[str, Any], name: str) -> Json:
     """A copy of one section of a job, which may have been sent as text; empty where there is none."""
     own = as_object(given.get(_key(given, name)), "").value
-    return dict(own) if isinstance(own, Mapping) else {}
+    return dict(own) if isinstance(own, OBJECT) else {}
 
 
 def _fill(job: Json, name: str, values: Mapping[str, Any]) -> None:

@@ -22,6 +22,8 @@ PREFIX = "MODAK_"
 DATABASE_DEFAULT = "SQLite in the user's data folder"
 """The default as the table of settings shows it; :func:`default_database` returns the path."""
 IMAGES_DEFAULT = "images in the user's data folder"
+_GROUPS = {"database_url": "Settings", "public_url": "Settings of the service", "images_dir": "Settings of image builds"}
+"""Titles of the groups of settings, by their first fields."""
 
 
 def _address(text: str) -> str:
@@ -94,6 +96,8 @@ class Settings(BaseModel):
     token: Annotated[SecretStr, AfterValidator(_token)] = Field(
         SecretStr(""), description="token that the command line sends to the service"
     )
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="seconds that the command line waits for the service")
+
     public_url: Address = Field(
         "",
         description="public URL of the service for links in its answers, if it is behind a proxy; not set: the URL that the caller used",
@@ -107,7 +111,6 @@ class Settings(BaseModel):
     plan_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         30, description="days for which the service keeps the plans of anonymous callers"
     )
-    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="seconds that the command line waits for the service")
     max_load_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = Field(
         64 << 20, description="largest body with results to load that the service accepts, in bytes"
     )
@@ -136,6 +139,7 @@ class Settings(BaseModel):
     oidc_scopes_claim: str = Field(
         "scope", description="claim of these tokens that lists modak:read, modak:optimise, modak:load or modak:admin"
     )
+
     images_dir: str = Field("", description="folder in which images are built and found by name; compute nodes have to see it")
     build_hours: Annotated[float, Field(gt=0, le=1000)] = Field(6.0, description="maximum hours for the build of one image")
     base_images_dir: str = Field("", description="folder of base images for builds without internet: ubuntu-24.04.sif, ubuntu-24.04.tar.gz")
@@ -189,21 +193,18 @@ def _data(environment: Mapping[str, str]) -> Path | None:
     return folder / "modak" if folder else None
 
 
-def table() -> tuple[tuple[str, str, str], ...]:
-    """Every setting as (environment variable, default, what it does)."""
+def table() -> dict[str, list[tuple[str, str, str]]]:
+    """Every setting as (environment variable, default, what it does), by the title of its group."""
     shown = {"database_url": DATABASE_DEFAULT, "images_dir": IMAGES_DEFAULT}
-    rows = tuple(
-        (
-            f"{PREFIX}{name.upper()}",
-            shown.get(name, _shown(entry.default)),
-            entry.description or "",
-        )
-        for name, entry in Settings.model_fields.items()
-    )
-    return (
-        *rows,
-        (f"{PREFIX}CONFIG", "", "a TOML file with these settings, named without MODAK_ and in small letters; the environment wins"),
-    )
+    rows: list[tuple[str, str, str]] = []
+    groups = {}
+    for name, entry in Settings.model_fields.items():
+        if title := _GROUPS.get(name):
+            groups[title] = rows = []
+        rows.append((f"{PREFIX}{name.upper()}", shown.get(name, _shown(entry.default)), entry.description or ""))
+    note = "a TOML file with settings, named without MODAK_ and in small letters; the environment wins"
+    groups[_GROUPS["database_url"]].append((f"{PREFIX}CONFIG", "", note))
+    return groups
 
 
 def _shown(default: Any) -> str:

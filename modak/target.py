@@ -354,14 +354,16 @@ def _runtime(asked: str | None, system: System, notes: list[Notice]) -> tuple[Ru
         return None, ("runtime: none, as requested",)
     if not system.runtimes:
         return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested; {system.name} states no policy",)
-    for policy in allowed:
-        if same_runtime(policy.name) == same_runtime(asked):
-            return policy, (f"runtime: {policy.name}, as requested and allowed on {system.name}",)
-    refused = next((policy for policy in system.runtimes if same_runtime(policy.name) == same_runtime(asked)), None)
-    message = f"{system.name} does not allow {asked}{_policy_text(refused)}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
-    used = f"{first.name} is used instead" if first else "the job runs without a container"
+    alike = sorted((p for p in system.runtimes if same_runtime(p.name) == same_runtime(asked)), key=lambda p: p.name != asked)
+    twin = next((policy for policy in alike if policy.allowed), None)
+    if twin and twin is alike[0]:  # the site's word on the very runtime counts before that on its twin
+        return twin, (f"runtime: {twin.name}, as requested and allowed on {system.name}",)
+    stated = _policy_text(alike[0] if alike else None)
+    message = f"{system.name} does not allow {asked}{stated}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
+    chosen = twin or first
+    used = f"{chosen.name} is used instead" if chosen else "the job runs without a container"
     notes.append(Notice(field="target.container_runtime", message=f"{message}; {used}"))
-    return first, _why_first(first, system)
+    return (twin, (f"runtime: {twin.name}, which runs the images of {asked}",)) if twin else (first, _why_first(first, system))
 
 
 def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:

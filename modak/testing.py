@@ -109,9 +109,9 @@ def check_scheduler(scheduler: Scheduler) -> None:
             _claim(shlex.split(line, comments=True) == list(option), f"{line!r} is read as the words that it was made of")
     _check_site(scheduler)
     _check_commands(scheduler)
-    lost = [FIELDS[field] for field in FIELDS if field not in _SPARED and not _answers(scheduler, field)]
+    lost = [field for field in FIELDS if field not in _SPARED and not _answers(scheduler, field)]
     how = "directives has to give an option for each, or a warning: modak.schedulers.header.note(FIELD, MESSAGE)"
-    _claim(not lost, f"{scheduler.name} drops {', '.join(lost)} of job_options; {how}")
+    _claim(not lost, f"{scheduler.name} drops {', '.join(lost)}; {how}")
 
 
 def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:

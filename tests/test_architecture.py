@@ -18,6 +18,7 @@ SHELL = {
     "__main__",
     "interrupts",
     "settings",
+    "files",
     "knowledge",
     "store",
     "tuner",

@@ -123,6 +123,17 @@ def test_an_export_over_http_is_the_same_with_doubts(own_database: Path) -> None
     assert [item["suspect"] for item in items if "doubted" in item] == ["a slip"]
 
 
+def test_a_refusal_tells_how_the_request_was_read(local: Service, remote: Remote, document: dict[str, Any]) -> None:
+    """An unknown key may be the reason: here, and over HTTP; also beside a field that cannot be read."""
+    document["job"]["optimisation"]["objective"] = {"deadline": 60, "max_nodez": 8, "max_nodes": 8}
+    unreadable = {"job": {"job_options": {"job_name": "a b", "acount": "x"}, "application": {"executable": "./a"}}}
+    for asked, key in ((document, "max_nodez"), (unreadable, "acount")):
+        for which in (local, remote):
+            with pytest.raises(ModakError) as refused:
+                which.optimise(asked)
+            assert [one.field.rpartition(".")[2] for one in refused.value.warnings] == [key]
+
+
 def test_faults_come_back_with_their_fields_and_status(local: Service, remote: Remote, document: dict[str, Any]) -> None:
     """The same faults, and the exit status that they have here."""
     wrong = {"job": {"job_options": {"job_name": "a b"}}}
@@ -192,6 +203,13 @@ def test_names_do_not_tell_where_links_lead(tmp_path: Path) -> None:
     """Of files outside the current folder."""
     (tmp_path / "run").symlink_to("/etc")
     assert _told([str(tmp_path / "run/a.csv"), str(tmp_path / "b.csv")]) == ["run/a.csv", "b.csv"]
+
+
+def test_files_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One in the current folder and one outside: their loads could not be told apart later."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert _told(["r.csv", "../there/r.csv"]) == ["r.csv", "there/r.csv"]
 
 
 def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch) -> None:

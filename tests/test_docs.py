@@ -48,7 +48,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     """Name and default value."""
     from modak.settings import table
 
-    unwritten = [row for row in table() if not written(row[0]) or (row[1] and row[1] not in DOCS)]
+    unwritten = [row for rows in table().values() for row in rows if not written(row[0]) or (row[1] and row[1] not in DOCS)]
     assert unwritten == [], "describe these with their defaults in docs/cli.md or docs/service.md"
 
 
@@ -117,17 +117,41 @@ def test_docstrings_refer_to_what_exists() -> None:
     assert [(file, name) for file, name in said if not found(name)] == [], "nothing has these names"
 
 
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     """Every relative link of README.md and docs/ names a file of the repository."""
-    files = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    links = ((file, link) for file in files for link in re.findall(r"\]\(([^)#\s]+)", file.read_text()))
+    links = ((file, link) for file in PAGES for link in re.findall(r"\]\(([^)#\s]+)", file.read_text()))
     lost = [f"{file.name}: {link}" for file, link in links if "://" not in link and not (file.parent / link).exists()]
     assert lost == [], "nothing is there"
 
 
+def sections(page: Path) -> set[str]:
+    """The names of a page's headings in links, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+
+
+def test_links_to_sections_lead_to_one() -> None:
+    """A heading that was renamed or moved to another page takes the links with it."""
+    links = [(file, *link) for file in PAGES for link in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", file.read_text())]
+    assert len(links) > 100
+    lost = [f"{file.name}: {page}#{name}" for file, page, name in links if name not in sections(file.parent / page if page else file)]
+    assert lost == [], "no section has these names"
+
+
+def test_every_decision_is_found_by_its_topic() -> None:
+    """The list of the records names each of them once, by its number."""
+    records = sorted(file.name for file in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    listed = re.findall(r"^- \[(\d+)\]\((.+?)\)", (ROOT / "docs/decisions/README.md").read_text(), re.MULTILINE)
+    assert sorted(name for _, name in listed) == records, "list these in docs/decisions/README.md"
+    assert [(number, name) for number, name in listed if int(number) != int(name[:4])] == []
+
+
 def test_a_decision_that_another_one_changes_says_so() -> None:
     """Below its title, where the newer one names it, too: nobody follows it unawares."""
-    heads = {file.name: file.read_text().splitlines()[2] for file in (ROOT / "docs/decisions").glob("*.md")}
+    heads = {file.name: file.read_text().splitlines()[2] for file in (ROOT / "docs/decisions").glob("[0-9]*.md")}
     pairs = [(older, newer) for newer, line in heads.items() for older in re.findall(r"\]\((\d{4}-[^)]+)\)", line) if older < newer]
     assert len(pairs) > 5
     assert [(older, newer) for older, newer in pairs if newer not in heads[older]] == []

@@ -19,6 +19,8 @@ PROCESSORS = ("epyc-7601", "xeon-gold-6148", "xeon-platinum-8174")
         ("GeForce GTX 1080 Ti", GPUS, "gtx-1080-ti"),
         ("NVIDIA T4", GPUS, "t4"),
         ("Tesla V100", GPUS, "v100-sxm2-16gb"),
+        ("NVIDIA Tesla V100", GPUS, "v100-sxm2-16gb"),
+        ("LambdaCloud V100 16GB", ("dgx-1-v100", "zenith"), None),
         ("Intel Xeon Gold 6148", PROCESSORS, "xeon-gold-6148"),
         ("AMD EPYC 7601", PROCESSORS, "epyc-7601"),
         ("SuperMUC_NG", ("supermuc-ng", "zenith"), "supermuc-ng"),

@@ -95,6 +95,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "application.stage_in": ([{"from": "${SCRATCH}/a", "to": "a"}], [{"from": "'${SCRATCH}/a'", "to": "a", "unpack": True}]),
     "application.stage_out": ([{"from": "a", "to": "${HOME}/a"}], [{"from": "a", "to": "'${HOME}/a'"}]),
     "application.preflight": SWITCHED,
+    "application.write_result": SWITCHED,
     "application.result_file": ("a", "results/a"),
     "application.metric_file": ("a", "${HOME}/a", "'${HOME}/a'"),
     "application.pre_execution": COMMANDS,

@@ -392,6 +392,14 @@ def test_a_source_covers_its_field_and_what_is_below(tmp_path: Path) -> None:
     assert [line.split(":")[0] for line in complaint(read_system, path)] == ["partitions.cpu.nodes", "sources"]
 
 
+def test_of_many_misspelt_sources_the_first_are_named(tmp_path: Path) -> None:
+    """Each is compared with all names of the system; the rest is counted."""
+    fields = ", ".join(f'"partitoins.cpu.q{number}"' for number in range(25))
+    path = write(tmp_path, "small.toml", SYSTEM.replace('["partitions.cpu"]', f'["partitions.cpu", {fields}]'))
+    *named, last = complaint(read_system, path)
+    assert (len(named), last) == (20, "sources: 5 more unknown fields")
+
+
 def test_a_star_covers_every_name(tmp_path: Path) -> None:
     """``*`` in a source's field stands for any one name."""
     path = write(tmp_path, "small.toml", SYSTEM.replace('["partitions.cpu"]', '["partitions.*.nodes", "partitions.*.node"]'))

@@ -55,7 +55,7 @@ def test_shellcheck_has_no_remark_on_any(scripts: dict[Cell, str], tmp_path: Pat
     seen: set[object] = set()
     for cell, text in scripts.items():
         parts = text.split("\n\n")[1:]
-        sections: set[object] = {_OWN.sub("${", line) for part in parts for line in part.split("\n") if "# the run\n" not in part}
+        sections: set[object] = {_OWN.sub("${", line) for part in parts for line in part.split("\n") if "# --- the run\n" not in part}
         sections.add(cell[1:3])
         if not sections <= seen:
             (tmp_path / f"{'_'.join(cell)}.sh").write_text(text)

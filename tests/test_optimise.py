@@ -20,6 +20,7 @@ from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, decide, optimise, recommend
 from modak.perfmodel import Question, fit, predict
+from modak.perfmodel.curves import fitted
 from modak.perfmodel.intervals import stretch
 from modak.prepared import prepared
 from modak.text.documents import with_value
@@ -356,6 +357,45 @@ def test_a_runtime_that_the_site_refuses_is_answered_with_what_it_allows(known: 
     assert "does not allow singularity" in warning.message
     assert "allowed: charliecloud" in warning.message
     assert plan.configuration.runtime == "charliecloud"
+
+
+def test_a_graph_compiler_that_no_image_has_is_not_what_the_job_runs_with(known: Known) -> None:
+    """Neither in the answer nor in the result, which would be evidence for a compiler that never ran."""
+    framework = {"tensorflow": {"version": "1.14", "ngraph": True}}
+    found = answer(example("listing1-hlrs", optimisation__ai_training=framework), known)
+    assert "contains ngraph; the job runs without it" in " ".join(warning.message for warning in found.plan.warnings)
+    assert found.plan.configuration.compiler is None
+    assert '"compiler"' not in found.texts.job_script
+
+
+def test_what_runs_without_a_compiler_is_predicted_without_it(known: Known) -> None:
+    """No image there has XLA: size, time and script are those of the request without it."""
+
+    def found(**switch: bool) -> tuple[Any, ...]:
+        framework = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod"} | switch}
+        told = answer(example("3dgan-supermuc-ng", optimisation__ai_training=framework), known)
+        script = told.texts.job_script.replace(told.plan.id, "")
+        return told.plan.configuration, told.plan.prediction, told.plan.decisions, script
+
+    assert found(xla=True) == found()
+
+
+def test_a_deadline_that_only_a_missing_compiler_would_meet_is_refused_with_the_reason(known: Known) -> None:
+    """The results with XLA are of an image that is not to be had."""
+    facts = known("3dgan")
+    series = [(curve, curve.series.model_copy(update={"compiler": "xla"})) for curve in facts.models]
+    fast = [curve.model_copy(update={"series": key, "costs": tuple(cost / 8 for cost in curve.costs)}) for curve, key in series]
+    framework = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod", "xla": True}}
+    changes = {"optimisation__ai_training": framework, "job_options__node_count": 24}
+    asked = example("3dgan-supermuc-ng", **changes, optimisation__objective={"deadline": "00:30:00"})
+    with pytest.raises(Infeasible, match=r"deadline of 00:30:00 cannot be met(.|\n)*contains xla; the job runs without it"):
+        optimise(asked, replace(facts, models=(*facts.models, *fitted(fast))))
+
+
+def test_a_framework_without_images_is_told(known: Known) -> None:
+    """Theano is a backend of Keras: neither an image nor a recipe has it, and the job does not run without a container in silence."""
+    found = answer(example("mnist-hlrs-xla", optimisation__ai_training={"keras": {"backend": "theano"}}), known)
+    assert "no image of theano is known" in " ".join(warning.message for warning in found.plan.warnings)
 
 
 def test_swapping_the_results_of_two_layouts_swaps_the_choice(known: Known) -> None:

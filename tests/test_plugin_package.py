@@ -206,7 +206,10 @@ def test_a_variant_that_breaks_its_contract_is_told(installed: Path, tmp_path: P
     [
         ("Directives((('-n', 'x'),))", "oar drops mandatory_directives; directives has to end in modak.schedulers.header.with_site"),
         ("with_site(job, [('-l', f'nodes={job.resources.nodes}')])", "oar asks for nodes beside resource_directives: -l nodes=4"),
-        ("with_site(job, [('-l', f'nodes={job.resources.nodes}')], asking=['-l nodes'])", "oar drops account, queue, partition, qos,"),
+        (  # in the words that header.note takes
+            "with_site(job, [('-l', f'nodes={job.resources.nodes}')], asking=['-l nodes'])",
+            "oar drops account, queue, partition, qos, reservation, site_resources, constraint, node_list, array,",
+        ),
     ],
 )
 def test_a_scheduler_that_drops_something_is_told_what_and_how_to_keep_it(installed: Path, tmp_path: Path, header: str, told: str) -> None:
@@ -234,6 +237,7 @@ def test_a_system_and_a_request_can_name_them(installed: Path, tmp_path: Path) -
     assert answer.returncode == 0, answer.stderr
     script = answer.stdout
     assert "#OAR -l nodes=2/core=4\n" in script
+    assert 'MODAK_JOB="${MODAK_JOB//[!A-Za-z0-9._-]/-}"\n' in script, "nothing is known of its jobs' numbers"
     assert 'taktuk -f "${OAR_NODEFILE:?}" broadcast exec \\\n    kameleon run "${MODAK_IMAGE:?}" -- \\\n    ./solve \'a b\'\n' in script
     refused = python(tmp_path / "nothing", tmp_path, "-m", "modak", "systems", "add", "grid.toml")
     assert refused.returncode == 1

@@ -81,4 +81,6 @@ def test_the_token_does_not_show() -> None:
 
 def test_the_table_names_every_setting() -> None:
     """The list that help and documentation print is complete."""
-    assert {name for name, _, _ in table()} == {f"MODAK_{name.upper()}" for name in Settings.model_fields} | {"MODAK_CONFIG"}
+    assert {name for rows in table().values() for name, _, _ in rows} == {f"MODAK_{name.upper()}" for name in Settings.model_fields} | {
+        "MODAK_CONFIG"
+    }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from modak.choosing.candidates import enumerate_candidates
-from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, SeriesKey
+from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, RuntimePolicy, SeriesKey
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve
@@ -47,6 +47,18 @@ def test_the_systems_scheduler_wins(known: Known) -> None:
     found = place(known, {"name": "hlrs-testbed", "job_scheduler_type": "slurm"})
     assert found.scheduler == "torque"
     assert "uses torque, not slurm" in messages(found)["target.job_scheduler_type"]
+
+
+@pytest.mark.parametrize(("asked", "named"), [("singularity", True), ("apptainer", False)])
+def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named: bool, known: Known) -> None:
+    """Also where it allows the other one of Singularity and Apptainer, which then runs the same images."""
+    facts = known(None)
+    policies = tuple(RuntimePolicy(name=name, allowed=name != "singularity") for name in ("charliecloud", "singularity", "apptainer"))
+    systems = {**facts.systems, "hlrs-testbed": facts.systems["hlrs-testbed"].model_copy(update={"runtimes": policies})}
+    request = normalise({"job": {"target": {"name": "hlrs-testbed", "container_runtime": asked}}}).request
+    found = resolve(request, replace(facts, systems=systems))
+    assert found.runtime == policies[2]
+    assert ("does not allow singularity" in messages(found).get("target.container_runtime", "")) == named
 
 
 def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:

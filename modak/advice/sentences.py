@@ -109,7 +109,8 @@ def _pilot(chosen: Chosen) -> str | None:
         return f"no model rests on the doubted results of {name!r} ({chosen.doubted}): {_look_at_doubted(name)}"
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
-    loaded = "then load the modak-result-….json that it writes with 'modak load'"
+    record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
+    loaded = f"then load {record} with 'modak load'"
     other = f" (there are results of {chosen.alike!r})" if chosen.alike else ""
     return f"there is no usable result of {name!r}{other}: run a pilot job on {sizes} {short} first, {loaded}"
 

@@ -8,13 +8,13 @@ import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, Final
 
 from fastapi import Depends, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from starlette.middleware.errors import ServerErrorMiddleware
 
 import modak
 from modak import schemas
@@ -25,7 +25,7 @@ from modak.api.examples import add_examples
 from modak.api.head import Head
 from modak.api.lifespan import Lifespan
 from modak.api.observe import add_observation
-from modak.api.problems import add_handlers
+from modak.api.problems import add_handlers, answer
 from modak.api.queries import only_known
 from modak.service import Service, open_service
 from modak.settings import Settings, listed, read_settings
@@ -49,6 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
         title="MODAK",
         version=modak.__version__,
         description=SUMMARY,
+        openapi_url=None,  # FastAPI's own route writes the document for each request
         docs_url=None,  # these pages load their scripts from a public server, which a site without internet cannot reach
         redoc_url=None,
         redirect_slashes=False,
@@ -58,7 +59,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=database.lifespan,
     )
     app.state.settings = settings
-    app.state.service, app.state.opened = database.service, database.is_open
+    app.state.service, app.state.at_hand = database.service, database.at_hand
     add_handlers(app)
     published.add_routes(app)  # first of all: an address is looked for in this order, and these are asked for most
     native.add_routes(app)
@@ -68,12 +69,12 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Direct, routes=app.routes)
     app.add_middleware(Head)
     guard(app)
-    app.add_middleware(ServerErrorMiddleware, handler=app.exception_handlers[Exception])  # FastAPI's own is outside of the next ones
     if settings.browser_origins:
         app.add_middleware(CORSMiddleware, allow_origins=listed(settings.browser_origins), **BROWSERS)
     add_observation(app)
     app.add_middleware(Lifespan)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.state.openapi = cache(lambda: answer(app.openapi()).body)
     return app
 
 
@@ -107,9 +108,10 @@ class _Database:
                 self._opened = open_service(self._settings, plan_days=self._settings.plan_days)
             return self._opened
 
-    def is_open(self) -> bool:
-        """Whether :meth:`service` can be used without waiting for a database server."""
-        return self._opened is not None and self._opened.store.watch.local
+    def at_hand(self) -> Service | None:
+        """The use cases if they are open and wait for no database server."""
+        opened = self._opened  # another thread may close it meanwhile
+        return opened if opened is not None and opened.store.watch.local else None
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -93,6 +93,7 @@ PROBLEM: Final = {
             "the faults one by one",
         ),
         more_errors={"type": "integer", "description": "how many more there are"},
+        warnings=list_of(ref("Notice"), "how a request was read that is then refused, where something of it was changed or left out"),
     ),
     "description": "RFC 9457",
     "examples": [

@@ -59,9 +59,10 @@ def add_direct(app: FastAPI, path: str, endpoint: Endpoint, **told: Any) -> None
     app.router.add_api_route(path, endpoint, route_class_override=DirectRoute, **told)
 
 
-def is_open(request: Request) -> bool:
-    """Whether the database is open and local, so that using what is in memory does not wait."""
-    return bool(request.app.state.opened())
+def at_hand(request: Request) -> Service | None:
+    """The use cases if the database is open and local, so that using what is in memory does not wait."""
+    found: Service | None = request.app.state.at_hand()
+    return found
 
 
 async def one_at_a_time(request: Request, work: Callable[[Service], Answer], queue: str = "turn") -> Answer:

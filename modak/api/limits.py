@@ -16,7 +16,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from modak.api.problems import Problem
+from modak.api.problems import Problem, failed
 from modak.errors import Fault
 
 LONGEST_ADDRESS: Final = 8192
@@ -77,7 +77,7 @@ def caller(host: str | None) -> str:
 
 
 class Limits:
-    """ASGI middleware: refuses too long addresses and headers, and answers requests that take too long."""
+    """ASGI middleware: refuses too long addresses and headers, and answers requests that take too long or fail."""
 
     def __init__(self, app: ASGIApp, request_s: float) -> None:
         self._app, self._request_s = app, request_s
@@ -97,7 +97,10 @@ class Limits:
         try:
             await self._app(scope, timed.receive, timed.send)
         except asyncio.CancelledError:  # the server stops, after the time that it gives to running requests
-            await timed.abandon()
+            await timed.end(Problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)}))
+        except Exception:
+            await timed.end(failed())
+            raise  # for the server's log
         finally:
             timer.cancel()
 
@@ -151,11 +154,10 @@ class _Timed:
             self._over = self._scope.setdefault("state", {})["over"] = True
             self._answering = asyncio.get_running_loop().create_task(self._answer())
 
-    async def abandon(self) -> None:
-        """Answer 503, so that the caller tries again, unless an answer has begun."""
+    async def end(self, problem: Problem) -> None:
+        """Answer that, unless an answer has begun."""
         if not self._started:
-            stopping = Problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)})
-            await stopping(self._scope, self._receive, self.send)
+            await problem(self._scope, self._receive, self.send)
 
     async def _answer(self) -> None:
         if self._arrived or not _has_body(self._scope):

@@ -15,7 +15,7 @@ from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
 from modak.api.answers import page as page_of
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, one_at_a_time
-from modak.api.problems import answer, answer_text
+from modak.api.problems import NOSNIFF, answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
 from modak.errors import NotFound, RequestError
@@ -62,6 +62,7 @@ def add_routes(app: FastAPI) -> None:
     for kind, key in KEYS.items():
         add_listing(app, kind, partial(_page_of, kind, key))
     add_listing(app, "models", lambda service, cursor, limit: service.models_page(limit=limit, cursor=cursor))
+    add("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
     add("/schema/{kind}", schema, responses=told({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
     add("/health", health, responses=told(HEALTH), methods=["GET"], tags=["about"], summary="Whether the service runs")
     add("/ready", ready, responses=told(READY), methods=["GET"], tags=["about"], summary="Whether the service can answer")
@@ -205,7 +206,12 @@ def add_listing(app: FastAPI, kind: str, page: Callable[[Service, str, int], Map
 
 def schema(request: Request, kind: Wanted) -> Response:
     """Of `request`, `response`, `result`, `points`, `system`, `image`, `rule` or `sizing`; `openapi` is the whole service's."""
-    return answer(request.app.openapi() if kind == "openapi" else schemas.schema(kind))
+    return openapi(request) if kind == "openapi" else answer(schemas.schema(kind))
+
+
+def openapi(request: Request) -> Response:
+    """The OpenAPI document."""
+    return Response(request.app.state.openapi(), headers=NOSNIFF, media_type="application/json")
 
 
 async def health() -> Response:
@@ -237,4 +243,4 @@ def address(request: Request) -> str:
 
 
 def _text(content: str) -> Response:
-    return PlainTextResponse(content, headers={"X-Content-Type-Options": "nosniff"})
+    return PlainTextResponse(content, headers=NOSNIFF)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -92,7 +91,7 @@ def request_id(scope: Scope) -> str:
     for key, value in scope["headers"]:
         if key == HEADER and GIVEN.fullmatch(value):
             return str(value, "ascii")
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 class Gauges:

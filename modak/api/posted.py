@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, StrictBool, StringConstraints, TypeAdapter, ValidationError
 
 from modak import plugins
 from modak.choosing.wishes import graph_compilers
@@ -19,6 +19,7 @@ from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Rule, Sto
 from modak.rules import NO_APPLICATION_VERSION
 from modak.script.shelltext import rule_fault
 from modak.target import find_system
+from modak.text.described import Described
 from modak.text.faults import faults_of, validated
 from modak.text.grammar import ImageReference, Name, VersionText
 
@@ -29,7 +30,7 @@ DOCKER_HUB: Final = "docker.io"
 ARCHITECTURES: Final[Mapping[str, str]] = {"x86": "x86_64", "amd": "x86_64", "arm": "aarch64", "power": "ppc64le"}
 """Architectures by the words for a CPU that requests use."""
 MPI_FAMILIES: Final[tuple[str, ...]] = get_args(HostMpi.model_fields["family"].annotation)
-_DOCKER_HUB: Final = frozenset(("", "docker", DOCKER_HUB, "hub.docker.com", "index.docker.io", "registry-1.docker.io"))
+_DOCKER_HUB: Final = frozenset(("", "docker", "dockerhub", DOCKER_HUB, "hub.docker.com", "index.docker.io", "registry-1.docker.io"))
 _SINGULARITY_HUB: Final = frozenset(("", "shub", SINGULARITY_HUB))
 _REFERENCE: Final[TypeAdapter[str]] = TypeAdapter(ImageReference)
 
@@ -53,10 +54,10 @@ def _sound_bash(text: str) -> str:
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000), AfterValidator(_one_line)]
 
 
-class Posted(BaseModel):
+class Posted(Described):
     """Base of the bodies: nothing unknown, and ``null`` is the same as nothing."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class PostedApplication(Posted):
@@ -264,14 +265,21 @@ def _reference(sent: PostedMapping) -> str:
     host, name, kind = (sent.container_registry or "").strip(), sent.container_name, sent.container_type
     if host == "library":
         kind = host  # type: ignore[assignment]
-    elif kind == "docker" and host not in _DOCKER_HUB and not name.startswith(f"{host}/"):
-        name = f"{host}/{name}"
+    elif kind == "docker" and host not in _DOCKER_HUB:
+        if not _is_host(host.partition("/")[0]):
+            raise RequestError("a host with a dot or a port, 'localhost', or nothing for Docker Hub", field="container_registry")
+        name = name if name.startswith(f"{host}/") else f"{host}/{name}"
     elif kind == "shub" and host not in _SINGULARITY_HUB:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
     try:
         return _REFERENCE.validate_python(f"{kind}://{name}")
     except ValidationError as wrong:
         raise RequestError(faults=[Fault("container_name", fault.message) for fault in faults_of(wrong)]) from None
+
+
+def _is_host(word: str) -> bool:
+    """Whether container runtimes take the first word of an image's name for a host; otherwise it is a name on Docker Hub."""
+    return word == "localhost" or "." in word or ":" in word
 
 
 def _refuse_unknown_place(place: PostedPlace | None, facts: Facts) -> None:

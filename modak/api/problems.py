@@ -53,7 +53,9 @@ def answer_text(text: str) -> Response:
 class Problem(Response):
     """The one error body: ``type, title, status, detail, errors``; for a browser that asks for a page, a page that says the same."""
 
-    def __init__(self, status: int, title: str, faults: Sequence[Fault], headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, title: str, faults: Sequence[Fault], headers: Mapping[str, str] | None = None, warnings: Sequence[Fault] = ()
+    ) -> None:
         self._title, self._faults, self._also = title, faults[:MOST_FAULTS], headers or {}
         self._more = len(faults) - len(self._faults)
         content = {
@@ -65,6 +67,8 @@ class Problem(Response):
         }
         if self._more:
             content["more_errors"] = self._more
+        if warnings:
+            content["warnings"] = [{"field": one.field, "message": one.message} for one in warnings[:MOST_FAULTS]]
         super().__init__(_json(content), status, {**NOSNIFF, **self._also}, "application/problem+json")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +92,7 @@ def _bytes(text: str) -> bytes:
 def answer_to(error: ModakError, scope: Scope) -> Response:
     """The answer to an error."""
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
-    return Problem(error.status, error.title, told(error, scope), headers)
+    return Problem(error.status, error.title, told(error, scope), headers, error.warnings)
 
 
 def told(error: ModakError, scope: Scope) -> Sequence[Fault]:
@@ -141,4 +145,9 @@ def routes_at(scope: Scope) -> Iterator[Any]:
 
 
 def _unexpected(_: Request, __: Exception) -> Response:
+    return failed()
+
+
+def failed() -> Problem:
+    """The answer to a request that MODAK could not work on because of an error of its own."""
     return Problem(500, "internal error", [Fault("", "MODAK failed; the service's log says where")])

@@ -21,7 +21,7 @@ from modak.api import posted, postedsystems, shapes
 from modak.api.access import actor_of
 from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
 from modak.api.bodies import Body, document, read
-from modak.api.direct import SHORT, add_direct, is_open, one_at_a_time
+from modak.api.direct import SHORT, add_direct, at_hand, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
 from modak.api.problems import answer, answer_document
 from modak.api.queries import TOLERANT
@@ -181,7 +181,8 @@ async def _only(request: Request, strict: bool, name: str = "", chosen: Callable
     """The caller's document with the image and one text alone, and the warnings if there are any."""
     body = await read(request)
     sent = document(body)
-    settled = service_of(request).settle_at_once(sent, strict=strict) if len(body.content) <= SHORT and is_open(request) else None
+    service = at_hand(request) if len(body.content) <= SHORT else None
+    settled = service.settle_at_once(sent, strict=strict) if service else None
     if settled is None:
         settled = await one_at_a_time(request, lambda service: service.settle(sent, strict=strict))
     top, job = with_image(sent, settled.software.reference)

@@ -81,6 +81,7 @@ TABLES: Final = {
     }
 }
 JUDGED: Final = {
+    "loads": whole("how many loads were of a file of the name that was given; 0: numbers were given"),
     "suspicious": list_of(TEXT, "the first of the other results that look wrong now, and why; of unmarked ones, also they"),
     "suspicious_count": whole("how many those are"),
     "freed": list_of({"type": "integer"}, "`id` of the first of the other results that no longer look wrong"),

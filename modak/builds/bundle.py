@@ -8,17 +8,17 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import secrets
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
 from modak.builds.verify import sha256
-from modak.errors import BadSyntax, Conflict, DataError, RequestError
+from modak.errors import BadSyntax, Conflict, DataError
 from modak.facts import Image
+from modak.files import replacing
 from modak.text.documents import strict_json
 from modak.text.faults import validated
 from modak.text.grammar import is_image_file
@@ -50,20 +50,12 @@ def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
     texts: dict[str, str] = {ENTRY: entry} | ({RECIPE: recipe} if recipe else {})
     sums = {file.name: found, **{name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}}
     texts[SUMS] = "".join(f"{value}  {name}\n" for name, value in sums.items())
-    waiting = output.with_name(f".{output.name}.{secrets.token_hex(8)}")
-    try:
-        with tarfile.open(waiting, "x", format=tarfile.PAX_FORMAT) as archive:
-            for name, text in texts.items():
-                content = text.encode()
-                archive.addfile(_member(name, len(content)), io.BytesIO(content))
-            with file.open("rb") as content_of_image:
-                archive.addfile(_member(file.name, file.stat().st_size), content_of_image)
-        waiting.replace(output)
-    except OSError as error:
-        raise RequestError(f"cannot be written: {error.strerror}", field=str(output)) from None
-    finally:
-        with suppress(OSError):  # what cannot be there need not be removed
-            waiting.unlink()
+    with replacing(output) as stream, tarfile.open(fileobj=stream.buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, text in texts.items():
+            content = text.encode()
+            archive.addfile(_member(name, len(content)), io.BytesIO(content))
+        with file.open("rb") as content_of_image:
+            archive.addfile(_member(file.name, file.stat().st_size), content_of_image)
     return {"bundle": str(output), "image": file.name, "digest": f"sha256:{found}", "recipe": bool(recipe)}
 
 
@@ -96,36 +88,26 @@ def unpack(file: Path, folder: Path) -> tuple[Image, AbstractContextManager[Path
 @contextmanager
 def _settled(file: Path, image: Image, folder: Path) -> Iterator[Path]:
     """The image's place. It is unpacked and hashed under a temporary name, which is replaced after the body, when its entry is stored."""
-    final, waiting = folder / image.reference, folder / f".bundle-{secrets.token_hex(8)}"
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
+    final = folder / image.reference
+    with replacing(final) as stream:
         with tarfile.open(file, PLAIN) as archive:
             source = archive.extractfile(image.reference)
             if source is None:
                 raise DataError(f"{image.reference} is no file", field=str(file))
-            found = _copied(source, waiting)
+            found = _copied(source, stream.buffer)
+        os.fchmod(stream.fileno(), 0o644)
         if f"sha256:{found}" != image.digest:
             raise DataError(f"{image.reference} is damaged: sha256:{found} instead of {image.digest}", field=str(file))
         if final.exists() and sha256(final) != found:
             raise Conflict(f"another image is called {final}; move it away first", field=str(file))
         yield final
-        waiting.replace(final)
-    except OSError as error:
-        raise RequestError(f"cannot be written: {error.strerror}", field=str(final)) from None
-    finally:
-        with suppress(OSError):
-            waiting.unlink()
 
 
-def _copied(source: IO[bytes], target: Path) -> str:
+def _copied(source: IO[bytes], target: IO[bytes]) -> str:
     digest = hashlib.sha256()
-    with target.open("xb") as out:
-        while piece := source.read(1 << 20):
-            digest.update(piece)
-            out.write(piece)
-        out.flush()
-        os.fsync(out.fileno())
-    target.chmod(0o644)
+    while piece := source.read(1 << 20):
+        digest.update(piece)
+        target.write(piece)
     return digest.hexdigest()
 
 

@@ -46,15 +46,19 @@ def _started(pid: int) -> int | None:
     return None if fields[0] == "Z" else int(fields[19])
 
 
+def _nothing(*_: object) -> None:
+    """For whom nobody waits."""
+
+
 def run(
     words: Sequence[str],
     *,
-    heard: Callable[[bytes], None],
-    watch: Callable[[], None],
-    begun: Callable[[Process], None],
     environment: Mapping[str, str],
     folder: Path,
     limit_s: float,
+    heard: Callable[[bytes], object] = _nothing,
+    watch: Callable[[], object] = _nothing,
+    begun: Callable[[Process], object] = _nothing,
 ) -> int:
     """Run a command in a new session, its output and errors in one stream; the exit status.
 

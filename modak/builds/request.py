@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from modak.builds.order import FurtherForm
 from modak.errors import RequestError
+from modak.text.described import Described
 from modak.text.faults import validated
 
 
-class BuildRequest(BaseModel):
+class BuildRequest(Described):
     """Either ``recipe`` or ``job``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     recipe: Mapping[str, Any] | None = None
     """A recipe as plans show it: framework, version, variant, …"""

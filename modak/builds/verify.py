@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from modak.builds.process import Process, run
+from modak.builds.process import run
 from modak.builds.tools import Builder, environment, version
 from modak.errors import Conflict, Unavailable
 from modak.facts import Image
@@ -22,10 +22,10 @@ LONGEST_S: Final = 3600
 MOST_OUTPUT: Final = 4 << 20
 
 
-def look(builder: Builder, image: Path, claims: Claims, work: Path, *, watch: Callable[[], None], begun: Callable[[Process], None]) -> Seen:
+def look(builder: Builder, image: Path, claims: Claims, work: Path, **watched: Callable[..., object]) -> Seen:
     """Run an image once and read its output. Raises :class:`modak.errors.Unavailable` where it cannot be run here.
 
-    ``watch`` and ``begun`` as :func:`modak.builds.process.run` takes them.
+    ``watched``: ``watch`` and ``begun`` of :func:`modak.builds.process.run`.
     """
     told = bytearray()
 
@@ -34,7 +34,7 @@ def look(builder: Builder, image: Path, claims: Claims, work: Path, *, watch: Ca
 
     words = (*builder.run(image, work), "/bin/sh", "-c", probe(claims))
     try:
-        run(words, heard=heard, watch=watch, begun=begun, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S)
+        run(words, heard=heard, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S, **watched)
     except TimeoutError as late:
         raise _not_here(str(late)) from None
     except OSError as error:
@@ -58,7 +58,7 @@ def verified(image: Image, file: Path, builder: Builder) -> tuple[Image, tuple[F
     findings = _digest(image, file)
     if not any(finding.verdict == "refuted" for finding in findings):
         with TemporaryDirectory(prefix="modak-verify-") as work:
-            seen = look(builder, file, claims, Path(work), watch=lambda: None, begun=lambda process: None)
+            seen = look(builder, file, claims, Path(work))
         if why := hindrance(claims, seen):
             raise _not_here(why)
         findings += judge(claims, seen)

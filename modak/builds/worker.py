@@ -134,7 +134,10 @@ def _gone(build: Build) -> bool:
 
 @dataclass
 class BuildRun:
-    """One build, from its order to the image's entry. ``beaten`` and ``begun`` are times of the monotonic clock."""
+    """One build, from its order to the image's entry. ``beaten`` and ``begun`` are times of the monotonic clock.
+
+    ``stopping``: a signal asked the builder to end; it does so where nothing is left half-done.
+    """
 
     builds: Builds
     build: Build
@@ -146,14 +149,18 @@ class BuildRun:
     beaten: float = 0.0
     begun: float = field(default_factory=time.monotonic)
     held_s: float = HELD_S
+    stopping: bool = False
 
     def run(self) -> None:
-        """Build, convert, run, hash and name the image, and store its entry. Every outcome is stored, and no partial image is left."""
+        """Build, convert, run, hash and name the image, and store its entry. Every outcome is stored, and no partial image is left.
+
+        Raises :class:`Stopped` where a signal asked the builder to end; a build that it interrupted is put back into the queue.
+        """
         order = read(self.build.order)
         place = self.folder / f".build-{self.build.id}"
         builder = BUILDERS[order.runtime]
         try:
-            with _ends_by_signal():
+            with self._hears_signals():
                 image, result = self._make(order, builder, place)
             self._end("done", result=result, image=image)
         except Away:
@@ -170,6 +177,8 @@ class BuildRun:
             self._end("failed", message=self._why(error))
         finally:
             _remove(place)
+        if self.stopping:
+            raise Stopped
 
     def _make(self, order: Order, builder: Builder, place: Path) -> tuple[Image, dict[str, Any]]:
         place.mkdir(parents=True)
@@ -184,8 +193,7 @@ class BuildRun:
         finally:
             for command in builder.tidy(place):
                 with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
-                    process.run(command.words, heard=lambda data: None, watch=lambda: None, begun=lambda group: None,
-                                environment=environment(command.words[0], place), folder=place, limit_s=60)  # fmt: skip
+                    process.run(command.words, environment=environment(command.words[0], place), folder=place, limit_s=60)
         return self._named(order, builder, place, made)
 
     def _tool(self, command: Command, builder: Builder, order: Order, place: Path) -> None:
@@ -267,24 +275,51 @@ class BuildRun:
         self._insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **told))
 
     def _insist(self, tell: Callable[[], None]) -> None:
-        """Store what must not be lost, with retries where the database is locked or out of reach. Raises :class:`Away`."""
+        """Store what must not be lost, with retries where the database is locked or out of reach. Raises :class:`Away`.
+
+        A builder that is to end tries once, then raises :class:`Stopped`.
+        """
         until = time.monotonic() + self.held_s
         while True:
             try:
                 return tell()
             except Unavailable as away:
+                if self.stopping:
+                    raise Stopped from None
                 if time.monotonic() > until:
                     raise Away(faults=away.faults) from None
                 time.sleep(BEAT_S)
 
     def _watch(self, *, at_once: bool = False) -> None:
-        """Report that the builder runs. Raises :class:`Stopped` where the build was cancelled. A locked database is ignored."""
+        """Report that the builder runs. A locked database is ignored.
+
+        Raises :class:`Stopped` where the build was cancelled, or a signal asked the builder to end.
+        """
+        if self.stopping:
+            raise Stopped
         if not at_once and time.monotonic() - self.beaten < BEAT_S:
             return
         self.beaten = time.monotonic()
         with suppress(Unavailable):
             if self.builds.beat(self.build.id, step=self.step, log=self.log.text()):
                 raise Stopped
+
+    @contextmanager
+    def _hears_signals(self) -> Iterator[None]:
+        """While the block runs, SIGTERM, SIGINT and SIGHUP are remembered.
+
+        A handler that raised could do so anywhere, also where a process has begun that nobody would end, or with a lock held.
+        """
+
+        def stop(number: int, frame: object) -> None:
+            self.stopping = True
+
+        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _why(self, error: Exception) -> str:
         """One line with the step and the reason; errors of a full disk are recognised."""
@@ -294,21 +329,6 @@ class BuildRun:
             free = shutil.disk_usage(self.folder).free / 1e9
             return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({free:.1f} GB free in {self.folder})"
         return f"step {self.step!r}: {' '.join(text.split())}"
-
-
-@contextmanager
-def _ends_by_signal() -> Iterator[None]:
-    """While the block runs, SIGTERM, SIGINT and SIGHUP raise :class:`Stopped`, so that the tool is ended first."""
-
-    def stop(number: int, frame: object) -> None:
-        raise Stopped
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _remove(place: Path) -> None:

@@ -19,7 +19,7 @@ from modak.choosing.counts import StatedCounts, stated_counts
 from modak.choosing.measured import evidence_shapes, measured_on
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.shapes import ASSUMED, RAISED, Shape
-from modak.choosing.topology import topology_shapes
+from modak.choosing.topology import Search, topology_shapes
 from modak.choosing.wishes import by_torchrun, is_distributed, mpi_asked, stated_nodes
 from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
@@ -66,33 +66,37 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     notes = (*several, *unknown_dataset(request, curves))
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
-    found = tuple(evidence_shapes(request, target, curves, host))
-    distributed = _runs_distributed(request, target, found, curves)
-    whole = [each for shape in found for each in _completed(shape, request, target, counts, distributed, host)]
-    measured, gpus = _possible(whole, counts, distributed, target), counts.gpus_per_node
-    changed = _possible([_on_gpus(each, gpus, target.node) for each in whole], counts, distributed, target) if gpus and not measured else ()
-    proven = measured or changed
-    shapes, warnings = (proven, ()) if proven else topology_shapes(request, target, counts, distributed, host)
-    fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(request, target, shape) is None)
-    if not fitting and not target.is_recorded:
-        fitting = shapes
-    if not fitting:
-        fault = _nothing_fits(shapes, target, request)
-        raise Infeasible(fault.message, field=fault.field)
-    fitting = _with_room(fitting, counts, target)
-    grids = tuple(_grid(shape, request, target, counts, curves, distributed) for shape in fitting)
-    notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in fitting) else ()), *warnings, *notes)
-    why_gpus = ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",) if changed else ()
+    measured = tuple(evidence_shapes(request, target, curves, host))
+    search = Search(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
+    shapes, why_gpus, warnings = _shapes(search, measured)
+    shapes = _with_room(search, shapes)
+    grids = tuple(_grid(search, shape) for shape in shapes)
+    notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()), *warnings, *notes)
     largest = max(int(grid[-1]) for grid in grids)
-    fixed = counts.nodes or counts.ranks or not distributed or only_one_node(request, target)
+    fixed = counts.nodes or counts.ranks or not search.distributed or only_one_node(request, target)
     most = largest if fixed else target.job_nodes[1] if target.job_nodes else None
-    why = (
-        *_why(fitting, target, curves),
-        *why_gpus,
-        *_why_one_node(request, target, counts, distributed, scales=not curves or largest > 1),
-        *_elsewhere(request, target, curves),
-    )
-    return Candidates(fitting, grids, counts, why, notices, problem=problem, distributed=distributed, most_nodes=most)
+    one_node = _why_one_node(search, scales=not curves or largest > 1)
+    why = (*_why(shapes, target, curves), *why_gpus, *one_node, *_elsewhere(request, target, curves))
+    return Candidates(shapes, grids, counts, why, notices, problem=problem, distributed=search.distributed, most_nodes=most)
+
+
+def _shapes(search: Search, measured: Iterable[Shape]) -> tuple[tuple[Shape, ...], tuple[str, ...], tuple[Notice, ...]]:
+    """The ``measured`` shapes, else by rules of thumb, that fit a node and its memory; a line on other numbers of GPUs; warnings."""
+    counts, target, why, warnings = search.counts, search.target, tuple[str, ...](), tuple[Notice, ...]()
+    whole = [each for shape in measured for each in _completed(search, shape)]
+    shapes = _possible(search, whole)
+    if not shapes and counts.gpus_per_node:
+        shapes = _possible(search, [_on_gpus(each, counts.gpus_per_node, target.node) for each in whole])
+        why = ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",) if shapes else ()
+    if not shapes:
+        shapes, warnings = topology_shapes(search)
+    fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(search.request, target, shape) is None)
+    if fitting or not target.is_recorded:
+        return fitting or shapes, why, warnings
+    least = min(shapes, key=lambda shape: shape.ranks_per_node)
+    unlike = Fault("optimisation.workload", f"no layout fits the GPUs or NUMA modes of nodes of {target.title}")
+    fault = memory.obstacle(search.request, target, least) or unlike
+    raise Infeasible(fault.message, field=fault.field)
 
 
 def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -200,23 +204,21 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
     return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in heard)
 
 
-def _completed(
-    shape: Shape, request: Request, target: Target, counts: StatedCounts, distributed: bool, host: HostMpi | None
-) -> Iterable[Shape]:
+def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
     """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
     if shape.origin != ASSUMED:
         return (shape,)
-    told = replace(counts, threads_per_rank=counts.threads_per_rank or shape.threads_per_rank or None)
-    layouts, _ = topology_shapes(request, target, told, distributed, host)
+    told = replace(search.counts, threads_per_rank=search.counts.threads_per_rank or shape.threads_per_rank or None)
+    layouts, _ = topology_shapes(replace(search, counts=told))
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
     counted = (replace(shape, **{name: getattr(layout, name) for name in names}) for layout in layouts)
-    return counted if distributed else (replace(each, origin="evidence") for each in counted)
+    return counted if search.distributed else (replace(each, origin="evidence") for each in counted)
 
 
-def _possible(shapes: Iterable[Shape], counts: StatedCounts, distributed: bool, target: Target) -> tuple[Shape, ...]:
+def _possible(search: Search, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     """The shapes, with the requested ranks spread evenly, that have the given counts and fit a node."""
-    spread = (_spread(shape, counts) for shape in shapes)
-    return _once(shape for shape in spread if _agrees(shape, counts, distributed) and _fits(shape, target.node))
+    spread = (_spread(shape, search.counts) for shape in shapes)
+    return _once(shape for shape in spread if _agrees(search, shape) and _fits(shape, search.target.node))
 
 
 def _on_gpus(shape: Shape, gpus: int, node: Node | None) -> Shape:
@@ -248,10 +250,11 @@ def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     return tuple(sorted(found.values(), key=lambda shape: (shape.ranks_per_node, shape.threads_per_rank, repr(shape))))
 
 
-def _agrees(shape: Shape, counts: StatedCounts, distributed: bool) -> bool:
+def _agrees(search: Search, shape: Shape) -> bool:
     """Whether the shape has the given counts, and a single process if the run is not distributed."""
+    counts = search.counts
     pairs = (
-        (shape.ranks_per_node, counts.ranks_per_node if distributed else 1),
+        (shape.ranks_per_node, counts.ranks_per_node if search.distributed else 1),
         (shape.threads_per_rank, counts.threads_per_rank),
         (shape.gpus_per_node, counts.gpus_per_node),
     )
@@ -266,8 +269,9 @@ def _fits(shape: Shape, node: Node | None) -> bool:
     return shape.gpus_per_node <= node.accelerators and (shape.numa_mode is None or not modes or shape.numa_mode in modes)
 
 
-def _with_room(shapes: tuple[Shape, ...], counts: StatedCounts, target: Target) -> tuple[Shape, ...]:
+def _with_room(search: Search, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """The shapes that have the ranks asked for on as many nodes as a job there can have. Raises :class:`Infeasible` if none has."""
+    counts, target = search.counts, search.target
     limit = target.partition.job_nodes if target.partition and target.is_recorded else None
     if limit is None or counts.ranks is None:
         return shapes
@@ -284,26 +288,19 @@ def _nodes_for(counts: StatedCounts, shape: Shape) -> int:
     return counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)
 
 
-def _nothing_fits(shapes: Sequence[Shape], target: Target, request: Request) -> Fault:
-    """Why the shape with the fewest ranks does not fit."""
-    least = min(shapes, key=lambda shape: shape.ranks_per_node)
-    why = f"no layout fits the GPUs or NUMA modes of nodes of {target.title}"
-    return memory.obstacle(request, target, least) or Fault("optimisation.workload", why)
-
-
-def _grid(
-    shape: Shape, request: Request, target: Target, counts: StatedCounts, curves: Sequence[Curve], distributed: bool
-) -> npt.NDArray[np.int64]:
+def _grid(search: Search, shape: Shape) -> npt.NDArray[np.int64]:
     """Node counts to predict for a shape: the given one, or the fewest if nothing is known of its scaling, or else all that are allowed."""
+    counts, target, curves = search.counts, search.target, search.curves
     if counts.nodes or counts.ranks:
         return np.array([_nodes_for(counts, shape)], dtype=np.int64)
-    unsaid = shape.origin not in ("evidence", ASSUMED, RAISED) and not any(_comparable(curve, target) for curve in curves)
-    if not distributed or only_one_node(request, target):
+    if not search.distributed or only_one_node(search.request, target):
         return np.array([1], dtype=np.int64)
+    scales = target.system is not None and any(len(set(curve.nodes)) > 1 for curve in curves)  # on any system
     measured = [float(count) for curve in curves for count in curve.nodes]
-    most = request.optimisation.objective.max_nodes
+    most = search.request.optimisation.objective.max_nodes
     least, limit = target.job_nodes or (1, most or 2 * int(max(measured, default=1)))
-    grid = np.array([least], dtype=np.int64) if unsaid else node_grid(min(limit, most or limit), measured)
+    known = scales or shape.origin in ("evidence", ASSUMED, RAISED)
+    grid = node_grid(min(limit, most or limit), measured) if known else np.array([least], dtype=np.int64)
     return taken(grid, target)
 
 
@@ -327,18 +324,19 @@ def only_one_node(request: Request, target: Target) -> str:
     return ""
 
 
-def _why_one_node(request: Request, target: Target, counts: StatedCounts, distributed: bool, *, scales: bool) -> tuple[str, ...]:
+def _why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
     """A line if only one node is considered although a job there can have several and the request does not ask for one process.
 
     ``scales``: whether several sizes are candidates, or nothing was measured at all.
     """
+    request, target, counts = search.request, search.target, search.counts
     several = target.partition is not None and target.partition.job_nodes > 1
     if counts.nodes or counts.ranks:
         return ()
     why = only_one_node(request, target)
-    if not distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
+    if not search.distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
         why = "neither the request (the framework's distribution, config.distributed_training) nor results say that there are several ranks"
-    if not (why or scales) and distributed and several and request.optimisation.objective.max_nodes != 1:
+    if not (why or scales) and search.distributed and several and request.optimisation.objective.max_nodes != 1:
         why = "no result shows how the application scales over nodes (node_count asks for more)"
     return (f"only single-node runs are considered: {why}",) if why else ()
 
@@ -354,11 +352,6 @@ def _elsewhere(request: Request, target: Target, curves: Sequence[Curve]) -> tup
     if not others:
         return ()
     return (f"partition: {target.title}; name another one with results (job_options.partition) to compare: {', '.join(sorted(others))}",)
-
-
-def _comparable(curve: Curve, target: Target) -> bool:
-    """Whether a curve shows how the application scales over nodes, on any system."""
-    return target.system is not None and len(set(curve.nodes)) > 1
 
 
 def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, whose_mpi
 from modak.choosing.workload import Units
 from modak.dsl import Choice, Configuration, Notice
-from modak.facts import Doubted
 from modak.perfmodel import Predictions
+from modak.prepared import Prepared
 from modak.target import Target
 
 
@@ -30,30 +29,31 @@ class Decision:
     scored: Scored
     evidence: Evidence
     ranking: Ranking
+    facts: Prepared
+    """What the decision rests on."""
     asked: Hashable = None
     """A cache key: equal for requests with the same target whose essence differs only in counts."""
     amounts_needed: tuple[Notice, ...] = ()
     """If results exist but give no time: what the request would have to state."""
-    measured_on: tuple[str | None, ...] = ()
-    """If no time is predicted: the systems of the application's results; ``None``: some name no system."""
     relaxed: tuple[Notice, ...] = ()
     """Constraints that the counts of the request do not meet, and that do not bind it."""
-    doubted: tuple[Doubted, ...] = ()
-    """As in :class:`modak.facts.Facts`."""
-    alike: str | None = None
-    """As in :class:`modak.facts.Facts`."""
 
     @property
     def best(self) -> int:
         """Index of the chosen candidate."""
         return self.ranking.best
 
-    @cached_property
+    @property
+    def measured_on(self) -> tuple[str | None, ...]:
+        """If no time is predicted: the systems of the application's results; ``None``: some name no system."""
+        return () if self.evidence.known else self.facts.measured_on
+
+    @property
     def shape(self) -> Shape:
         """Shape of the chosen candidate."""
         return self.shape_at(self.best)
 
-    @cached_property
+    @property
     def nodes(self) -> int:
         """Number of nodes of the chosen candidate."""
         return int(self.scored.nodes[self.best])

@@ -8,7 +8,7 @@ the size. Pairs of unlike runs have little weight and give a wide interval; with
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Result, same_name
 from modak.perfmodel.matching import NORMAL
-from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.merging import SPELLINGS
 from modak.results.comparison import compare
 from modak.results.metrics import metric
 
@@ -42,8 +42,6 @@ DOUBLINGS: Final = 3.0
 """Doublings of the size over which the covariance of the part ``run`` falls to 1/e."""
 MOST: Final = 120
 """Only this many pairs are used, those with the largest covariance."""
-WORDS: Final[Mapping[str, Callable[[str], str | None]]] = {"compiler": same_name, "precision": same_precision}
-"""How to normalise the spellings of a column's values."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
 
 
@@ -101,7 +99,7 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     ``column`` is a column of the result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up whose row has the value
     ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
-    word = WORDS.get(column, str)
+    word = SPELLINGS.get(column, str)
     told = (_record(result) for result in results if result.suspect is None)
     records = [{**one, column: word(one[column])} if one.get(column) else one for one in told]
     timed = [one for one in records if metric(one["metric"], one["unit"]).kind in ("time", "throughput")]

@@ -20,8 +20,8 @@ from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
-from modak.perfmodel.matching import same_value
 from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.questions import same_value
 from modak.target import Target
 from modak.text.grammar import version_range
 

@@ -8,9 +8,10 @@ configuration. So a layout that wastes its cores is inefficient even if it scale
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -119,27 +120,27 @@ class Ranking:
 
 
 def rank(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
-    """Feasible configurations, best first.
+    """Feasible configurations, best first. ``min_efficiency``: that of the rest of the request, if it is higher than the objective's.
 
     Raises :class:`modak.errors.Infeasible`, with the closest configuration and the constraint that cannot be met.
     """
     minimise = _minimised(objective)
-    floor = _floor(objective, min_efficiency)
     known = np.isfinite(scored.time)
     if not np.count_nonzero(known):  # in a third of the time of any()
         nothing = ("objective: not applied, because nothing could be predicted",)
         return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, minimise)
-    silent = objective.minimise is None and objective.deadline is None and objective.budget_node_hours is None
-    by_default = bool(floor is None and silent and scored.nodes[0] < scored.nodes[-1])
-    allowed = near = _feasible(scored, known, objective, floor)
+    constraints = tuple(_constraints(scored, objective, min_efficiency))
+    stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
+    by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
+    allowed = near = _meeting(constraints, known)
     if objective.max_nodes is None and not np.count_nonzero(near := allowed & (scored.doublings <= FAR)):
         near = allowed
     feasible = _useful(scored, near) if by_default else near
     if not np.count_nonzero(feasible):
-        raise Infeasible(_what_stands_in_the_way(scored, objective, floor, known), field="optimisation.objective")
+        raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
 
     def told() -> tuple[str, ...]:
-        first = f"objective: minimise {minimise.replace('_', '-')}" + _conditions(objective, floor)
+        first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
         if by_default:
             useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
             first += f", at {useful_part} (the default: the request states no objective)"
@@ -153,15 +154,16 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
     """A ranking of one configuration: the one that comes closest to constraints which none meets."""
+    constraints = tuple(_constraints(scored, objective, min_efficiency))
     score = np.full(scored.time.shape, np.inf)
-    score[closest(scored, objective, min_efficiency)] = 0.0
-    said = _conditions(objective, _floor(objective, min_efficiency))
-    return Ranking(score, lambda: (f"objective: no configuration meets it{said}; this one comes closest",), _minimised(objective))
+    score[_closest(scored, constraints)] = 0.0
+    told = (f"objective: no configuration meets it{_in_words(constraints)}; this one comes closest",)
+    return Ranking(score, lambda: told, _minimised(objective))
 
 
-def _floor(objective: Objective, min_efficiency: float | None) -> float | None:
-    """The minimum efficiency: the higher of the objective's and that of the rest of the request; ``None``: neither is given."""
-    return max(filter(None, (objective.min_efficiency, min_efficiency)), default=None)
+def closest(scored: Scored, objective: Objective) -> int:
+    """The configuration that misses the constraints by the smallest factor."""
+    return _closest(scored, _constraints(scored, objective, None))
 
 
 def _minimised(objective: Objective) -> Minimise:
@@ -178,41 +180,6 @@ def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
     return tuple(indices[fastest_first[better]].tolist())
 
 
-def _conditions(objective: Objective, floor: float | None) -> str:
-    parts = []
-    if objective.deadline:
-        parts.append(f"P(time <= {clock(objective.deadline)}) >= {objective.confidence:g}")
-    if objective.budget_node_hours:
-        parts.append(f"node-hours <= {objective.budget_node_hours:g}")
-    if objective.max_nodes:
-        parts.append(f"nodes <= {objective.max_nodes}")
-    if floor:
-        parts.append(f"parallel efficiency >= {floor:g}")
-    return f" with {', '.join(parts)}" if parts else ""
-
-
-def _feasible(scored: Scored, known: Flags, objective: Objective, floor: float | None) -> Flags:
-    """Which of the ``known`` configurations meet the constraints."""
-    feasible = known  # no comparison holds for NaN
-    if objective.deadline:
-        feasible = feasible & (scored.bound(objective.confidence) <= objective.deadline)
-    if objective.budget_node_hours:
-        feasible = feasible & (scored.node_hours <= objective.budget_node_hours)
-    if objective.max_nodes:
-        feasible = feasible & (scored.nodes <= objective.max_nodes)
-    if floor:
-        feasible = feasible & (scored.efficiency >= floor)
-    return feasible
-
-
-def _useful(scored: Scored, feasible: Flags) -> Flags:
-    """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
-    useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
-    if not np.count_nonzero(useful):
-        useful = feasible & (scored.nodes == np.where(feasible, scored.nodes, scored.nodes.max()).min())
-    return useful
-
-
 def scores(scored: Scored, minimise: Minimise) -> Array:
     """What is minimised, for every configuration."""
     match minimise:
@@ -223,78 +190,98 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
             return scored.node_hours
 
 
-def closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> int:
-    """The configuration that misses the constraints by the smallest factor."""
-    floor = _floor(objective, min_efficiency)
-    excess = np.zeros(scored.time.shape)
-    for worst, allowed in _demands(scored, objective, floor):
-        excess = np.maximum(excess, np.log(np.nan_to_num(worst, nan=np.inf) / allowed))
-    return int(np.lexsort((np.nan_to_num(scored.time, nan=np.inf), excess))[0])
+class _Constraint(NamedTuple):
+    """A constraint of an objective. Texts are worked out where they are needed."""
+
+    excess: Array
+    """The factor by which each configuration misses it; at most 1 if it does not."""
+    said: Callable[[], str]
+    missed: Callable[[], str] = str
+    """That no configuration meets it, whatever the other constraints are."""
+    instead: Callable[[Flags], Iterable[str]] = lambda others: ()
+    """Limits that could be met, from the configurations that meet all other constraints."""
 
 
-def _demands(scored: Scored, objective: Objective, floor: float | None) -> Iterator[tuple[Array, float]]:
-    """For each constraint the figure of every configuration, and the largest that is allowed."""
-    if objective.max_nodes:
-        yield scored.nodes.astype(np.float64), objective.max_nodes
-    if objective.deadline:
-        yield scored.bound(objective.confidence), objective.deadline
-    if objective.budget_node_hours:
-        yield scored.node_hours, objective.budget_node_hours
-    if floor:
-        yield 1 / scored.efficiency, 1 / floor
+def _constraints(scored: Scored, objective: Objective, min_efficiency: float | None) -> Iterator[_Constraint]:
+    """The constraints of the objective, the deadline first; of both minimum efficiencies the higher one."""
+    if deadline := objective.deadline:
+        sure = objective.confidence
+        yield _Constraint(
+            scored.bound(sure) / deadline,
+            lambda: f"P(time <= {clock(deadline)}) >= {sure:g}",
+            lambda: f"the deadline of {clock(deadline)} cannot be met at confidence {sure:g}",
+            lambda others: _later_or_less_sure(scored, deadline, sure, others),
+        )
+    if budget := objective.budget_node_hours:
+        hours = scored.node_hours
+        yield _Constraint(
+            hours / budget,
+            lambda: f"node-hours <= {budget:g}",
+            lambda: f"a budget of {counted(budget, 'node-hour')} is not enough",
+            lambda others: [f"a budget of {_rounded_up(hours[others].min()):g} node-hours"],
+        )
+    if most := objective.max_nodes:  # what is missed is judged within it, and sizes beyond it are not predicted
+        yield _Constraint(scored.nodes / most, lambda: f"nodes <= {most}")
+    if floor := max(filter(None, (objective.min_efficiency, min_efficiency)), default=None):
+        yield _Constraint(
+            floor / scored.efficiency,
+            lambda: f"parallel efficiency >= {floor:g}",
+            lambda: f"no configuration has a parallel efficiency of {floor:g}",
+            lambda others: _less_efficient(scored.efficiency[others]),
+        )
 
 
-def _what_stands_in_the_way(scored: Scored, objective: Objective, floor: float | None, known: Flags) -> str:
-    """Which constraint cannot be met, the closest configuration, and which relaxed constraints could be met."""
+def _in_words(constraints: Sequence[_Constraint]) -> str:
+    return f" with {', '.join(one.said() for one in constraints)}" if constraints else ""
+
+
+def _meeting(constraints: Iterable[_Constraint], known: Flags) -> Flags:
+    """Which of the ``known`` configurations meet the constraints; no comparison holds for NaN."""
+    for one in constraints:
+        known = known & (one.excess <= 1)
+    return known
+
+
+def _useful(scored: Scored, feasible: Flags) -> Flags:
+    """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
+    useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
+    if not np.count_nonzero(useful):
+        useful = feasible & (scored.nodes == np.where(feasible, scored.nodes, scored.nodes.max()).min())
+    return useful
+
+
+def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:
+    worst = np.ones(scored.time.shape)
+    for one in constraints:
+        worst = np.maximum(worst, np.nan_to_num(one.excess, nan=np.inf))
+    return int(np.lexsort((np.nan_to_num(scored.time, nan=np.inf), worst))[0])
+
+
+def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> str:
+    """Which constraints no configuration meets, each by itself; the closest configuration; and which relaxed constraints could be met."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
         return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer: the smallest has {scored.nodes[known].min()}"
-    near = closest(scored, objective, floor)
-    bound = scored.bound(objective.confidence)
+    alone = [one.missed() for one in constraints if not _meeting([one], within).any()]
+    obstacle = ", and ".join(alone) or "no configuration meets all constraints together"
+    near = _closest(scored, constraints)
     described = (
         f"closest: {counted(scored.nodes[near], 'node')}, {span(scored.time[near])} predicted ({scored.basis[near]}), "
-        f"at most {span(bound[near])} at confidence {objective.confidence:g}, "
+        f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {objective.confidence:g}, "
         f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
-    would_do = list(_would_do(scored, objective, floor, known))
+    would_do = list(_would_do(scored, objective, constraints, known))
     give = "; feasible with: " + ", or ".join(would_do) if would_do else ""
-    return f"{_obstacle(scored, objective, floor, within)}; {described}{give}"
+    return f"{obstacle}; {described}{give}"
 
 
-def _obstacle(scored: Scored, objective: Objective, floor: float | None, within: Flags) -> str:
-    """The constraints that no configuration meets, each by itself; else that they exclude each other."""
-    bound, hours = scored.bound(objective.confidence)[within].min(), scored.node_hours[within].min()
-    alone = []
-    if objective.deadline and bound > objective.deadline:
-        alone.append(f"the deadline of {clock(objective.deadline)} cannot be met at confidence {objective.confidence:g}")
-    if objective.budget_node_hours and hours > objective.budget_node_hours:
-        alone.append(f"a budget of {counted(objective.budget_node_hours, 'node-hour')} is not enough")
-    if floor and np.nan_to_num(scored.efficiency[within], nan=0.0).max() < floor:
-        alone.append(f"no configuration has a parallel efficiency of {floor:g}")
-    return ", and ".join(alone) or "no configuration meets all constraints together"
-
-
-def _would_do(scored: Scored, objective: Objective, floor: float | None, known: Flags) -> Iterator[str]:
-    """For each constraint, a value that could be met with all others kept."""
-    late = False
-    if objective.deadline:
-        others = _feasible(scored, known, objective.model_copy(update={"deadline": None}), floor)
-        if late := bool(others.any()):
-            longest = math.ceil(scored.bound(objective.confidence)[others].min())
-            if longest <= LONGEST_S:
-                yield f"a deadline of {clock(longest)}"
-            surest = max((c for c in SURE if scored.bound(c)[others].min() <= objective.deadline), default=None)
-            if surest is not None:
-                yield f"confidence {surest:g}"
-    if objective.budget_node_hours:
-        others = _feasible(scored, known, objective.model_copy(update={"budget_node_hours": None}), floor)
+def _would_do(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]:
+    """For each constraint, limits that could be met with all others kept."""
+    for place, one in enumerate(constraints):
+        others = _meeting((*constraints[:place], *constraints[place + 1 :]), known)
         if others.any():
-            yield f"a budget of {_rounded_up(scored.node_hours[others].min()):g} node-hours"
-    if floor:
-        others = _feasible(scored, known, objective, None)
-        if others.any() and (most := math.floor(100 * np.nan_to_num(scored.efficiency[others]).max()) / 100):
-            yield f"an efficiency of {most:g}"
-    if not late:
+            yield from one.instead(others)
+    if not (objective.deadline and _meeting(constraints[1:], known).any()):
         return  # more nodes save time, but neither node-hours nor efficiency
     smallest, largest, limit = scored.nodes[0], scored.nodes[-1], objective.max_nodes or math.inf
     if smallest == largest < limit:
@@ -302,6 +289,21 @@ def _would_do(scored: Scored, objective: Objective, floor: float | None, known: 
             yield f"perhaps node_count above {largest} (not examined: no result shows how the application scales over nodes)"
     elif limit < (scored.most_nodes or math.inf):
         yield f"perhaps max_nodes above {limit} (not examined)"
+
+
+def _later_or_less_sure(scored: Scored, deadline: int, confidence: float, others: Flags) -> Iterator[str]:
+    """A deadline that one of the ``others`` meets, and a confidence at which it meets this one."""
+    longest = math.ceil(scored.bound(confidence)[others].min())
+    if longest <= LONGEST_S:
+        yield f"a deadline of {clock(longest)}"
+    surest = max((c for c in SURE if scored.bound(c)[others].min() <= deadline), default=None)
+    if surest is not None:
+        yield f"confidence {surest:g}"
+
+
+def _less_efficient(known: Array) -> Iterator[str]:
+    if most := math.floor(100 * np.nan_to_num(known).max()) / 100:
+        yield f"an efficiency of {most:g}"
 
 
 def _rounded_up(value: float) -> float:

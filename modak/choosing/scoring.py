@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -37,13 +37,8 @@ BLOCK: Final = 256
 """Number of sizes to predict together if a request gives its number of nodes: the next request will give another one."""
 
 
-@dataclass(frozen=True)
-class Shaped:
-    """Predictions of one shape for one unit at several sizes; ``smallest`` and ``at_smallest`` as in :class:`Columns`."""
-
-    found: Predictions
-    smallest: float
-    at_smallest: float
+OF_CANDIDATES: Final = ("shape", "nodes", "value", "spread", "below", "doublings", "basis")
+"""The columns of :class:`Columns` with a value for each candidate."""
 
 
 @dataclass(frozen=True)
@@ -208,26 +203,21 @@ def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:
     shapes = len(candidates.shapes)
     start = (nodes - int(block.nodes[0])) * shapes
     rows = slice(start, start + shapes)
-    return Columns(
-        candidates,
-        predictions=block.predictions,
-        shape=block.shape[rows],
-        nodes=block.nodes[rows],
-        value=block.value[rows],
-        spread=block.spread[rows],
-        below=block.below[rows],
-        doublings=block.doublings[rows],
-        basis=block.basis[rows],
-        smallest=block.smallest,
-        at_smallest=block.at_smallest,
-        usual_start_up_s=block.usual_start_up_s,
-    )
+    return replace(block, candidates=candidates, **{name: getattr(block, name)[rows] for name in OF_CANDIDATES})
 
 
 def _columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> Columns:
-    predicted = _Predicting(request, target, candidates, facts).predicted
-    shaped = [predicted(shape, nodes) for shape, nodes in zip(candidates.shapes, candidates.nodes, strict=True)]
-    found = [each.found for each in shaped]
+    request = without_counts(with_problem(request, candidates.problem))
+    curves, power, tried = usable_curves(request, target, facts.models), node_power(facts), candidates.tried
+
+    def predicted(shape: Shape, sizes: npt.ArrayLike) -> Predictions:
+        """The effect of switches that were not measured there is predicted from other runs."""
+        asked = question(request, target, switching.evidence_for(shape, tried))
+        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, tried)
+
+    pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
+    found = [predicted(shape, nodes) for shape, nodes in pairs]
+    at_smallest = [_at_smallest(one, nodes, partial(predicted, shape)) for one, (shape, nodes) in zip(found, pairs, strict=True)]
     shape = np.repeat(np.arange(len(found)), [len(nodes) for nodes in candidates.nodes])
     nodes, spread = np.concatenate(candidates.nodes), np.concatenate([each.spread for each in found])
     order = np.lexsort((spread, nodes))
@@ -242,39 +232,10 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         below=np.concatenate([each.below for each in found])[order],
         doublings=np.concatenate([each.doublings for each in found])[order],
         basis=tuple(basis[index] for index in order),
-        smallest=np.array([each.smallest for each in shaped]),
-        at_smallest=np.array([each.at_smallest for each in shaped]),
+        smallest=np.array([math.nan if each.curve is None else each.smallest for each in found]),
+        at_smallest=np.array(at_smallest),
         usual_start_up_s=(target.system.start_up_s if target.system else None) or 0.0,
     )
-
-
-@dataclass(frozen=True)
-class _Predicting:
-    """Predicts shapes for a request; without any, nothing is worked out."""
-
-    request: Request
-    target: Target
-    candidates: Candidates
-    facts: Facts
-
-    @cached_property
-    def _of_any_size(self) -> Request:
-        return without_counts(with_problem(self.request, self.candidates.problem))
-
-    @cached_property
-    def _curves(self) -> tuple[Curve, ...]:
-        return usable_curves(self._of_any_size, self.target, self.facts.models)
-
-    def predicted(self, shape: Shape, nodes: Ints) -> Shaped:
-        """One shape at its node counts; the effect of switches that were not measured there is predicted from other runs."""
-        request, target, tried = self._of_any_size, self.target, self.candidates.tried
-        asked = question(request, target, switching.evidence_for(shape, tried))
-
-        def found_at(sizes: npt.ArrayLike) -> Predictions:
-            return switching.applied(predict(self._curves, asked, sizes, node_power(self.facts)), request, target, shape, tried)
-
-        found = found_at(nodes)
-        return Shaped(found, *_smallest(found, nodes, found_at))
 
 
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
@@ -358,10 +319,9 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     return found if target.system is not None or here else ()
 
 
-def _smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLike], Predictions]) -> tuple[float, float]:
-    """The smallest measured number of nodes and the cost there; NaN if nothing was measured."""
+def _at_smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLike], Predictions]) -> float:
+    """The cost at the smallest measured number of nodes; NaN if nothing was measured."""
     if found.curve is None:
-        return math.nan, math.nan
+        return math.nan
     here = np.flatnonzero(nodes == found.smallest)
-    cost = found.value[here[0]] if here.size else predicted([found.smallest]).value[0]
-    return found.smallest, float(cost)
+    return float(found.value[here[0]] if here.size else predicted([found.smallest]).value[0])

@@ -16,10 +16,11 @@ from modak.choosing.workload import units
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
+from modak.grouping import grouped
 from modak.images import selection
 from modak.images.selection import ImageChoice, Wanted
 from modak.launchers.family import compatible
-from modak.perfmodel import Curve, Predictions, predict
+from modak.perfmodel import Predictions, predict
 from modak.prepared import prepared
 from modak.recipes import plan as recipes
 from modak.recipes.plan import Extras, Hardware, Recipe
@@ -41,6 +42,8 @@ class Software:
     own_image: str | None = None
     """The image that the request names, if the catalogue is not used."""
     gpu_vendor: str | None = None
+    without: Mapping[str, Notice] = field(default_factory=dict)
+    """Graph compilers that were wanted, and that the image does not have, with the warning about each."""
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
@@ -84,7 +87,7 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     if found is None and own is None and target.runtime and (named := library(request)):
         choice = _exact(_choose(request, facts, target, shape, nodes, named, builds=False)[0])
     own_image, vendor = own if target.runtime else None, gpu_vendor(request, target, shape)
-    chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor)
+    chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor, without=choice.without)
     if own_image and chosen.reference == own_image:
         target.check_place(own_image, "image", "application.container_runtime")
     applied = rules.apply(prepared(facts).rulebook, _situation(request, target, shape, nodes, launcher, chosen))
@@ -106,12 +109,10 @@ def _measured(request: Request, facts: Facts, target: Target, shape: Shape, node
 
     Seconds, start-up that results do not include left out.
     """
-    by_image: dict[str, list[Curve]] = {}
     usable = usable_curves(request, target, facts.models)
     of_its_dataset = [curve for curve in usable if request.optimisation.workload.dataset in (None, curve.series.dataset)]
-    for curve in of_its_dataset or usable:
-        if curve.series.image:
-            by_image.setdefault(curve.series.image, []).append(curve)
+    named = (curve for curve in of_its_dataset or usable if curve.series.image)
+    by_image = grouped(named, lambda curve: str(curve.series.image))
     asked = question(request, target, shape)
     times = {image: _workload_time(request, predict(curves, asked, [nodes])) for image, curves in sorted(by_image.items())}
     return tuple((image, seconds) for image, seconds in times.items() if math.isfinite(seconds))

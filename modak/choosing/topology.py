@@ -3,84 +3,98 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from modak.choosing.counts import StatedCounts
-from modak.choosing.shapes import Origin, Shape
+from modak.choosing.shapes import Shape
 from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, mpi_asked, precision, switches
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, HostMpi
+from modak.perfmodel import Curve
 from modak.target import Target
 
 LEARNING: Final = ("ai_training", "ai_inference")
 """Kinds of applications whose distribution gives each rank a GPU of its own."""
 
 
-def topology_shapes(
-    request: Request, target: Target, counts: StatedCounts, distributed: bool, host: HostMpi | None
-) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
+@dataclass(frozen=True)
+class Search:
+    """A request on a target, and what is known for finding its candidates."""
+
+    request: Request
+    target: Target
+    counts: StatedCounts
+    curves: Sequence[Curve]
+    host: HostMpi | None
+    """The host's MPI that would start the ranks."""
+    distributed: bool
+    """Whether the run has several processes."""
+
+
+def topology_shapes(search: Search) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
     """Shapes by the rules of thumb, and warnings."""
-    node, warnings = target.node, list[Notice]()
+    counts, node, warnings = search.counts, search.target.node, list[Notice]()
     shapes: list[Shape] = []
-    on = compiler_named(request.optimisation.workload.compiler) or next(
-        (name for name, value in switches(request).items() if value is True), None
-    )
-    family = host.family if host and distributed and not by_torchrun(request) else None
-    mpi = family or (mpi_asked(request) if distributed else None)
-    batch, mpi_from = request.optimisation.workload.batch_size, target.mpi_from(host) if host and family else None
-    base = Shape(1, 1, mpi=mpi, mpi_from=mpi_from, compiler=on, precision=precision(request), batch_size=batch)
     cores = node.usable_cores if node else 1
-    gpus = _topology_gpus(request, target, counts, distributed)
-    share = node.cores_with(0 if request.job_options.node_exclusive else gpus) if node else 1
-    for most, numa in _rank_counts(request, target, counts, gpus, distributed):
+    gpus = _topology_gpus(search)
+    share = node.cores_with(0 if search.request.job_options.node_exclusive else gpus) if node else 1
+    base = replace(
+        _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
+    )
+    for most, numa in _rank_counts(search, gpus):
         ranks = counts.even_ranks(most)
-        threads = counts.threads_per_rank or _default_threads(request, share, ranks)
+        threads = counts.threads_per_rank or (1 if is_single_threaded(search.request) else max(1, share // ranks))
         smt = bool(node) and ranks * threads > cores
         if node and ranks * threads > cores * node.threads_per_core:
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))
-        origin: Origin = "request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
-        counted = replace(base, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)
-        shapes.append(replace(counted, hyperthreads=smt, numa_mode=numa, origin=origin))
+        shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
     return tuple(dict.fromkeys(shapes)), tuple(warnings)
 
 
-def _topology_gpus(request: Request, target: Target, counts: StatedCounts, distributed: bool) -> int:
-    node = target.node
-    if counts.gpus_per_node is not None:
-        return counts.gpus_per_node
+def _software(search: Search) -> Shape:
+    """A shape with the software that the request names, and the host's MPI if that starts the ranks."""
+    request, work = search.request, search.request.optimisation.workload
+    on = (name for name, value in switches(request).items() if value is True)
+    compiler = compiler_named(work.compiler) or next(on, None)
+    software = Shape(1, 1, compiler=compiler, precision=precision(request), batch_size=work.batch_size)
+    if not search.distributed:
+        return software
+    host = None if by_torchrun(request) else search.host
+    return replace(software, mpi=host.family, mpi_from=search.target.mpi_from(host)) if host else replace(software, mpi=mpi_asked(request))
+
+
+def _topology_gpus(search: Search) -> int:
+    node, optimisation = search.target.node, search.request.optimisation
+    if search.counts.gpus_per_node is not None:
+        return search.counts.gpus_per_node
     if node is None or not node.accelerators:
         return 0
-    training = request.optimisation.app_type in LEARNING
-    offloads = "openacc" in request.optimisation.config.parallelisation or request.optimisation.framework == "openacc"
-    if not (training or offloads or target.on_gpus or request.optimisation.opt_build.acc_type in VENDORS):
+    offloads = "openacc" in optimisation.config.parallelisation or optimisation.framework == "openacc"
+    if not (optimisation.app_type in LEARNING or offloads or search.target.on_gpus or optimisation.opt_build.acc_type in VENDORS):
         return 0
-    return node.accelerators if distributed else 1
+    return node.accelerators if search.distributed else 1
 
 
-def _rank_counts(request: Request, target: Target, counts: StatedCounts, gpus: int, distributed: bool) -> Iterable[tuple[int, int | None]]:
+def _rank_counts(search: Search, gpus: int) -> Iterable[tuple[int, int | None]]:
     """Ranks per node, each with the number of NUMA domains that it needs (``None``: any).
 
     One rank for each GPU or NUMA domain is a rule of thumb; a given total of ranks may need more on each of the nodes that a job can have.
     """
-    node, threads = target.node, counts.threads_per_rank
+    request, target, counts, node = search.request, search.target, search.counts, search.target.node
     if counts.ranks_per_node:
         return [(counts.ranks_per_node, None)]
-    if not distributed:
+    if not search.distributed:
         return [(1, None)]
     if gpus and (node is None or request.optimisation.app_type in LEARNING):
         return [(gpus, None)]
     if node is None:
         return [(counts.ranks or 1, None)]
-    most = max(1, node.usable_cores // (threads or 1))
-    if not gpus and (threads or is_single_threaded(request)):
+    most = max(1, node.usable_cores // (counts.threads_per_rank or 1))
+    if not gpus and (counts.threads_per_rank or is_single_threaded(request)):
         return [(most, None)]
     domains, limit = node.standard_numa_domains, target.partition.job_nodes if target.partition and target.is_recorded else None
     needed = min(math.ceil((counts.ranks or 1) / limit), most) if limit else 1
     return [(max(gpus, needed), None)] if gpus else [(max(domains, needed), domains if node.numa_modes else None)]
-
-
-def _default_threads(request: Request, cores: int, ranks: int) -> int:
-    return 1 if is_single_threaded(request) else max(1, cores // ranks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -25,6 +25,16 @@ def compilers(request: Request) -> tuple[Compiler, ...]:
     """The graph compilers of the request's framework."""
     framework = request.optimisation.framework
     return plugins.find("frameworks", framework).compilers if framework else ()
+
+
+def without_compilers(request: Request, names: Collection[str]) -> Request:
+    """The request with these graph compilers switched off, where they can be."""
+    options, work = request.optimisation.options, request.optimisation.workload
+    off = {one.option: False for one in compilers(request) if one.name in names and not one.always}
+    named = None if compiler_named(work.compiler) in names else work.compiler
+    return request.changed(
+        optimisation={"options": options.model_copy(update=off), "workload": work.model_copy(update={"compiler": named})}
+    )
 
 
 WITHIN_ONE_PROCESS: Final = ("openmp", "openacc", "opencl")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -11,9 +10,11 @@ from typing import Final, Literal
 from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
 from modak.facts import parameter, same_name
+from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
-from modak.perfmodel.matching import same_value, tells_of_work
-from modak.results.metrics import METRICS, Metric, counted, metric, one_of, parse_amount
+from modak.perfmodel.matching import tells_of_work
+from modak.perfmodel.questions import same_value
+from modak.results.metrics import METRICS, Metric, counted, metric_of, one_of, parse_amount
 from modak.text.amounts import listed
 
 Labels = tuple[tuple[str, str], ...]
@@ -57,7 +58,7 @@ def units(request: Request, curve: Curve) -> Units | None:
     ``params.amount``).
     """
     work = request.optimisation.workload
-    kind = metric(curve.series.metric, curve.series.unit)
+    kind = metric_of(curve.series)
     amount = parse_amount(work.amount) if work.amount else None
     if amount and (rate := counted(kind)) and amount.counts == rate[0]:
         return Units(amount.number, amount.one, rate[1])
@@ -80,7 +81,7 @@ def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
 
 def _of_run(work: Workload, curve: Curve) -> Units:
     """A whole run; if both request and results give its length in the same unit, that many units."""
-    asked, done = lengths(work), startup.lengths(curve.series)
+    asked, done = lengths(work), startup.lengths(curve.series.params)
     both = next((name for name in asked if name in done), None)
     return Units(asked[both], one_of(both), 1 / done[both]) if both else Units(1.0, "run")
 
@@ -125,7 +126,7 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
 
 def _of_no_length(curve: Curve) -> bool:
     """Whether a curve is of a known metric, and its results do not give the length of the run."""
-    return curve.series.metric in METRICS and not startup.lengths(curve.series)
+    return curve.series.metric in METRICS and not startup.lengths(curve.series.params)
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:
@@ -145,7 +146,7 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
         dataset = dict(taken).get("dataset") if len(names) > 1 else None
         notes += _others(taken, names, "dataset", ())
     of_it = [one for one in of_kind if dataset in (None, one.series.dataset)]
-    further = _by_problem((one, _further(one, _asked(work))) for one in of_it)
+    further = grouped(of_it, lambda one: _further(one, _asked(work)))
     if () in further or not all(map(tells_of_work, of_it)):
         return Problem(dataset, work.params), tuple(notes)
     taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in LENGTHS if stated(work, per)]
@@ -178,14 +179,7 @@ def _further(curve: Curve, asked: Collection[str]) -> Labels:
 
 
 def _by_dataset(curves: Iterable[Curve]) -> dict[Labels, list[Curve]]:
-    return _by_problem((one, (("dataset", one.series.dataset),)) for one in curves if one.series.dataset)
-
-
-def _by_problem(pairs: Iterable[tuple[Curve, Labels]]) -> dict[Labels, list[Curve]]:
-    found: dict[Labels, list[Curve]] = defaultdict(list)
-    for curve, told in pairs:
-        found[told].append(curve)
-    return found
+    return grouped((one for one in curves if one.series.dataset), lambda one: (("dataset", str(one.series.dataset)),))
 
 
 def _most(problems: Mapping[Labels, Sequence[Curve]]) -> Labels:
@@ -242,7 +236,7 @@ def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice
 def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[Notice, ...]:
     """A warning if the request gives a length of its run that times per epoch or step cannot use: ``5 ns``, or steps where the results
     are per epoch and the number of epochs is not given. ``unit`` as of :func:`units`."""
-    work, kind = request.optimisation.workload, metric(curve.series.metric, curve.series.unit)
+    work, kind = request.optimisation.workload, metric_of(curve.series)
     per = next((name for name in LENGTHS if unit and unit.per == name), None)
     if per is None:
         return ()

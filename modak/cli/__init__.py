@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 import modak
-from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, sizing, tuning
+from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
 from modak.text.amounts import printable
@@ -48,8 +49,9 @@ class _Commands(TyperGroup):
         """The settings with their defaults, and the exit statuses."""
         from modak.settings import table
 
-        with formatter.section("Settings (environment)"):
-            formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in table()])
+        for title, rows in table().items():
+            with formatter.section(f"{title} (environment)"):
+                formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in rows])
         with formatter.section("Exit status"):
             formatter.write_dl([(str(status), meaning) for status, meaning in EXITS])
 
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except ModakError as error:
-        return report(error.title, error.faults, error.exit_code)
+        return report(error.title, error.faults, error.exit_code, error.warnings)
     except typer.TyperException as error:
         return report("wrong usage", [Fault("", _usage(error))], 2)
     except typer.Abort:
@@ -133,11 +135,13 @@ def _usage(error: typer.TyperException) -> str:
     return f"{error.format_message().replace('Value error, ', '').removesuffix('.')} (see '{path} --help')"
 
 
-def _report(title: str, faults: Sequence[Fault], status: int, *, as_json: bool) -> int:
+def _report(title: str, faults: Sequence[Fault], status: int, warnings: Sequence[Fault] = (), *, as_json: bool) -> int:
     if as_json:
-        content = {"title": title, "exit_status": status, "errors": [{"field": fault.field, "message": fault.message} for fault in faults]}
+        told = {"errors": faults} | ({"warnings": warnings} if warnings else {})
+        content = {"title": title, "exit_status": status, **{name: [asdict(one) for one in several] for name, several in told.items()}}
         typer.echo(json.dumps(content, ensure_ascii=False), err=True)
     else:
+        show.warn(map(asdict, warnings))
         for fault in faults:
             typer.echo(f"modak: {printable(str(fault))}", err=True)
     return status

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,8 +38,8 @@ def optimise(
     filled = client.optimise(asked, strict=strict)
     filled, files = answers.files(filled, output)
     if output is not None:
-        from modak.cli.files import write_all
         from modak.cli.keys import result_token
+        from modak.files import write_all
 
         files |= result_token(client, filled["job"]["plan"]["id"], output)
         write_all(files)
@@ -133,18 +135,28 @@ def predict(
 ) -> None:
     """Predict the values of a results table that has none."""
     common.check_level(level)
-    from modak.cli import files
+    from modak import files
 
     answer = common.client().predict(files.read(points), points, level=level)
     if as_json and output is None:
         show.document(answer)
         return
-    text = files.csv_text(answer["rows"])
+    text = _csv(answer["rows"])
     if output is None:
         typer.echo(text, nl=False)
     else:
         files.write_all({output: text})
     show.warn(answer.get("warnings", ()))
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
+    from modak.ingest.csv import write_csv
+    from modak.ingest.values import cell
+
+    stream = io.StringIO()
+    write_csv(({name: f"{value:.6g}" if isinstance(value, float) else cell(value) for name, value in row.items()} for row in rows), stream)
+    return stream.getvalue()
 
 
 def validate(request: common.Request, as_json: common.AsJson = False, strict: common.Strict = False) -> None:
@@ -159,7 +171,9 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
         show.warn(warnings)
 
 
-def schema(kind: Annotated[str, typer.Argument(help="request, response, result, points, system, image, rule, sizing or openapi.")]) -> None:
+def schema(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="request, response, result, points, system, image, rule, sizing or openapi.")],
+) -> None:
     """Print a JSON Schema, or the OpenAPI document of the service."""
     if kind == "openapi":
         from modak.api import create_app

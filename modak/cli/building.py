@@ -218,7 +218,7 @@ def _refuse(told: Mapping[str, Any]) -> None:
 
 
 def _copy(told: Mapping[str, Any], output: Path | None) -> None:
-    from modak.cli.files import replacing
+    from modak.files import replacing
 
     if output is None:
         return

@@ -92,7 +92,7 @@ def database() -> str:
 
 def document(path: str) -> Any:
     """The JSON document in a file, or on standard input for ``-``."""
-    from modak.cli.files import read
+    from modak.files import read
     from modak.text.documents import strict_json
 
     content = read(path)

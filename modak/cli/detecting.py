@@ -73,8 +73,8 @@ def _text(found: Description) -> str:
 
 def _write(found: Description, folder: Path) -> None:
     """One file for the system and one for each kind of unknown hardware; the command that adds them."""
-    from modak.cli.files import write_all
     from modak.detected import toml
+    from modak.files import write_all
 
     name = found.system.name
     files = {kind: folder / f"{name}-{kind}.toml" for kind, items in _hardware(found).items() if items}

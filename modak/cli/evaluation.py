@@ -106,7 +106,7 @@ def plan(
     strict: common.Strict = False,
 ) -> None:
     """Propose the next runs worth measuring. Those come first that reduce the uncertainty of the decision most per node-hour."""
-    from modak.cli.files import write_all
+    from modak.files import write_all
 
     if request is None and application is None:
         raise typer.BadParameter("give a REQUEST.json or --application")
@@ -173,7 +173,7 @@ def _several(curves: Sequence[Curve], *, all_sizes: bool = False) -> list[Curve]
 
 
 def _write(path: Path, content: bytes) -> None:
-    from modak.cli.files import replacing
+    from modak.files import replacing
 
     with replacing(path) as stream:
         stream.buffer.write(content)

@@ -37,7 +37,7 @@ def create(
 
 @app.command("list")
 def list_(as_json: common.AsJson = False) -> None:
-    """Show which tokens were made. The tokens themselves nobody has."""
+    """Show which tokens were made. The tokens themselves are not stored."""
     now = datetime.now(UTC)
     rows = [
         {

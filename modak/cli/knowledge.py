@@ -17,26 +17,52 @@ if TYPE_CHECKING:
     from modak.facts import Rule
     from modak.service import Known
 
-systems = typer.Typer(help="Systems on which jobs run.", no_args_is_help=True, rich_markup_mode=None)
-images = typer.Typer(help="The catalogue of container images.", no_args_is_help=True, rich_markup_mode=None)
-rules = typer.Typer(help="Site, application, feature and storage rules.", no_args_is_help=True, rich_markup_mode=None)
-models = typer.Typer(help="Performance models.", no_args_is_help=True, rich_markup_mode=None)
+
+def _group(kind: str, about: str, listed: str, shown: str, removable: bool = True) -> typer.Typer:
+    """The commands of a kind of knowledge, with those that every kind has: list, show, and remove."""
+    group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
+
+    def list_(as_json: common.AsJson = False) -> None:
+        items = common.client().listing(kind)
+        if as_json:
+            show.document(items)
+        else:
+            show.table(*table(kind, items))
+
+    def show_(name: Name) -> None:
+        show.document(common.client().item(kind, name))
+
+    def remove(name: Name) -> None:
+        common.client().remove(kind, name)
+        typer.echo(f"{kind.removesuffix('s')} {name} is removed")
+
+    group.command("list", help=listed)(list_)
+    group.command("show", help=shown)(show_)
+    if removable:
+        group.command(help=f"Remove one of the {kind}. Results and plans that name it stay.")(remove)
+    return group
+
+
+systems = _group(
+    "systems",
+    "List, describe, add and remove systems on which jobs run.",
+    "Show the known systems.",
+    "Show one as JSON, with the source of every figure.",
+)
+images = _group("images", "List, add, build and verify container images.", "Show the catalogue of images.", "Show one as JSON.")
+rules = _group("rules", "List, add and check what sites and applications add to scripts.", "Show the rules.", "Show one as JSON.")
+models = _group(
+    "models",
+    "Show, evaluate and plot performance models.",
+    "Show the fitted models. Series that have changed are fitted first.",
+    "Show one as JSON: form, coefficients, results behind it.",
+    removable=False,
+)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file; - reads standard input.")]
 ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file (- reads standard input), or a bundle.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that 'list' shows: of an image its reference, of a model its id.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace entries of the same name.")]
-
-
-@systems.command("list")
-def systems_list(as_json: common.AsJson = False) -> None:
-    """Show the known systems."""
-    _list("systems", as_json)
-
-
-@systems.command("show")
-def systems_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
-    """Show one system as JSON, with the source of every figure."""
-    show.document(common.client().item("systems", name))
 
 
 @systems.command("add")
@@ -56,12 +82,6 @@ def systems_add(
     _added(common.client().add(values, replace=replace), [f"system {system.name}"])
 
 
-@systems.command("remove")
-def systems_remove(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
-    """Remove a system. Results and plans that name it stay."""
-    _removed("systems", name)
-
-
 @systems.command("detect")
 def systems_detect(
     name: Annotated[str | None, typer.Option(help="Name of the system; default: the cluster's own name.")] = None,
@@ -78,18 +98,6 @@ def systems_detect(
     detect(name, output, probe=probe, diff=diff, as_json=as_json)
 
 
-@images.command("list")
-def images_list(as_json: common.AsJson = False) -> None:
-    """Show the catalogue of images."""
-    _list("images", as_json)
-
-
-@images.command("show")
-def images_show(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) -> None:
-    """Show one image as JSON."""
-    show.document(common.client().item("images", reference))
-
-
 @images.command("add")
 def images_add(file: ImageFile, replace: Replace = False) -> None:
     """Add the images in a file, or the one in a bundle: all or none."""
@@ -104,35 +112,11 @@ def images_add(file: ImageFile, replace: Replace = False) -> None:
     _added(common.client().add(found, replace=replace), [f"image {image.reference}" for image in found])
 
 
-@images.command("remove")
-def images_remove(reference: Annotated[str, typer.Argument(metavar="REFERENCE")]) -> None:
-    """Remove an image from the catalogue. Results and plans that name it stay."""
-    _removed("images", reference)
-
-
-@rules.command("list")
-def rules_list(as_json: common.AsJson = False) -> None:
-    """Show the rules."""
-    _list("rules", as_json)
-
-
-@rules.command("show")
-def rules_show(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
-    """Show one rule as JSON."""
-    show.document(common.client().item("rules", name))
-
-
 @rules.command("add")
 def rules_add(file: File, replace: Replace = False) -> None:
     """Add the rules in a file: all of them or none."""
     found = _checked_rules(file)
     _added(common.client().add(found, replace=replace), [f"rule {rule.name}" for rule in found])
-
-
-@rules.command("remove")
-def rules_remove(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
-    """Remove a rule. Results and plans that name it stay."""
-    _removed("rules", name)
 
 
 @rules.command("check")
@@ -153,18 +137,6 @@ def rules_check(
         _preview(common.local().preview([rule for several in found.values() for rule in several], last=last))
 
 
-@models.command("list")
-def models_list(as_json: common.AsJson = False) -> None:
-    """Show the fitted models. Series that have changed are fitted first."""
-    _list("models", as_json)
-
-
-@models.command("show")
-def models_show(identity: Annotated[str, typer.Argument(metavar="ID")]) -> None:
-    """Show one model as JSON: form, coefficients, results behind it."""
-    show.document(common.client().item("models", identity))
-
-
 @models.command("fit")
 def models_fit(application: common.Application = None) -> None:
     """Fit the series that have changed. This happens automatically when a prediction needs it."""
@@ -175,22 +147,9 @@ def models_fit(application: common.Application = None) -> None:
     typer.echo(f"{fitted} models are up to date")
 
 
-def _list(kind: str, as_json: bool) -> None:
-    items = common.client().listing(kind)
-    if as_json:
-        show.document(items)
-    else:
-        show.table(*table(kind, items))
-
-
 def _added(changed: bool, names: Sequence[str]) -> None:
     for name in names:
         typer.echo(f"{name} is in the database" if changed else f"{name} was there already, unchanged")
-
-
-def _removed(kind: str, name: str) -> None:
-    common.client().remove(kind, name)
-    typer.echo(f"{kind.removesuffix('s')} {name} is removed")
 
 
 def _checked_rules(file: Path) -> Sequence[Rule]:

@@ -62,7 +62,7 @@ def recipe(
     if output is None:
         typer.echo(text, nl=False)
     else:
-        from modak.cli.files import write_all
+        from modak.files import write_all
 
         write_all({output: text})
 

@@ -36,8 +36,12 @@ HISTORY = ("replaced_at", "replaced_by", "replaced_from")
 def load(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders, or - for standard input.")],
     format_: Annotated[str | None, typer.Option("--format", help="Format of the files, instead of recognising it.")] = None,
-    map_: Annotated[list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="Rename a column; an empty NEW drops it.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column.")] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="Rename a column; an empty NEW drops it; may be repeated.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column; may be repeated.")
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace rows of the same run with another value; they are kept as history.")
     ] = False,
@@ -112,9 +116,10 @@ def list_(
     if as_json:
         show.document(page)
         return
-    show.table(*listings.results(page["items"], HISTORY if replaced else ()))
-    if not page["items"] and cursor is None:
-        show.note(_none_of(filters, "doubted results" if doubted else "results"))
+    if page["items"]:
+        show.table(*listings.results(page["items"], HISTORY if replaced else ()))
+    elif cursor is None:
+        show.note(_none_of(filters, "replaced results" if replaced else "doubted results" if doubted else "results"))
     if "next" in page:
         show.note(f"more than {limit} rows; --cursor {page['next']} goes on")
 
@@ -146,7 +151,7 @@ def doubt(
 
 @app.command()
 def unmark(numbers: Numbers = None, file: File = None) -> None:
-    """Take back 'confirm' and 'doubt': loading judges these results like all others."""
+    """Take back 'confirm' and 'doubt'. Loading judges these results like all others again."""
     _judge("unmark", numbers, file, "are judged like all others again", "nobody had confirmed or doubted the rest")
 
 
@@ -154,7 +159,7 @@ def _judge(word: Word, numbers: Sequence[int] | None, file: str | None, what: st
     """Say a word of results. Print how many were changed (``what``), what is true of the ``rest``, and what that changes for others."""
     chosen = _chosen(numbers, file)
     judged = common.client().judge(word, chosen, why)
-    typer.echo(_told(judged[f"{word}ed"], chosen, what, rest))
+    typer.echo(_told(judged[f"{word}ed"], judged.get("loads", 0), chosen, what, rest))
     _others(judged)
 
 
@@ -177,12 +182,13 @@ def _others(judged: Mapping[str, Any]) -> None:
         show.note(f"no longer suspicious, and used by the models: {counted(judged['freed_count'], 'result')} ({numbers})")
 
 
-def _told(count: int, chosen: Selection, what: str, rest: str) -> str:
-    """A line that says how many of the chosen results were changed, and what is true of the others."""
+def _told(count: int, loads: int, chosen: Selection, what: str, rest: str) -> str:
+    """A line that says how many of the chosen results (of so many loads of a file) were changed, and what is true of the others."""
+    what = what.replace("are ", "is ", 1) if count == 1 else what
     if isinstance(chosen, str):
-        return f"{counted(count, 'result')} of {chosen} {what}"
+        return f"{counted(count, 'result')} of {counted(loads, 'load') + ' of ' if loads > 1 else ''}{chosen} {what}"
     several = len(set(chosen))
-    return f"{count} of {several} results {what}" + (f"; {rest}" if count < several else "")
+    return f"{counted(count, 'result')} {what}" if count == several else f"{count} of {several} results {what}; {rest}"
 
 
 @app.command()
@@ -285,7 +291,7 @@ def export(
     ] = None,
 ) -> None:
     """Write results as CSV, as JSON or for Extra-P. Values are in base units; CSV and JSON can be loaded again."""
-    from modak.cli.files import replacing
+    from modak.files import replacing
     from modak.ingest.csv import write_csv
     from modak.ingest.writing import write_extrap, write_json
 

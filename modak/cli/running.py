@@ -125,7 +125,7 @@ def upgrade() -> None:
 
 @db.command()
 def refresh(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="Only what is called so, and no results.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only the entries of these names, and no results.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Also take in what was changed or removed here.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all differences, store nothing.")] = False,
     as_json: common.AsJson = False,

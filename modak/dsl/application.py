@@ -68,6 +68,8 @@ class Application(Document):
     """Data to copy out of ``${MODAK_SCRATCH}`` after the run."""
     preflight: bool = True
     """Whether the script begins with checks."""
+    write_result: bool = True
+    """Whether the script writes its result at its end, and sends it to the service."""
     result_file: InsidePath | None = None
     """Where the script writes its result, relative to the folder of submission. Default: ``modak-result-JOB.json``."""
     metric_file: Word | None = None

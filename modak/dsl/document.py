@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
+from modak.text.described import Described
 from modak.text.faults import SMALLEST
 from modak.text.grammar import SoundText
 
@@ -30,10 +31,10 @@ MOST_SET: Final = 100
 """Parameters, variables or options that one request sets."""
 
 
-class Document(BaseModel):
+class Document(Described):
     """Base of all documents."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def allowed(cls, name: str) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from modak.text.described import Described
 
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 Positive = Annotated[float, Field(ge=1e-9, le=1e12, allow_inf_nan=False)]
@@ -16,10 +18,10 @@ VENDORS: Final[tuple[Vendor, ...]] = get_args(Vendor)
 StorageClass = Literal["default-common", "default-high", "default-ssd", "default-ultra_high"]
 
 
-class Fact(BaseModel):
+class Fact(Described):
     """Base of all facts: frozen, nothing unknown."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
 
 class Source(Fact):

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Carrier, Compiler, Framework
-
-_IMAGES: Mapping[str, str] = {
-    "tensorflow": "tensorflow",
-    "cntk": "cntk",
-    "mxnet": "mxnet",
-    "jax": "jax",
-    "torch": "pytorch",
-    "pytorch": "pytorch",
-}
 
 
 class KerasOptions(FrameworkOptions):
@@ -36,7 +26,7 @@ class Keras(Framework):
     options: type[FrameworkOptions] = KerasOptions
     compilers: tuple[Compiler, ...] = (Compiler("xla", "xla"), Compiler("ngraph", "ngraph", built_in=False))
 
-    def carrier(self, options: FrameworkOptions) -> Carrier | None:
+    def carrier(self, options: FrameworkOptions) -> Carrier:
         """The backend's images. Keras counts versions of its own, so none is asked of the backend."""
-        framework = _IMAGES.get(options.value_of("backend") or "tensorflow")
-        return Carrier(framework) if framework else None
+        backend = options.value_of("backend") or "tensorflow"
+        return Carrier("pytorch" if backend == "torch" else backend)

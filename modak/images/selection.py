@@ -41,6 +41,8 @@ class ImageChoice:
     """It has everything that was wanted."""
     recipe_version: str | None = None
     """The version to build where ``image`` is ``None`` and a recipe exists."""
+    without: Mapping[str, Notice] = field(default_factory=dict)
+    """Graph compilers that were wanted and given up, with the warning about each."""
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
@@ -137,7 +139,8 @@ def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) ->
         able = [kind for kind in fitting if "version" in gone or kind.within(wanted.version).count]
         if able:
             runs = [image for image in measured if image.labels.framework == asked.framework and obstacle(image, asked) is None]
-            return _chosen(able, asked, _given_up(gone, wanted), sum(kind.count for kind in known), runs)
+            choice = _chosen(able, asked, _given_up(gone, wanted), sum(kind.count for kind in known), runs)
+            return replace(choice, without=_compilers_given_up(wanted)) if "compilers" in gone else choice
     return _nothing(known, wanted)
 
 
@@ -165,7 +168,7 @@ def _ever_more(order: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, ...]
 
 def _given_up(gone: Collection[str], wanted: Wanted) -> tuple[Notice, ...]:
     """A warning for each label that was given up, apart from the version."""
-    notices = [_without(compiler, wanted) for compiler in wanted.compilers] if "compilers" in gone else []
+    notices = [*_compilers_given_up(wanted).values()] if "compilers" in gone else []
     if "mpi" in gone:
         text = f"no suitable image of {wanted.framework} has an MPI compatible with {wanted.mpi}: ranks may not connect, test on two nodes"
         notices.append(Notice(field="target.name", message=text))
@@ -175,9 +178,9 @@ def _given_up(gone: Collection[str], wanted: Wanted) -> tuple[Notice, ...]:
     return tuple(notices)
 
 
-def _without(compiler: str, wanted: Wanted) -> Notice:
-    text = f"no suitable image of {wanted.framework} contains {compiler}; the job runs without it"
-    return Notice(field=f"optimisation.options.{compiler}", message=text)
+def _compilers_given_up(wanted: Wanted) -> dict[str, Notice]:
+    texts = {name: f"no suitable image of {wanted.framework} contains {name}; the job runs without it" for name in wanted.compilers}
+    return {name: Notice(field=f"optimisation.options.{name}", message=text) for name, text in texts.items()}
 
 
 def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:
@@ -197,8 +200,9 @@ def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], 
     fit = sum(found.count for found in fitting)
     why = f"{f'the best of {fit} suitable images' if fit > 1 else 'the only suitable image'} ({known} known for {wanted.framework})"
     lines = (_line(best, wanted, why), *_runner_up(best, others, wanted), _standing(best, wanted))
-    warnings = (*given_up, *(() if matching else (_version_warning(best, able, wanted),)), *_mpi_warning(best, wanted))
-    return ImageChoice(best, exact, None, lines, warnings)
+    other_version = () if matching else (_version_warning(best, able, wanted),)
+    warnings = (*given_up, *other_version, *_mpi_warning(best, wanted), *_build_warning(best, wanted))
+    return ImageChoice(best, exact, decisions=lines, warnings=warnings)
 
 
 def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
@@ -206,6 +210,14 @@ def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
     if wanted.opt_build and not exact:
         return f"no image contains {_described(wanted)} built from source for that CPU; nearest: {best.reference}"
     return None if is_there(best) else f"the only suitable image is private: {best.reference}"
+
+
+def _build_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:
+    """A warning if an image built from source is wanted, and there is neither one to be had nor a recipe."""
+    if not wanted.opt_build or best.labels.source == "opt-build":
+        return ()
+    text = f"no source build of {wanted.framework} can be pulled, and there is no recipe for it; an image from {best.labels.source} is used"
+    return (Notice(field="optimisation.enable_opt_build", message=text),)
 
 
 def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:

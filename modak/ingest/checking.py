@@ -18,6 +18,10 @@ from modak.ingest.columns import SERIES
 from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, layout
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, SMALLEST_VALUE, is_placeholder, quoted, reader
 from modak.results import metrics
+from modak.text.amounts import listed
+
+MOST_LINES: Final = 5
+"""Lines with the same fault that a message lists, beside the first."""
 
 
 def batch(raw: Raw, name: str, now: datetime) -> Batch:
@@ -58,7 +62,8 @@ class _Table:
         self.name = name
         self._now = now
         self._meaningful = meaningful
-        self._faults: list[tuple[int, str]] = []
+        self._faults: dict[str, list[Int64]] = {}
+        """Messages, and the lines that they are about."""
         self._placeholders: dict[str, list[str]] = {}
 
     def cells(self, column: str) -> Cells:
@@ -77,9 +82,9 @@ class _Table:
         return Cells(self.cells(column).codes, self.read(column, ""))
 
     def read(self, column: str, empty: Any = None, *, required: bool = False) -> list[Any]:
-        """The value of each distinct text of a column. A text with a fault gets ``empty``; the fault is noted at each of its lines."""
+        """The value of each distinct text of a column; ``empty`` for a text with a fault. The first faults are noted with their lines."""
         cells, read = self.cells(column), reader(column, self._now)
-        found = []
+        found, faults = [], 0
         for code, text in enumerate(map(str.strip, cells.texts)):
             value = empty
             try:
@@ -90,7 +95,9 @@ class _Table:
                 elif required:
                     raise ValueError(f"empty; {'omit rows without a measurement' if column == 'value' else 'every row needs one'}")
             except ValueError as wrong:
-                self.fault(f"column {column!r}: {quoted(text)}: {wrong}" if text else f"column {column!r}: {wrong}", cells.codes == code)
+                faults += 1
+                if faults <= MOST_FAULTS + 1:  # each looks at all rows, and further ones are not shown
+                    self.fault(f"column {column!r}: {quoted(text) + ': ' if text else ''}{wrong}", cells.codes == code)
             found.append(value)
         return found
 
@@ -100,13 +107,20 @@ class _Table:
             yield f"{self.name}: column {column!r}: {', '.join(map(ascii, texts))} is a placeholder; the cell counts as empty"
 
     def fault(self, message: str, rows: Any) -> None:
-        """Note a fault in each of ``rows`` (a mask), up to :data:`MOST_FAULTS`."""
-        self._faults += [(int(line), message) for line in self.raw.lines[rows][:MOST_FAULTS]]
+        """Note a fault in ``rows`` (a mask)."""
+        self._faults.setdefault(message, []).append(self.raw.lines[rows])
 
     def check(self) -> None:
-        """Raise the faults, in order of lines."""
-        if self._faults:
-            raise DataError(faults=[Fault(f"{self.name}:{line}", message) for line, message in sorted(self._faults)])
+        """Raise the faults, each at its first line, in order of these."""
+        found = [(np.unique(np.concatenate(parts)).tolist(), message) for message, parts in self._faults.items()]
+        faults = [Fault(f"{self.name}:{lines[0]}", f"{message}{_also(lines[1:])}") for lines, message in sorted(found) if lines]
+        if faults:
+            raise DataError(faults=faults)
+
+
+def _also(lines: Sequence[int]) -> str:
+    """The further lines that have a fault."""
+    return f" (also in line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines], MOST_LINES)})" if lines else ""
 
 
 def _series(table: _Table, values: Float64) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:

@@ -18,6 +18,7 @@ from modak.errors import DataError
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
+from modak.results import metrics
 
 LARGEST: Final = 256 * 2**20
 MOST_NOTES: Final = 20
@@ -28,6 +29,7 @@ MOST_CELLS: Final = 1_000_000
 """Cells that a file may have, plus two for each of its characters. Without a limit a small file could fill the memory with
 parameters that every row repeats.
 """
+_NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 class Node(dict[str, Any]):
@@ -67,10 +69,36 @@ class Found:
             told = what[:LONGEST_NOTE]
             self.left.append(f"{self.name}:{line}: {told if told.isprintable() else ascii(told)[1:-1]}; left out")
 
+    def figure(self, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:
+        """Add a row for a figure that a tool reports; or a note if it is not a number, or if nothing tells whether less or more is better.
+
+        A figure with an unknown unit becomes a row, which loading then refuses: a misspelt unit must be noticed.
+        """
+        if value is None or not _NUMBER.fullmatch(value):
+            self.leave(line, f"{name!r} is not a number" if value else f"{name!r} has no value")
+        elif why := _meaningless(name, unit or None):
+            self.leave(line, f"{name!r} {why}")
+        else:
+            self.row(line, **cells, metric=name, value=value.strip(), unit=unit)
+
     def rows(self) -> Iterator[Raw]:
         """All rows as one part, with the notes."""
         notes = (*self.left, *((f"{self.name}: {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
+
+
+def _meaningless(name: str, unit: str | None) -> str | None:
+    """Why a figure with a known unit, or without one, cannot be used; ``None``: it can, or its unit is unknown."""
+    try:
+        if unit is not None:
+            metrics.parse_unit(unit)
+    except DataError:
+        return None
+    try:
+        metrics.metric(name, unit)
+    except DataError:
+        return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
+    return None
 
 
 def looks_like_json(head: bytes) -> bool:

@@ -105,9 +105,9 @@ def _flat(value: Any) -> dict[str, str]:
     """A record as cells: the members of ``params`` as columns, ``null`` as an empty cell, booleans as ``true`` and ``false``."""
     if not isinstance(value, Mapping):
         raise ValueError("a record is an object {…}")
-    rest = dict(value)
-    params = rest.pop("params") if isinstance(value.get("params"), Mapping) else {}
-    opened = {f"params.{key}": inner for key, inner in params.items()}
+    params = value.get("params")
+    opened = {f"params.{key}": inner for key, inner in params.items()} if isinstance(params, Mapping) else {}
+    rest = {key: inner for key, inner in value.items() if key != "params" or not isinstance(inner, Mapping | None)}
     if twice := rest.keys() & opened.keys():
         raise ValueError(f"{min(twice)[:60]!r} is given twice in one record, once within 'params'")
     return {key: _cell(key, inner) for key, inner in (rest | opened).items()}

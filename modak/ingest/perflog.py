@@ -10,7 +10,6 @@ from typing import Final
 from modak.errors import DataError, Fault
 from modak.ingest import documents
 from modak.ingest.documents import Found
-from modak.ingest.figures import figure
 from modak.ingest.reframe import test_cells
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_FAULTS, Raw
@@ -62,4 +61,4 @@ def _run(run: dict[str, str], header: list[str], line: int, found: Found) -> Non
     known = set(header)
     for name in (column.removesuffix("_value") for column in header if column.endswith("_value")):
         if f"{name}_unit" in known:
-            figure(found, line, name, run.get(f"{name}_value"), run.get(f"{name}_unit"), cells)
+            found.figure(line, name, run.get(f"{name}_value"), run.get(f"{name}_unit"), cells)

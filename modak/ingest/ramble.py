@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from modak.ingest import documents
 from modak.ingest.documents import Found, Node, count, divided, objects, text
-from modak.ingest.figures import figure
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -46,7 +45,7 @@ def _experiment(one: Node, found: Found) -> None:
         for merit in objects(context, "foms", found.name):
             if not str(merit.get("origin_type", "")).startswith("summary::"):  # made from the repeats, which are here themselves
                 name = text(merit.get("name")) or "?"
-                figure(found, merit.line, name, text(merit.get("value")), text(merit.get("units")), cells | within)
+                found.figure(merit.line, name, text(merit.get("value")), text(merit.get("units")), cells | within)
 
 
 def _cells(one: Node) -> dict[str, str | None]:

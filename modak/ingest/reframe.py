@@ -10,7 +10,6 @@ from typing import Any, Final
 from modak.errors import DataError
 from modak.ingest import documents
 from modak.ingest.documents import Found, Node, count, divided, instant, member, objects, text
-from modak.ingest.figures import figure
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -61,7 +60,7 @@ def _case(case: Node, found: Found) -> None:
         if len(values) > 5 and values[5] not in PASSED:  # from 4.1 on each figure carries its own outcome
             found.leave(case.line, f"{name!r} of {title[:80]!r} ended as {values[5]!r}")
         else:
-            figure(found, case.line, name, text(values[0]), text(values[4]), {**cells, "source": source})
+            found.figure(case.line, name, text(values[0]), text(values[4]), {**cells, "source": source})
 
 
 def test_cells(title: str, case: dict[str, Any], nodes: int | None) -> dict[str, str | None]:

@@ -34,6 +34,7 @@ SMALLEST_VALUE, LARGEST_VALUE = 1e-30, 1e30
 _WHOLE: Final = re.compile(r"(0|[1-9][0-9]{0,9})(\.0{1,3})?")
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DAY_FIRST: Final = re.compile(r"([0-9]{1,2})\. ?([0-9]{1,2})\. ?([0-9]{4})")
 _INSTANT: Final = re.compile(_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
@@ -127,7 +128,10 @@ def _instant(text: str, now: datetime) -> int:
     if _DATE.fullmatch(text):
         text = f"{text}T00:00Z"
     if not _INSTANT.fullmatch(text):
-        raise ValueError("allowed: a date (2026-03-01), or ISO 8601 with an offset: 2026-03-01T12:00:00+01:00, 2026-03-01T11:00:00Z")
+        meant = _DAY_FIRST.fullmatch(text)
+        hint = f"; the year first: {meant[3]}-{meant[2]:0>2}-{meant[1]:0>2}" if meant else ""
+        allowed = "a date (2026-03-01), or ISO 8601 with an offset: 2026-03-01T12:00:00+01:00, 2026-03-01T11:00:00Z"
+        raise ValueError(f"allowed: {allowed}{hint}")
     try:
         instant = datetime.fromisoformat(text)
     except ValueError as wrong:

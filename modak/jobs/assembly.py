@@ -10,23 +10,23 @@ from packaging.version import Version
 
 from modak import plugins
 from modak.choosing.capability import stated_beyond
-from modak.choosing.memory import needed_gb
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, bound_mpi, gpu_vendor
+from modak.choosing.software import Software, bound_mpi
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, mpi_asked
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
-from modak.facts import HostMpi, Node, mpi_family
+from modak.facts import HostMpi, mpi_family
 from modak.jobs.placing import Record, configuration, report, staging, storage, without_room
+from modak.jobs.resources import resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
-from modak.jobs.starters import is_script, starter, without_starter
+from modak.jobs.starters import command_of
 from modak.launchers.family import TITLES, USUAL_PMI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import OWN, USUAL
 from modak.target import Target
 from modak.text.grammar import as_name
-from modak.text.words import Joined, Variable, Word, line, variables
-from modak.tuning.setting import exported, option_words
+from modak.text.words import variables
+from modak.tuning.setting import exported
 
 TORCHRUN_SINCE: Final = Version("1.10")
 
@@ -58,7 +58,7 @@ class Configured:
 
 def configured(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Configured:
     """The common part of the jobs of a chosen shape on one node, or, with two, on any larger number of nodes: see :func:`of_size`."""
-    resources = _resources(request, target, shape, nodes)
+    resources = resources_of(request, target, shape, nodes)
     launcher, _ = choose_launcher(request, target, resources.ranks)
     container = _container(request, target, shape, software)
     own = own_family(container) if target.host_mpi and launcher != "torchrun" else None
@@ -87,7 +87,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         *stated_beyond(request, target.accelerator if shape.gpus_per_node else None),
         *_unlisted(request, target, shape, spec),
     )
-    decisions = (*ssh, *_numa(target, shape), *_memory(request, target, resources))
+    decisions = (*ssh, *_numa(target, shape), *why_memory(request, target, resources))
     return Configured(spec, launcher, configuration(request, target, shape, nodes, software), request, decisions, warnings)
 
 
@@ -110,7 +110,7 @@ def job_of(
     plan_id: str = "",
 ) -> Job:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
-    command, missing = _command(request, usual.launcher)
+    command, missing = command_of(request, usual.launcher)
     expanded = variables(request.application.words)
     place = storage(request, target, software, expanded)
     staged = staging(request, target, nodes, software, expanded)
@@ -130,7 +130,7 @@ def job_of(
         affinity=application.preflight,
         storage=place.place,
         staging=staged,
-        report=report(request, usual.record),
+        report=report(request, usual.record) if application.write_result else None,
     )
     warnings = (*missing, *early, *_unread(request), *usual.warnings, *place.warnings, *without_room(request, target, staged))
     return Job(spec, (*usual.decisions, *place.decisions), warnings)
@@ -214,94 +214,13 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
     return replace(spec, launcher="srun"), (why,)
 
 
-def _resources(request: Request, target: Target, shape: Shape, nodes: int) -> Resources:
-    node, options = target.node, request.job_options
-    per_core = node.threads_per_core if node else 1
-    cores = _cores_per_rank(request, node, shape)
-    mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
-    oversubscribed = _oversubscribed(target, shape)
-    whole = options.node_exclusive or oversubscribed
-    taken = node.usable_cores if node and whole else shape.ranks_per_node * cores
-    share = _memory_share(node, taken, needed_gb(request, shape.ranks_per_node)) if node else None
-    return Resources(
-        nodes=nodes,
-        ranks_per_node=shape.ranks_per_node,
-        threads_per_rank=shape.threads_per_rank,
-        cores_per_rank=cores,
-        gpus_per_node=shape.gpus_per_node,
-        gpu_vendor=gpu_vendor(request, target, shape),
-        hyperthreads=shape.hyperthreads,
-        threads_per_core=per_core,
-        numa_constraint=mode.constraint if mode and not mode.standard else None,
-        memory_per_node=options.memory_limit or _beyond_default(request, target, share, shape.ranks_per_node * cores),
-        memory_per_core=options.minimum_memory_per_processor,
-        oversubscribed=oversubscribed,
-        node_cores=node.usable_cores if node else None,
-        total_ranks=total_ranks(request, shape, nodes),
-        memory_share=share,
-    )
-
-
-def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
-    """Cores of a rank: one for each thread. With GPUs and without a word of the request on cores, its part of those that go with them,
-    so that ranks lie as far apart as their GPUs, and have cores to feed them."""
-    cores = shape.cores_per_rank(node.threads_per_core if node else 1)
-    options = request.job_options
-    said = request.application.threads or options.core_count_per_process or options.core_count
-    if node is None or said or not shape.gpus_per_node:
-        return cores
-    there = node.cores_with(0 if options.node_exclusive else shape.gpus_per_node)
-    return max(cores, there // shape.ranks_per_node)
-
-
-def _memory_share(node: Node, cores: int, needed: float) -> int | None:
-    """Bytes of what jobs may use of a node that belong to some of its cores, where that is known; more if more GB are ``needed``."""
-    share = node.usable_memory_gb * min(1, cores / node.usable_cores) if node.usable_memory_gb else None
-    return int(max(share, needed) * 10**9) if share else None
-
-
-def _beyond_default(request: Request, target: Target, share: int | None, cores: int) -> int | None:
-    """The share, if the request asks for no memory and the scheduler would give the cores less; ``None``: the script asks for none."""
-    partition, node, system = target.partition, target.node, target.system
-    asked = request.job_options.minimum_memory_per_processor
-    if not (share and partition and node and system) or partition.resource_directives or asked:
-        return None
-    cpus = min(cores, node.usable_cores) * (node.threads_per_core if system.cpu_unit == "thread" else 1)
-    given = partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
-    return share if 0 < given * 1e9 < share else None
-
-
-def _memory(request: Request, target: Target, has: Resources) -> tuple[str, ...]:
-    """The reason for memory that the request does not ask for."""
-    if has.memory_per_node is None or request.job_options.memory_limit:
-        return ()
-    asked = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node"
-    return (f"{asked}, because {target.title} gives jobs that ask for none less than the part of their cores",)
-
-
-def _oversubscribed(target: Target, shape: Shape) -> bool:
-    """Whether a job may use fewer hardware threads of a node than its ranks have threads, or, where these are counted, fewer cores."""
-    node = target.node
-    if node is None:
-        return False
-    by_thread = target.system is not None and target.system.cpu_unit == "thread"
-    cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
-    threads = shape.ranks_per_node * shape.threads_per_rank
-    return threads > node.usable_cores * node.threads_per_core or (not by_thread and cores > node.usable_cores)
-
-
-def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
-    """The number of ranks in the request, if it is not nodes x ranks per node."""
-    asked = request.application.mpi_ranks
-    return asked if asked and asked < nodes * shape.ranks_per_node else None
-
-
 def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:
     """The signal before the time limit. A warning if nothing starts the checkpoint, or, instead of the signal, if it would come at once."""
     asked = request.job_options.signal
     if asked is None:
-        idle = Notice(field="application.checkpoint", message="it never runs: set job_options.signal, for instance to USR1@300")
-        return None, (idle,) if request.application.checkpoint else ()
+        if not request.application.checkpoint:
+            return None, ()
+        return None, (Notice(field="application.checkpoint", message="it never runs: set job_options.signal, for instance to USR1@300"),)
     if wall_time_s is None or asked.seconds < wall_time_s:
         return Signal(asked.name, asked.seconds), ()
     why = f"a signal {asked.seconds} s before the end does not fit a time limit of {wall_time_s} s: it is left out"
@@ -309,8 +228,13 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
 
 
 def _unread(request: Request) -> tuple[Notice, ...]:
-    """A warning if nothing says what to look for in the metric's file."""
-    if not request.application.metric_file or request.optimisation.workload.metric:
+    """A warning if nothing says what to look for in the metric's file, or for what there is no result to be written into."""
+    application, metric = request.application, request.optimisation.workload.metric
+    if not application.write_result:
+        wishes = (("application.result_file", application.result_file), ("application.metric_file", application.metric_file))
+        why = "it is left out: application.write_result is false"
+        return tuple(Notice(field=field, message=why) for field, wish in (*wishes, ("optimisation.workload.metric", metric)) if wish)
+    if not application.metric_file or metric:
         return ()
     return (Notice(field="application.metric_file", message="it is never read: optimisation.workload.metric says what to look for in it"),)
 
@@ -351,34 +275,6 @@ def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int |
         copy_environment=options.copy_environment,
         copy_variables=options.copy_environment_variable,
     )
-
-
-def _command(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
-    """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
-    if request.application.command:
-        command, notices = _started_once(request.application.command, launcher)
-        return (*_interpreted(command, request, launcher), *option_words(request)), notices
-    text = "no executable is given; the script runs the command in the variable MODAK_COMMAND, and stops if it is not set"
-    return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
-
-
-def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> tuple[Word, ...]:
-    """The command, with ``python3`` before a Python script: a shell does not find ``train.py``. torchrun starts scripts itself."""
-    script = is_script(command[0]) and request.application.app_type in ("python", None)
-    return ("python3", *command) if script and launcher != "torchrun" else command
-
-
-def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
-    """The command without its own launcher if torchrun starts the ranks, with a warning; under other launchers only a warning."""
-    program = starter(command)
-    if program is None or launcher == "none":
-        return command, ()
-    found = without_starter(command, program) if launcher == "torchrun" else None
-    bare, out = found or (command, ())
-    how = f"the script starts the ranks with {launcher}, and each rank would run {program} again"
-    done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
-    done += ", and its settings (precision, FSDP, DeepSpeed) with it: make them in the program" if out and program == "accelerate" else ""
-    return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 
 def _mpi(target: Target, shape: Shape, own: str | None) -> HostMpi | None:

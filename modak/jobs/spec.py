@@ -275,7 +275,7 @@ class BuildSpec:
     definition: str = ""
     """Text of the container's recipe (Singularity definition or Dockerfile); empty: the image exists."""
     source: str | None = None
-    """Where the application's sources are (:data:`modak.text.grammar.SourceText`): a Git repository, an archive or a directory."""
+    """Where the application's sources are (:data:`modak.text.grammar.SourceText`): a Git repository, an archive, a file or a directory."""
     command: str = ""
     """Shell code that builds the application in its source directory, inside the container."""
     parallelism: int = 1

@@ -1,4 +1,4 @@
-"""Launchers at the beginning of a user's command. MODAK starts the ranks itself: one launcher inside another would start too many."""
+"""The command of a job. MODAK starts the ranks itself: a launcher at the beginning of a user's command would start too many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from modak.text.words import Joined, Word, tail
+from modak.dsl import Notice, Request
+from modak.text.words import Joined, Variable, Word, line, tail
+from modak.tuning.setting import option_words
 
 FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "torchrun": frozenset({"--standalone", "--run-path", "--use-env", "--virtual-local-rank"}),
@@ -29,8 +31,37 @@ _ALSO: Final[Mapping[str, str]] = {
     "torch.distributed.launch": "torchrun",
 }
 """Other names of launchers, as programs or as modules of Python's."""
+_PYTHON: Final = re.compile(r"python[0-9.]*")
 _WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
 """Folders into which pip installs a launcher for a Python that is elsewhere; both are usually on ``PATH``."""
+
+
+def command_of(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
+    """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
+    if request.application.command:
+        command, notices = _started_once(request.application.command, launcher)
+        return (*_interpreted(command, request, launcher), *option_words(request)), notices
+    text = "no executable is given; the script runs the command in the variable MODAK_COMMAND, and stops if it is not set"
+    return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
+
+
+def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> tuple[Word, ...]:
+    """The command, with ``python3`` before a Python script: a shell does not find ``train.py``. torchrun starts scripts itself."""
+    script = is_script(command[0]) and request.application.app_type in ("python", None)
+    return ("python3", *command) if script and launcher != "torchrun" else command
+
+
+def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
+    """The command without its own launcher if torchrun starts the ranks, with a warning; under other launchers only a warning."""
+    program = starter(command)
+    if program is None or launcher == "none":
+        return command, ()
+    found = without_starter(command, program) if launcher == "torchrun" else None
+    bare, out = found or (command, ())
+    how = f"the script starts the ranks with {launcher}, and each rank would run {program} again"
+    done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
+    done += ", and its settings (precision, FSDP, DeepSpeed) with it: make them in the program" if out and program == "accelerate" else ""
+    return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 
 def starter(command: tuple[Word, ...]) -> str | None:
@@ -98,7 +129,7 @@ def is_python(word: Word) -> bool:
     >>> is_python("/opt/conda/bin/python3.11"), is_python("python_solver")
     (True, False)
     """
-    return re.fullmatch(r"python[0-9.]*", program_name(word)) is not None
+    return _PYTHON.fullmatch(program_name(word)) is not None
 
 
 def _python_beside(launcher: Word) -> Word:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from packaging.version import Version
 
 from modak.jobs.spec import Container, JobSpec
+from modak.script.bash import Line, need, variable
+from modak.script.shelltext import ours
 
 OTHER_MPI: Final = 77
 """Exit status if launcher and library do not work together."""
@@ -42,3 +45,11 @@ def pmi(job: JobSpec) -> str | None:
 def compatible(one: str, other: str) -> bool:
     """Whether programs built with one family run with the library and launcher of the other."""
     return one == other or any({one, other} <= group for group in ONE_ABI)
+
+
+def answers(command: str, texts: Iterable[str], advice: str) -> Line:
+    """A check that a command of MODAK's own words writes one of the texts, on either stream. If not, the job ends with the advice and with
+    what the command wrote, which may be the reason why it failed; with a full stop, because the message needs some text."""
+    said = f'MODAK_SAID="$({command} 2>&1 || echo "status $?")."'
+    found = " || ".join(f"${{MODAK_SAID}} == *{shlex.quote(text)}*" for text in texts)
+    return need(ours(f"{said}\n[[ {found} ]]"), OTHER_MPI, f"{advice}. {command}: ", variable("MODAK_SAID"))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from packaging.version import Version
 
 from modak.jobs.spec import JobSpec
-from modak.launchers.family import OTHER_MPI, TITLES, VERSION_SAYS, compatible, library_family
+from modak.launchers.family import TITLES, VERSION_SAYS, answers, compatible, library_family
 from modak.launchers.plain import Plain, kept_back
 from modak.launchers.srun import own_environment
 from modak.launchers.threads import openmp
-from modak.script.bash import Line, comment, either, holds, need, run, variable, word
+from modak.script.bash import Line, comment, variable, word
 from modak.text.words import Word
 
 if TYPE_CHECKING:
@@ -56,13 +56,11 @@ class Mpirun(Plain):
         """A check that ``mpirun`` is of the family whose library the ranks use; otherwise each rank would run alone."""
         wanted = library_family(job)
         if wanted is None:
-            return (need(holds(run("mpirun", "--version"), VERSION_SAYS["openmpi"]), OTHER_MPI, _NOT_NAMED),)
-        said = list(dict.fromkeys(text for family, text in VERSION_SAYS.items() if compatible(wanted, family)))
-        checks = [holds(run("mpirun", "--version"), text) for text in said]
-        first = checks[0] if len(checks) == 1 else either(checks[0], checks[1])
+            return (answers("mpirun --version", (VERSION_SAYS["openmpi"],), _NOT_NAMED),)
+        said = dict.fromkeys(text for family, text in VERSION_SAYS.items() if compatible(wanted, family))
         where = "the image's MPI is" if job.container and not job.container.host_mpi and job.container.mpi else "the job's MPI is"
         advice = f"mpirun is missing or belongs to another MPI: {where} {TITLES.get(wanted, wanted)}; load its module"
-        return (need(first, OTHER_MPI, advice),)
+        return (answers("mpirun --version", said, advice),)
 
     def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
         """Each family passes some signals on."""

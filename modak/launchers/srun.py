@@ -8,11 +8,12 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from modak.jobs.spec import JobSpec, Resources
-from modak.launchers.family import OTHER_MPI, pmi
+from modak.launchers.family import answers, pmi
 from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
 from modak.schedulers.slurm import foreign, hint
-from modak.script.bash import WIDEST, Line, comment, fixed, holds, need, run
+from modak.script.bash import WIDEST, Line, cached, comment
+from modak.script.shelltext import ours
 from modak.text.words import Word
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ class Srun(Plain):
         wanted = pmi(job)
         if not wanted:
             return ()
-        advice = f"this Slurm does not offer {wanted} (see srun --mpi=list): the ranks could not connect to each other"
-        return (need(holds(run("srun", "--mpi=list"), wanted), OTHER_MPI, advice),)
+        return (answers("srun --mpi=list", (wanted,), f"this Slurm does not offer {wanted}: the ranks could not connect to each other"),)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """A step on the whole allocation."""
@@ -59,10 +59,16 @@ class Srun(Plain):
 
 def own_environment(job: JobSpec, *more: str) -> tuple[Line, ...]:
     """Variables that are not this job's, and ``more``, unset."""
-    names = (*more, *foreign(job))
     why = comment("srun would take these for options; they may be of the environment in which this script was submitted")
-    text = fill(f"unset {' '.join(names)}", WIDEST, subsequent_indent=8 * " ").replace("\n", " \\\n")
-    return why, fixed(text, ("unset", *names))
+    return why, _unset((*more, *foreign(job)))
+
+
+@cached
+def _unset(names: tuple[str, ...]) -> Line:
+    """``unset SLURM_{A,B,…}``, without the part of the names that all have, in as few lines as they fit in."""
+    short = [name.removeprefix("SLURM_") for name in names]
+    groups = [group.replace(" ", ",") for group in fill(" ".join(short), WIDEST - 10).split("\n")]
+    return ours("unset " + " \\\n    ".join("SLURM_" + (f"{{{group}}}" if "," in group else group) for group in groups))
 
 
 def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:

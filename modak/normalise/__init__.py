@@ -59,7 +59,9 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
     if strict:
         faults += notes
     if faults:
-        raise RequestError(faults=tuple(dict.fromkeys(faults)))
+        refused = RequestError(faults=tuple(dict.fromkeys(faults)))
+        refused.warnings = tuple(note for note in dict.fromkeys(notes) if note not in faults)
+        raise refused
     options, application, target, wanted = (got.value for got in read)
     options, application, more = _counts(options, application, wanted)
     if strict and more:
@@ -159,6 +161,7 @@ def _application(names: Collection[str]) -> Mapping[str, Reader]:
         "stage_in": each(section({"from": one_word(names), "to": text, "unpack": flag}, dsl.StageIn)),
         "stage_out": each(section({"from": text, "to": one_word(names)}, dsl.StageOut)),
         "preflight": flag,
+        "write_result": flag,
         "result_file": text,
         "metric_file": one_word(names),
         "pre_execution": arguments,
@@ -173,7 +176,12 @@ def _image(value: Any, path: str) -> Read:
     if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
         return _runtime(value, path)
     got = text(value, path)
-    if isinstance(got.value, str) and "://" not in got.value and not got.value.endswith((".sif", ".sqfs", ".simg")):
+    if not isinstance(got.value, str):
+        return got
+    scheme, mark, name = got.value.partition("://")
+    if scheme.isalpha() and mark and scheme != scheme.lower():
+        return noted(path, f"{scheme.lower()}://{name}", f"{shown(value)} is read as {scheme.lower()}://…")
+    if not mark and not got.value.endswith((".sif", ".sqfs", ".simg")):
         return noted(path, f"docker://{got.value}", f"{shown(value)} is read as an image of that name: docker://…")
     return got
 

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 from modak import dsl, plugins
 from modak.errors import Fault, did_you_mean, unknown
 from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
-from modak.normalise.spellings import LEFT_OUT, Read, fold, shown, spellings, version
+from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, fold, is_blank, shown, spellings, version
 from modak.text.faults import join
 
 _QUOTED = re.compile("'([^']*)'")
@@ -136,7 +136,8 @@ def _same_number(new: Any, old: Any) -> bool:
 def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Values that the model accepts: words in its spelling, numbers as text for fields that are text, unknown words left out; and the
     reason for each that is left out."""
-    usable, left = dict(values), {}
+    left = {name: EMPTY for name, value in values.items() if is_blank(value)}
+    usable = {name: value for name, value in values.items() if name not in left}
     try:
         model.model_validate(usable)
     except ValidationError as error:

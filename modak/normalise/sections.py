@@ -135,9 +135,12 @@ def _unknown(key: str, known: Collection[str]) -> str:
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 
 
+_ODD: Final = re.compile(r"[^!-~]")
+
+
 def label(key: Any) -> str:
     """A key as part of a path: printable ASCII without blanks, at most 60 characters."""
-    return re.sub(r"[^!-~]", "?", str(key)[:60]) or "?"
+    return _ODD.sub("?", str(key)[:60]) or "?"
 
 
 def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: Mapping[str, Any], so_far: Read) -> Read:

@@ -37,11 +37,17 @@ class Read(NamedTuple):
 
 
 Reader = Callable[[Any, str], Read]
+EMPTY: Final = "empty text is ignored"
 
 
 def left_out(path: str, why: str) -> Read:
     """A value that is left out, with the reason."""
     return Read(LEFT_OUT, (Fault(path, why),))
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a value is text without a sign: templates write it where they have no value."""
+    return isinstance(value, str) and not value.strip()
 
 
 def wrong(path: str, allowed: str) -> Read:
@@ -55,8 +61,8 @@ def noted(path: str, value: Any, message: str) -> Read:
 
 
 def shown(value: Any) -> str:
-    """A value for a message: ASCII, at most 40 characters."""
-    return f"{value!a:.40}"
+    """A value for a message: ASCII, at most 40 characters; ``true`` and ``false`` as JSON writes them."""
+    return str(value).lower() if isinstance(value, bool) else f"{value!a:.40}"
 
 
 def fold(text: object) -> str:
@@ -75,14 +81,14 @@ def spellings(known: Iterable[str], others: Mapping[str, str] | None = None) -> 
 
 
 def text(value: Any, path: str) -> Read:
-    """Text; a number becomes its digits. Empty text is left out."""
+    """Text; a number becomes its digits. Blank text is left out."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return wrong(path, "text")
     if not isinstance(value, str):
         return noted(path, str(value), "the number is read as text")
+    if is_blank(value):
+        return left_out(path, EMPTY)
     bare = value.strip(" ")
-    if not value:
-        return left_out(path, "empty text is ignored")
     return Read(value) if bare == value else noted(path, bare, "leading and trailing blanks are ignored")
 
 
@@ -92,8 +98,8 @@ def whole(value: Any, path: str) -> Read:
         return Read(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return Read(int(value))
-    if isinstance(value, str) and not value.strip():
-        return left_out(path, "empty text is ignored")
+    if is_blank(value):
+        return left_out(path, EMPTY)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}(?:\.0{1,6})?\s*", value, re.ASCII):
         return noted(path, int(float(value)), f"the text is read as the number {int(float(value))}")
     return wrong(path, "a whole number")
@@ -103,8 +109,8 @@ def number(value: Any, path: str) -> Read:
     """A finite number, also as text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Read(value) if math.isfinite(value) else wrong(path, "a finite number")
-    if isinstance(value, str) and not value.strip():
-        return left_out(path, "empty text is ignored")
+    if is_blank(value):
+        return left_out(path, EMPTY)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?\s*", value, re.ASCII):
         return noted(path, float(value), f"the text is read as the number {float(value):g}")
     return wrong(path, "a number")
@@ -120,7 +126,7 @@ def flag(value: Any, path: str) -> Read:
         return Read(value)
     said = fold(str(value)) if isinstance(value, str | int) else None
     if said == "":
-        return left_out(path, "empty text is ignored")
+        return left_out(path, EMPTY)
     if said in _TRUE or said in _FALSE:
         return noted(path, said in _TRUE, f"read as {str(said in _TRUE).lower()}")
     return wrong(path, "true or false")
@@ -128,6 +134,8 @@ def flag(value: Any, path: str) -> Read:
 
 def seconds(value: Any, path: str) -> Read:
     """A duration in whole seconds from ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``90 min`` or a number of seconds."""
+    if is_blank(value):
+        return left_out(path, EMPTY)
     if isinstance(value, str):
         try:
             found = duration(value)
@@ -146,6 +154,8 @@ def seconds(value: Any, path: str) -> Read:
 
 def size(value: Any, path: str) -> Read:
     """Bytes of ``10 GB``, ``10G``, ``512MiB``; a number without a unit is bytes."""
+    if is_blank(value):
+        return left_out(path, EMPTY)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):

@@ -5,8 +5,9 @@
 """
 
 from modak.perfmodel.curves import Curve, fit
-from modak.perfmodel.matching import Power, Question
+from modak.perfmodel.matching import Power
 from modak.perfmodel.predict import Predictions, predict
+from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import describe, predict_rows
 
 __all__ = ["Curve", "Power", "Predictions", "Question", "describe", "fit", "predict", "predict_rows"]

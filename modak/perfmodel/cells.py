@@ -11,7 +11,7 @@ import numpy as np
 
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel import merging, startup
-from modak.results.metrics import metric
+from modak.results.metrics import metric_of
 
 
 @dataclass(frozen=True)
@@ -101,4 +101,4 @@ def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[C
 
 def is_rate(series: SeriesKey) -> bool:
     """Whether results of a series are a rate of work, and no time."""
-    return metric(series.metric, series.unit).kind == "throughput"
+    return metric_of(series).kind == "throughput"

@@ -7,20 +7,19 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from modak.facts import Fact, Layout, Result, SeriesKey
+from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
 from modak.perfmodel.cells import Cell, gathered, is_rate
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.parts import VARYING, Part, Scale, divided, per_batch, size_of
 from modak.perfmodel.scaling import Mixture
 from modak.perfmodel.startup import StartUp
-from modak.results.metrics import metric
+from modak.results.metrics import metric_of
 from modak.text.numbering import Numbers, shortened
 
 
@@ -31,22 +30,12 @@ class Scatter(Fact):
     freedom: int
 
 
-class Table(NamedTuple):
-    """The measured values of one curve, at each of its sizes."""
-
-    sizes: tuple[float, ...]
-    costs: tuple[float, ...]
-    """Medians."""
-    repeats: tuple[int, ...]
-    nodes: tuple[int, ...]
-    """The largest number of nodes at each size."""
-    scatter: Scatter | None
-
-
 FIT_VERSION = 16
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
+UNFITTED = Mixture((), (), (), (), None, None)
+"""Of a curve before :func:`fitted`."""
 
 
 class Estimated(Fact):
@@ -71,7 +60,7 @@ class Curve(Fact):
     repeats: tuple[int, ...]
     nodes: tuple[int, ...]
     """The most nodes at each size."""
-    mixture: Mixture
+    mixture: Mixture = UNFITTED
     """The forms' coefficients and weights."""
     scatter: Scatter | None = None
     """``None``: nothing was repeated."""
@@ -116,7 +105,9 @@ class Curve(Fact):
 
         Rates of work scale in the same way in strong and weak scaling.
         """
-        return _grows(self)
+        marked = self.series.params.get("scaling")
+        weak = marked is not None and marked.lower() == "weak"
+        return (weak and not is_rate(self.series)) or self.per_batch
 
     @property
     def per_batch(self) -> bool:
@@ -125,8 +116,9 @@ class Curve(Fact):
 
     @property
     def measured(self) -> scaling.Series:
-        """The measured values as input of the models: of weak scaling, costs are divided by the size."""
-        return _measured(self, self)
+        """The measured values as input of the models: costs of weak scaling are divided by the size; nodes are given beside other sizes."""
+        costs = tuple(cost / size for cost, size in zip(self.costs, self.sizes, strict=True)) if self.grows else self.costs
+        return scaling.Series(self.sizes, costs, self.nodes if self.scale != "nodes" else None)
 
     @property
     def amdahl(self) -> tuple[float, float]:
@@ -152,45 +144,38 @@ def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
 
     Series whose metric is neither a time nor a throughput have no curve.
     """
-    by_series: dict[str, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        if metric(cell.series.metric, cell.series.unit).kind in ("time", "throughput"):
-            by_series[cell.series.model_dump_json()].append(cell)
-    parts = [part for key in sorted(by_series) for part in divided(by_series[key])]
-    tables = [_table(part.cells, part.scale) for part in parts]
-    mixtures = scaling.fit_many([_measured(table, part) for table, part in zip(tables, parts, strict=True)])
+    timed = (cell for cell in cells if metric_of(cell.series).kind in ("time", "throughput"))
+    by_series = grouped(timed, lambda cell: cell.series.model_dump_json())
     usual = {key: _start_up(of_series) for key, of_series in by_series.items()}
-    return tuple(
-        _curve(part, table, mixture, usual[part.series.model_dump_json()])
-        for part, table, mixture in zip(parts, tables, mixtures, strict=True)
-    )
+    return fitted([_curve(part, usual[key]) for key in sorted(by_series) for part in divided(by_series[key])])
+
+
+def fitted(curves: Sequence[Curve]) -> tuple[Curve, ...]:
+    """The curves with forms fitted to their measured values; all in one batch."""
+    mixtures = scaling.fit_many([curve.measured for curve in curves])
+    return tuple(curve.model_copy(update={"mixture": mixture}) for curve, mixture in zip(curves, mixtures, strict=True))
 
 
 def _start_up(cells: Iterable[Cell]) -> StartUp | None:
     return startup.of_runs([seconds for cell in cells for seconds in cell.starting])
 
 
-def _measured(of: Table | Curve, part: Part | Curve) -> scaling.Series:
-    """The series as input of the models; nodes are given if sizes count something else."""
-    costs = tuple(cost / size for cost, size in zip(of.costs, of.sizes, strict=True)) if _grows(part) else of.costs
-    return scaling.Series(of.sizes, costs, of.nodes if part.scale != "nodes" else None)
-
-
-def _grows(of: Part | Curve) -> bool:
-    marked = of.series.params.get("scaling")
-    weak = marked is not None and marked.lower() == "weak"
-    return (weak and not is_rate(of.series)) or per_batch(of.series, of.layout)
-
-
-def _curve(part: Part, table: Table, mixture: Mixture, usual: StartUp | None) -> Curve:
-    """The fitted curve; ``usual`` is the start-up time of the whole series, for curves whose own runs do not give it."""
+def _curve(part: Part, usual: StartUp | None) -> Curve:
+    """The curve, not fitted yet; ``usual`` is the start-up time of the whole series, for curves whose own runs do not give it."""
+    by_size = grouped(part.cells, lambda cell: size_of(cell.layout, part.scale))
+    sizes = tuple(sorted(by_size))
+    values = [np.concatenate([cell.values for cell in by_size[size]]) for size in sizes]
+    rate = is_rate(part.series)
     return Curve(
         series=part.series,
         layout=part.layout,
         scale=part.scale,
         ranks_per_gpu=part.ranks_per_gpu,
-        **table._asdict(),
-        mixture=mixture,
+        sizes=sizes,
+        costs=tuple(float(np.median(1.0 / each if rate else each)) for each in values),
+        repeats=tuple(map(len, values)),
+        nodes=tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes),
+        scatter=_scatter(part.cells),
         result_ids=shortened(number for cell in part.cells for number in cell.ids),
         start_up=_start_up(part.cells) or usual,
     )
@@ -199,18 +184,6 @@ def _curve(part: Part, table: Table, mixture: Mixture, usual: StartUp | None) ->
 def cost(result: Result) -> float:
     """The cost of a result: seconds, or seconds per unit for a throughput."""
     return 1.0 / result.value if is_rate(result.series) else result.value
-
-
-def _table(cells: Sequence[Cell], scale: Scale) -> Table:
-    by_size: dict[float, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        by_size[size_of(cell.layout, scale)].append(cell)
-    sizes = tuple(sorted(by_size))
-    values = [np.concatenate([cell.values for cell in by_size[size]]) for size in sizes]
-    rate = is_rate(cells[0].series)
-    costs = tuple(float(np.median(1.0 / each if rate else each)) for each in values)
-    nodes = tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes)
-    return Table(sizes, costs, tuple(map(len, values)), nodes, _scatter(cells))
 
 
 def _scatter(cells: Sequence[Cell]) -> Scatter | None:

@@ -15,7 +15,7 @@ import numpy as np
 from modak.facts import Layout, Result, parameter, same_name
 from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Configuration, Guess, guesses, numbers_of, run_of
-from modak.results.metrics import metric
+from modak.results.metrics import metric_of
 
 
 def estimated_curves(
@@ -33,7 +33,7 @@ def estimated_curves(
     examples: dict[Configuration, Result] = {}
     for result in results:
         here = same_name(result.series.system) in systems
-        if here and result.suspect is None and metric(result.series.metric, result.series.unit).kind in ("time", "throughput"):
+        if here and result.suspect is None and metric_of(result.series).kind in ("time", "throughput"):
             examples.setdefault(run_of(result.series, result.layout).configuration, result)
     asked = [
         replace(run_of(example.series, Layout()), application=application, numbers=numbers, configuration=configuration)
@@ -44,7 +44,7 @@ def estimated_curves(
 
 
 def _curve(application: str, params: Mapping[str, Any], example: Result, guess: Guess) -> Curve:
-    kind = metric(example.series.metric, example.series.unit)
+    kind = metric_of(example.series)
     value = float(np.exp(-guess.log_cost if kind.kind == "throughput" else guess.log_cost))
     words = {name: text for name, text in example.series.params.items() if not numbers_of({name: text})}
     series = example.series.model_copy(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modak.grouping import grouped
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import PUBLISHED, Calibration, Sides, half_widths
 from modak.perfmodel.relatives import Family, pool
@@ -105,17 +106,13 @@ def forecasts(all_tasks: Sequence[Task]) -> tuple[Forecast, ...]:
 
 def with_relatives(all_tasks: Sequence[Task], observed: Sequence[Observed], own: Sequence[Forecast]) -> tuple[Forecast, ...]:
     """The forecasts ``own``, pooled with the other series of the application in the same collection, of which nothing is hidden."""
-    members: dict[tuple[str, str], list[Series]] = {}
-    number = []
-    for one in observed:
-        of_one = members.setdefault((one.collection, one.application), [])
-        number.append(len(of_one))
-        of_one.append(one.series)
-    families = {name: Family(of_one) for name, of_one in members.items()}
+    names = [(one.collection, one.application) for one in observed]
+    places = grouped(range(len(observed)), names.__getitem__)
+    families = {name: Family([observed[place].series for place in members]) for name, members in places.items()}
     pooled = []
     for task, forecast in zip(all_tasks, own, strict=True):
-        one = observed[task.place]
-        kin = families[(one.collection, one.application)].kin_of(task.shown, itself=number[task.place])
+        name = names[task.place]
+        kin = families[name].kin_of(task.shown, itself=places[name].index(task.place))
         pooled.append(pool(forecast, task.shown.sizes[-1], kin, task.asked))
     return tuple(pooled)
 
@@ -188,15 +185,5 @@ def decisions(all_tasks: Sequence[Task], observed: Sequence[Observed], predicted
 
 
 def _task(place: int, series: Series, shown: Sequence[int], hidden: Sequence[int]) -> Task:
-    nodes = series.nodes
-    return Task(
-        place=place,
-        shown=Series(_pick(series.sizes, shown), _pick(series.costs, shown), None if nodes is None else tuple(nodes[k] for k in shown)),
-        asked=_pick(series.sizes, hidden),
-        actual=_pick(series.costs, hidden),
-        nodes=None if nodes is None else tuple(nodes[k] for k in hidden),
-    )
-
-
-def _pick(values: Sequence[float], places: Sequence[int]) -> tuple[float, ...]:
-    return tuple(values[place] for place in places)
+    asked = series.at(hidden)
+    return Task(place, series.at(shown), asked.sizes, asked.costs, asked.nodes)

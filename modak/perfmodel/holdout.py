@@ -7,12 +7,12 @@ are shown. Errors are fractions of the measured cost: seconds, or the inverse of
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from modak.grouping import grouped
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
@@ -126,14 +126,11 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
 
 def _of_repeats(todo: Sequence[Task], curves: Sequence[Curve]) -> list[float]:
     """The least half-width of the intervals of each task, by repeats at the shown sizes and of other curves of the application."""
-    scattering: dict[Hashable, list[Curve]] = defaultdict(list)
-    for curve in curves:
-        if curve.scatter:
-            scattering[(curve.series.application, *place_of(curve))].append(curve)
+    places = grouped(curves, lambda curve: (curve.series.application, *place_of(curve)))
     found = []
     for task in todo:
         curve = curves[task.place]
-        of_place = scattering[(curve.series.application, *place_of(curve))]
+        of_place = places[curve.series.application, *place_of(curve)]
         found.append(noise_of(_shown(curve, task), [one.scatter for one in of_place if one.scatter and one is not curve]))
     return found
 
@@ -147,8 +144,8 @@ def _shown(curve: Curve, task: Task) -> Scatter | None:
 
 def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:
     """Half-widths: of the pooled forecast where relatives changed it, else of the series' own."""
-    sides = zip(half_widths(pooled, level), half_widths(own, level), strict=True)
-    return Sides(*(np.where(pooled.log_value != own.log_value, together, alone) for together, alone in sides))
+    changed = pooled.log_value != own.log_value
+    return half_widths(pooled, level).each(lambda together, alone: np.where(changed, together, alone), half_widths(own, level))
 
 
 def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Sides) -> Judged:
@@ -156,13 +153,10 @@ def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answe
     far = np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
     coverage = evaluation.coverage(miss, width, owners)
-    return _figures(name, todo, observed, [answer.value for answer in answers], coverage, _bins(miss, width, far))
-
-
-def _bins(miss: Array, width: Sides, far: Array) -> tuple[Bin, ...]:
     places = np.unique(np.digitize(far, DOUBLINGS))
-    found = evaluation.bins(miss, width, far, DOUBLINGS, "")
-    return tuple(replace(one, name=BINS[place]) for place, one in zip(places, found, strict=True))
+    found = zip(places, evaluation.bins(miss, width, far, DOUBLINGS, ""), strict=True)
+    bins = tuple(replace(one, name=BINS[place]) for place, one in found)
+    return _figures(name, todo, observed, [answer.value for answer in answers], coverage, bins)
 
 
 def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Judged]:

@@ -10,9 +10,10 @@ interval reaches further towards higher costs. Bounds are exponentials of log co
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +74,10 @@ class Sides(NamedTuple):
 
     below: Array
     above: Array
+
+    def each(self, change: Callable[..., Any], *others: Sides) -> Sides:
+        """Both sides changed, by a function of this side and of the same side of the ``others``."""
+        return Sides(*map(change, self, *others))
 
     @property
     def middle(self) -> Array:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from modak.perfmodel.curves import Curve
-from modak.perfmodel.matching import Question
 from modak.perfmodel.predict import Predictions, of_whole_time
-from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, named_lengths, of_start
-from modak.results.metrics import metric
+from modak.perfmodel.questions import Question
+from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, of_start
+from modak.results.metrics import metric_of
 
 
 def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, Sequence[Curve]]:
@@ -21,15 +21,15 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
     of whole runs of unknown length cannot be scaled. If there is nothing else, a length stays a parameter: they are of another run.
     """
     params = question.attributes.get("params", {})
-    asked = named_lengths(params) if params else {}
+    asked = lengths(params)
     if not asked:
         return question, curves
     parts = [f"{name.removesuffix('s')}_time" for name in asked] if question.metric == WHOLE else []
-    scalable = (curve for curve in curves if not is_whole(curve.series) or asked.keys() & lengths(curve.series).keys())
+    scalable = (curve for curve in curves if not is_whole(curve.series) or asked.keys() & lengths(curve.series.params).keys())
     able = [curve for curve in scalable if question.metric is None or curve.series.metric in (question.metric, *parts)]
     if not able:
         return question, curves
-    rest = {name: text for name, text in params.items() if name not in LENGTHS or not named_lengths({name: text})}
+    rest = {name: text for name, text in params.items() if name not in LENGTHS or not lengths({name: text})}
     attributes = {name: value for name, value in question.attributes.items() if name != "params"} | ({"params": rest} if rest else {})
     return replace(question, attributes=attributes, lengths=asked, metric=None), able
 
@@ -42,11 +42,11 @@ def scaled(found: Predictions, question: Question, asked: str | None) -> Predict
     if found.curve is None or not question.lengths:
         return found
     if asked == WHOLE and not is_whole(found.curve.series):
-        count = question.lengths[f"{metric(found.curve.series.metric, found.curve.series.unit).per}s"]
+        count = question.lengths[f"{metric_of(found.curve.series).per}s"]
         return _with_start_up(replace(found, value=found.value * count), found.curve.start_up)
     if not is_whole(found.curve.series):
         return found
-    done = lengths(found.curve.series)
+    done = lengths(found.curve.series.params)
     scale = next((length / done[name] for name, length in question.lengths.items() if name in done), 1.0)
     reach = of_start(scale)
     above, below = np.hypot(found.spread, np.fmax(reach, 0.0)), np.hypot(found.below, np.fmin(reach, 0.0))

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.predict import Foretold, foretell
-from modak.results.metrics import metric
+from modak.results.metrics import metric_of
 
 POINTS = 97
 """Number of points of a line."""
@@ -57,9 +58,8 @@ def in_pictures(curves: Iterable[Curve], *, all_sizes: bool = False) -> dict[tup
     Curves of one size are left out, unless ``all_sizes`` or there are no others.
     """
     every = list(curves)
-    found: dict[tuple[str, str], list[Curve]] = {}
-    for curve in sorted([one for one in every if all_sizes or len(one.sizes) > 1] or every, key=lambda one: -len(one.sizes)):
-        found.setdefault((curve.series.metric, curve.scale), []).append(curve)
+    shown = sorted([one for one in every if all_sizes or len(one.sizes) > 1] or every, key=lambda one: -len(one.sizes))
+    found = grouped(shown, lambda curve: (curve.series.metric, str(curve.scale)))
     return dict(sorted(found.items(), key=lambda picture: -sum(len(one.sizes) for one in picture[1])))
 
 
@@ -108,7 +108,7 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
     first, last = curve.sizes[0], curve.sizes[-1]
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
     told = _forecast(curve, sizes, known, level)
-    kind = metric(curve.series.metric, curve.series.unit)
+    kind = metric_of(curve.series)
     sign = -1.0 if kind.kind == "throughput" else 1.0
     values = np.exp(sign * np.array([told.log_value, told.log_value - told.width.below, told.log_value + told.width.above]))
     return Line(
@@ -119,11 +119,11 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
         scale=curve.scale,
         measured_x=curve.sizes,
         measured_y=tuple(cost**sign for cost in curve.costs),
-        x=_plain(sizes),
-        y=_plain(values[0]),
-        lower=_plain(values.min(axis=0)),
-        upper=_plain(values.max(axis=0)),
-        perfect=_plain((curve.costs[0] * first / sizes) ** sign),
+        x=tuple(sizes.tolist()),
+        y=tuple(values[0].tolist()),
+        lower=tuple(values.min(axis=0).tolist()),
+        upper=tuple(values.max(axis=0).tolist()),
+        perfect=tuple(((curve.costs[0] * first / sizes) ** sign).tolist()),
     )
 
 
@@ -134,7 +134,3 @@ def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) 
     # more threads are in the same ranks, and these on the same nodes
     nodes = np.full(sizes.shape, max(curve.nodes)) if curve.scale == "threads" else np.ceil(sizes / max(curve.per_node))
     return foretell(curve, related, sizes, nodes, level)
-
-
-def _plain(values: Array) -> tuple[float, ...]:
-    return tuple(map(float, values))

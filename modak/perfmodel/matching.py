@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name
+from modak.facts import Layout
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
-from modak.perfmodel.precisions import REDUCED, USUAL_PRECISION, same_precision
-from modak.results.metrics import metric
+from modak.perfmodel.precisions import REDUCED, same_precision
+from modak.perfmodel.questions import SPREAD, Question, both_differ
+from modak.results.metrics import metric_of
 
-SPREAD: Mapping[str, float] = {
-    "system": 0.7,
-    "precision": 0.7,
-    "dataset": 0.5,
-    "params": 0.5,
-    "framework": 0.5,
-    "compiler": 0.4,
-    "hyperthreads": 0.3,
-    "numa_mode": 0.2,
-    "framework_version": 0.15,
-    "mpi_from": 0.15,
-    "image": 0.1,
-    "mpi": 0.1,
-    "partition": 0.1,
-    "runtime": 0.03,
-}
-"""Standard deviation of log cost that a difference in an attribute adds. In public tables of training, the root mean squares of log ratios
-are 0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against single precision, 0.42 for frameworks, 0.40 for XLA. The others
-are judgement: another system changes published throughputs by a factor of about two, another container runtime by 1 % or less."""
 WORK_SPREAD: Mapping[str, float] = {"dataset": 2.9, "params": 1.1}
-"""The same for costs of a whole run or a step, where another problem is another amount of work. With these spreads, 90 % of 427 costs in
-public tables of HPC codes lie in the 90 % interval that is predicted from another problem of the same code."""
+"""As :data:`SPREAD`, for costs of a whole run or a step, where another problem is another amount of work. With these spreads, 90 % of 427
+costs in public tables of HPC codes lie in the 90 % interval that is predicted from another problem of the same code."""
 SHAPE_SPREAD = 0.5
 """The same for another number of ranks, threads or GPUs per node. Used to find the nearest curve; the prediction itself is made by
 :mod:`modak.perfmodel.layouts`."""
@@ -49,38 +30,12 @@ NORMAL = 1.645
 """Half-width of a 90 % interval in standard deviations, for the spreads above."""
 REDUCED_SPREAD = 0.2
 """The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
-SWITCHES = ("params", "compiler", "precision")
-"""Attributes that are off (or usual) in a question that does not name them, if there are results that do not name them either."""
 SAME = 0.05
 """A curve with a smaller spread than this counts as measured in the configuration of the question."""
 
 Power = Callable[[str | None, str | None, int | None, int | None], Sequence[float | None]]
 """Figures of the power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many
 threads, ``None``: all cores), each in a unit of its own. Nodes are compared by the first that is known (not ``None``) of both."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """A kind of run to predict: its known attributes (names of :class:`modak.facts.SeriesKey`), its layout and metric (``None``: any)."""
-
-    attributes: Mapping[str, Any]
-    layout: Layout = field(default_factory=Layout)
-    metric: str | None = None
-    plain: bool = False
-    """Whether :data:`SWITCHES` that are not named are off; else they are open."""
-    without: frozenset[str] = frozenset()
-    """Compilers (spelt as by :func:`same_name`) that are off if the question names no compiler. All others are open then."""
-    elsewhere: frozenset[str] = frozenset()
-    """Partitions of its system with another kind of nodes: results from there count as those of another system."""
-    lengths: Mapping[str, float] = field(default_factory=dict)
-    """Length of the run, by unit: ``epochs``, ``steps``, or that of an amount. Results of another length are of the same kind of run."""
-    crowded: bool = False
-    """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
-
-    @cached_property
-    def tests(self) -> Mapping[str, Callable[[Any], bool]]:
-        """Whether a value of results differs from the question, by attribute; those in which none can are not among them."""
-        return {name: _test(name, self) for name in SPREAD if _may_differ(name, self)}
 
 
 @dataclass(frozen=True)
@@ -168,16 +123,9 @@ def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
     """
     if not startup.is_whole(curve.series):
         return 0, 0.0
-    done = startup.lengths(curve.series)
+    done = startup.lengths(curve.series.params)
     apart = min((abs(math.log(asked / done[name])) for name, asked in question.lengths.items() if name in done), default=0.0)
     return 1 if curve.start_up or not startup.maybe_part(curve.series) else 2, round(apart, 9)
-
-
-def closed(curves: Sequence[Curve], question: Question) -> Question:
-    """The question with unnamed switches off, if results without these switches exist; else the question itself."""
-    asked = [curve for curve in curves if question.metric in (None, curve.series.metric)]
-    plain = replace(question, plain=True)
-    return plain if any(_same(curve.series, plain) for curve in asked) else question
 
 
 def matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
@@ -186,7 +134,7 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
-    different, shape = _different(curve.series, question), _shape_differences(curve, question.layout)
+    different, shape = question.differing(curve.series), _shape_differences(curve, question.layout)
     silent = curve.series.hyperthreads is None and (curve.scale == "threads" or curve.layout.threads_per_rank is not None)
     if question.crowded and silent and not shape and not _beyond(curve, question.layout):
         different = [name for name in different if name != "hyperthreads"]
@@ -215,71 +163,7 @@ def _on_other_nodes(curve: Curve, different: Sequence[str], question: Question) 
 
 def tells_of_work(curve: Curve) -> bool:
     """Whether the cost grows with the problem: for a whole run, a step or simulated time, but hardly for a sample or an epoch."""
-    return metric(curve.series.metric, curve.series.unit).per not in ("sample", "epoch")
-
-
-def _different(series: SeriesKey, question: Question) -> list[str]:
-    """Attributes in which results differ from the question. Partitions of different systems are not compared."""
-    found = [name for name, differs in question.tests.items() if differs(getattr(series, name))]
-    return [name for name in found if name != "partition" or "system" not in found]
-
-
-def _same(series: SeriesKey, question: Question) -> bool:
-    """Whether results differ from the question in no attribute."""
-    return not any(differs(getattr(series, name)) for name, differs in question.tests.items())
-
-
-def _may_differ(name: str, question: Question) -> bool:
-    """Whether results can differ from the question in an attribute: it is asked for, or it is a switch that may be off."""
-    off = (question.plain and name in SWITCHES) or (name == "compiler" and bool(question.without))
-    return off or question.attributes.get(name) is not None
-
-
-def _test(name: str, question: Question) -> Callable[[Any], bool]:
-    """Whether a value of results differs from the question. Many results have few values: each is compared once."""
-    asked = question.attributes.get(name)
-
-    def differs(evidence: Any) -> bool:
-        return _differs(name, evidence, asked) or _switched(name, evidence, asked, question)
-
-    return differs if name == "params" else cache(differs)  # parameters are no key
-
-
-def agrees(series: SeriesKey, layout: Layout, question: Question) -> bool:
-    """Whether results of a series at a layout may be of the question's run: none of its attributes differs, nor a count that both give."""
-    return _same(series, question) and _same_counts(layout, question.layout)
-
-
-def doubted_of(doubted: Iterable[Doubted], question: Question, nodes: int) -> int:
-    """How many doubted times and rates may be of the question's run, on its system and so many nodes: nothing that they state differs."""
-    return sum(one.count for one in doubted if (one.layout.nodes or 1) == nodes and _may_be(one.series, one.layout, question))
-
-
-def _may_be(series: SeriesKey, layout: Layout, question: Question) -> bool:
-    here = same_name(series.system) == same_name(question.attributes.get("system")) and series.partition not in question.elsewhere
-    if not here or (question.metric or series.metric) != series.metric or metric(series.metric, series.unit).kind == "other":
-        return False
-    stated = ((value, differs) for name, differs in question.tests.items() if (value := getattr(series, name)) not in (None, {}))
-    return _same_counts(layout, question.layout) and not any(differs(value) for value, differs in stated)
-
-
-def _same_counts(layout: Layout, asked: Layout) -> bool:
-    """Whether two layouts differ in no count that both give."""
-    return not any(_both_differ(getattr(layout, name), getattr(asked, name)) for name in layouts.COUNTS)
-
-
-def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
-    """Whether results have a switch on that is off in the question."""
-    if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
-        return True
-    return question.plain and name in SWITCHES and _on(evidence, asked, question.lengths)
-
-
-def _on(evidence: Any, asked: Any, lengths: Mapping[str, float]) -> bool:
-    """Whether results have a switch on that the question does not name."""
-    if isinstance(evidence, Mapping):
-        return bool(set(evidence) - set(asked or {}) - set(startup.LENGTHS if lengths else ()))
-    return asked is None and evidence not in (None, USUAL_PRECISION) and same_precision(evidence) != USUAL_PRECISION
+    return metric_of(curve.series).per not in ("sample", "epoch")
 
 
 def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
@@ -289,33 +173,9 @@ def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tup
     return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
 
 
-def _differs(name: str, evidence: Any, asked: Any) -> bool:
-    """Whether an attribute of results differs from that of the question; open attributes of the question never differ.
-
-    Results without partition, image, hyper-threads or precision are taken to be of the usual ones.
-    """
-    if isinstance(asked, Mapping):
-        return any(not same_value(evidence.get(key), value) for key, value in asked.items())
-    if name == "precision":
-        evidence, asked = same_precision(evidence), same_precision(asked)
-    if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
-        return False
-    if name == "mpi":
-        return same_mpi(evidence) != same_mpi(asked)
-    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler") else evidence != asked)
-
-
-def same_value(one: str | None, other: str) -> bool:
-    """Whether two parameters are equal, as text or as numbers: ``1e6`` is ``1000000``."""
-    try:
-        return one is not None and (one == other or float(one) == float(other))
-    except ValueError:
-        return False
-
-
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
     told = curve.varying
-    apart = [name for name in layouts.COUNTS if name != told and _both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    apart = [name for name in layouts.COUNTS if name != told and both_differ(getattr(curve.layout, name), getattr(layout, name))]
     if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
         apart.append("ranks_per_node")
     return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
@@ -341,11 +201,7 @@ def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:
 
 def _other_device(curve: Curve, layout: Layout) -> bool:
     """Whether one of both runs on GPUs and the other is known not to."""
-    return _both_differ(curve.on_gpus, None if layout.gpus_per_node is None else layout.gpus_per_node > 0)
-
-
-def _both_differ(evidence: int | None, asked: int | None) -> bool:
-    return evidence is not None and asked is not None and evidence != asked
+    return both_differ(curve.on_gpus, None if layout.gpus_per_node is None else layout.gpus_per_node > 0)
 
 
 def _even_share(curve: Curve, question: Question) -> float:

@@ -19,7 +19,7 @@ from modak.facts import Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import same_precision
 from modak.perfmodel.startup import LENGTHS, number
-from modak.results.metrics import metric
+from modak.results.metrics import metric_of
 
 OPTIONAL: Final = ("framework_version", "image", "partition", "runtime", "hyperthreads")
 """Columns in which an empty cell may stand for any value."""
@@ -57,7 +57,7 @@ class Destination(NamedTuple):
 def run_key(key: SeriesKey) -> Hashable:
     """Equal for all series that may be of the same run; :func:`destinations` decides whether they are."""
     spelt = (same(getattr(key, name)) for name, same in SPELLINGS.items())
-    kind = metric(key.metric, key.unit).kind
+    kind = metric_of(key).kind
     measured = () if kind in ("time", "throughput") else (key.metric, key.unit)
     return (*spelt, *measured, *(getattr(key, name) for name in COMPARED), *problem(key.params))
 
@@ -86,7 +86,7 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
             found.update((name, _with_rate((_per_part(key, metrics),))) for name, key in group.items())
             continue
         timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
-        rates = {(key.metric, key.unit) for key in group.values() if metric(key.metric, key.unit).kind == "throughput"}
+        rates = {(key.metric, key.unit) for key in group.values() if metric_of(key).kind == "throughput"}
         bare = _may_lack_amount(group.values())
         groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
         for name, key in group.items():
@@ -101,7 +101,7 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
 
 def _with_rate(several: tuple[Destination, ...]) -> tuple[Destination, ...]:
     """The destinations; for those of steps, also the rate of samples in these steps."""
-    of_steps = (one for one in several if metric(one.series.metric, one.series.unit).per == "step")
+    of_steps = (one for one in several if metric_of(one.series).per == "step")
     name, unit = RATE
     return *several, *(Destination(one.series.model_copy(update={"metric": name, "unit": unit}), one.factor, True) for one in of_steps)
 
@@ -178,7 +178,7 @@ def _per_part(key: SeriesKey, measured: Collection[str], bare: bool = False) -> 
 
     Else itself, but without the amount if epochs or steps tell its length, and that of other runs (``bare``) without any amount.
     """
-    kind = metric(key.metric, key.unit)
+    kind = metric_of(key)
     if kind.kind not in ("time", "throughput"):
         return Destination(key)
     if not startup.is_whole(key):
@@ -201,7 +201,7 @@ def _counts(key: SeriesKey) -> dict[str, float]:
 
 def _may_lack_amount(keys: Iterable[SeriesKey]) -> bool:
     """Whether some runs of known epochs or steps give no amount, and those of the others are as large for each epoch, or step."""
-    counted = [(startup.amount_of(key), *next(iter(counts.items()))) for key in keys if (counts := _counts(key))]
+    counted = [(startup.amount_of(key.params), *next(iter(counts.items()))) for key in keys if (counts := _counts(key))]
     each = {(part, amount.counts, f"{amount.number / count:.9g}") for amount, part, count in counted if amount}
     return any(amount is None for amount, _, _ in counted) and len(each) == len({(part, counts) for part, counts, _ in each})
 

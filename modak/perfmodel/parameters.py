@@ -106,11 +106,11 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     alike = _similarity(at, target - base @ coefficients)
     return ParameterModel(
         columns=tuple(columns),
-        centre=_plain(centre),
-        scale=_plain(scale),
-        quadratic=_plain(coefficients),
-        support=tuple(_plain(row) for row in at),
-        weights=_plain(alike.weights),
+        centre=tuple(centre.tolist()),
+        scale=tuple(scale.tolist()),
+        quadratic=tuple(coefficients.tolist()),
+        support=tuple(map(tuple, at.tolist())),
+        weights=tuple(alike.weights.tolist()),
         length=alike.length,
         half_width=float(np.quantile(np.abs(alike.left_out), 0.9)),
     )
@@ -311,7 +311,3 @@ def _distance(a: Array, b: Array) -> Array:
 def _spread(rows: Array) -> Array:
     spread = rows.std(axis=0)
     return np.where(spread < 1e-6, 1.0, spread)
-
-
-def _plain(values: Array) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)

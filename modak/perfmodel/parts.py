@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey
+from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.cells import Cell
 
@@ -39,9 +40,7 @@ def divided(cells: Sequence[Cell]) -> list[Part]:
     several ways to one size, all but one are curves of their own. Where nothing ran on several numbers of nodes, and no run that leaves its
     GPUs open is beside runs on GPUs, runs that differ only in their threads become curves over threads.
     """
-    by_batch: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        by_batch[_key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0)].append(cell)
+    by_batch = grouped(cells, lambda cell: _key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0))
     parts: list[Part] = []
     by_shape: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     families = [family for key in sorted(by_batch) for family in _families(by_batch[key])]
@@ -96,10 +95,8 @@ def _one_way(cells: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
     """
     common = Counter(cell.layout.nodes for cell in cells)
     ordered = sorted(cells, key=lambda cell: (-common[cell.layout.nodes], _key(*cell.layout.model_dump().values())))
-    found: dict[float, Cell] = {}
-    for cell in ordered:
-        found.setdefault(size_of(cell.layout, _scale_within(cells)), cell)
-    chosen = {id(cell) for cell in found.values()}
+    scale = _scale_within(cells)
+    chosen = {id(of_size[0]) for of_size in grouped(ordered, lambda cell: size_of(cell.layout, scale)).values()}
     return [cell for cell in cells if id(cell) in chosen], [cell for cell in ordered if id(cell) not in chosen]
 
 
@@ -140,12 +137,11 @@ def _filling(cells: Sequence[Cell]) -> list[Cell]:
     """
     on_gpus = [cell for cell in cells if cell.layout.gpus_per_node]
     threads = Counter(cell.layout.threads_per_rank for cell in on_gpus)
-    found: dict[tuple[int | None, int | None], Cell] = {}
-    for cell in sorted(on_gpus, key=lambda cell: (-threads[cell.layout.threads_per_rank], _key(*cell.layout.model_dump().values()))):
-        found.setdefault((cell.layout.nodes, cell.layout.gpus_per_node), cell)
+    ordered = sorted(on_gpus, key=lambda cell: (-threads[cell.layout.threads_per_rank], _key(*cell.layout.model_dump().values())))
+    found = grouped(ordered, lambda cell: (cell.layout.nodes, cell.layout.gpus_per_node))
     several = len({gpus for _, gpus in found}) > 1
-    once = len({size_of(cell.layout, "gpus") for cell in found.values()}) == len(found)
-    chosen = {id(cell) for cell in found.values()} if several and once else set()
+    once = len({size_of(ways[0].layout, "gpus") for ways in found.values()}) == len(found)
+    chosen = {id(ways[0]) for ways in found.values()} if several and once else set()
     return [cell for cell in cells if id(cell) in chosen]
 
 

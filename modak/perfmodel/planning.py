@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from modak.facts import Layout, SeriesKey
-from modak.perfmodel import scaling
-from modak.perfmodel.curves import Curve
+from modak.perfmodel.curves import Curve, fitted
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.parts import Scale
@@ -95,9 +94,7 @@ def expected(curves: Sequence[Curve], runs: Sequence[Run], width: Width) -> Arra
 
 def refitted(curves: Sequence[Curve], points: Sequence[tuple[Run, float]]) -> tuple[Curve, ...]:
     """For each pair of a run and its cost, the run's curve with that point, fitted again; all in one batch."""
-    grown = [_grown(_own(curves, run), run, cost) for run, cost in points]
-    mixtures = scaling.fit_many([curve.measured for curve in grown])
-    return tuple(curve.model_copy(update={"mixture": mixture}) for curve, mixture in zip(grown, mixtures, strict=True))
+    return fitted([_grown(_own(curves, run), run, cost) for run, cost in points])
 
 
 def with_point(curves: Sequence[Curve], grown: Curve) -> tuple[Curve, ...]:
@@ -122,13 +119,10 @@ def _same(curve: Curve, other: Curve | Run) -> bool:
 
 
 def _grown(curve: Curve | None, run: Run, cost: float) -> Curve:
-    """The curve with one more point, or a new one of one point; its mixture is not fitted yet."""
+    """The curve with one more point, or a new one of one point; not fitted yet."""
     at = (run.size, cost, 1, run.nodes)
     if curve is None:
-        nothing = scaling.Mixture((run.size,), (), (), (), None, None)
-        return Curve(
-            series=run.series, layout=run.layout, scale=run.scale, sizes=at[:1], costs=at[1:2], repeats=(1,), nodes=at[3:], mixture=nothing
-        )
+        return Curve(series=run.series, layout=run.layout, scale=run.scale, sizes=at[:1], costs=at[1:2], repeats=(1,), nodes=at[3:])
     rows = sorted([*zip(curve.sizes, curve.costs, curve.repeats, curve.nodes, strict=True), at])
     sizes, costs, repeats, nodes = zip(*rows, strict=True)
     return curve.model_copy(update={"sizes": sizes, "costs": costs, "repeats": repeats, "nodes": nodes})

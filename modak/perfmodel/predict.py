@@ -20,8 +20,9 @@ from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, layouts, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import NORMAL, Match, Power, Question, best_match, closed, matches, seen, shape_spread
+from modak.perfmodel.matching import NORMAL, Match, Power, best_match, matches, seen, shape_spread
 from modak.perfmodel.parts import size_of
+from modak.perfmodel.questions import Question, closed
 
 NOISE = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
@@ -178,7 +179,7 @@ def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, no
         ratio, doubts, doublings = own.log_value - there.log_value, own.width, own.doublings
     away = np.abs(np.log2(nodes[..., None] / here)).min(axis=-1)
     unlike = NORMAL * intervals.stretch(level) * kin.unlikeness * away
-    width = intervals.Sides(*(np.hypot(np.hypot(side, doubt), unlike) for side, doubt in zip(told.width, doubts, strict=True)))
+    width = told.width.each(lambda side, doubt: np.hypot(np.hypot(side, doubt), unlike), doubts)
     beyond = np.where((nodes < here[0]) | (nodes > here[-1]), np.minimum(told.doublings, away), 0.0)
     return Foretold(
         told.log_value + ratio,
@@ -193,7 +194,7 @@ def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, no
 
 def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:
     """The intervals, widened to at least :func:`noise`."""
-    return intervals.Sides(*(np.maximum(side, of_repeats * intervals.stretch(level)) for side in width))
+    return width.each(lambda side: np.maximum(side, of_repeats * intervals.stretch(level)))
 
 
 def _where(
@@ -201,8 +202,7 @@ def _where(
 ) -> tuple[Array, intervals.Sides]:
     """Log costs and half-widths: those of ``pooled`` where ``at`` is true, elsewhere those that were ``told``."""
     value, width = told
-    sides = zip(intervals.half_widths(pooled, level), width, strict=True)
-    return np.where(at, pooled.log_value, value), intervals.Sides(*(np.where(at, together, alone) for together, alone in sides))
+    return np.where(at, pooled.log_value, value), intervals.half_widths(pooled, level).each(lambda new, old: np.where(at, new, old), width)
 
 
 def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
@@ -255,8 +255,8 @@ def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve])
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(told.log_value)) * match.factor
     doubt = NORMAL * match.doubt
     at_measured = 0.0 if curve.estimated else NOISE  # the interval of an estimate is that of the next run already
-    there = (np.where(measured, np.maximum(np.minimum(side, at_measured), told.noise), side) for side in told.width)
-    below, spread = (np.hypot(side, doubt) for side in there)
+    there = told.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), told.noise), side))
+    below, spread = there.each(lambda side: np.hypot(side, doubt))
     kinds = zip(measured.ravel(), (told.doublings > 0).ravel(), told.heard.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
     others = tuple(one.relative for one in told.kin) if told.heard.any() else ()
@@ -297,12 +297,12 @@ def place_of(curve: Curve) -> tuple[str, str]:
 
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Match]:
     """The match, and those ``found`` of other layouts that differ from the question in the same attributes, the nearest first."""
-    alike = [
-        one
-        for one in found
-        if one.shape and one.attributes == match.attributes and _comparable(one.curve, match.curve)
-        if startup.lengths(one.curve.series) == startup.lengths(match.curve.series) and one.curve.per_batch == match.curve.per_batch
-    ]
+
+    def of_run(curve: Curve) -> tuple[dict[str, float], bool]:
+        return startup.lengths(curve.series.params), curve.per_batch
+
+    same = (one for one in found if one.shape and one.attributes == match.attributes and _comparable(one.curve, match.curve))
+    alike = (one for one in same if of_run(one.curve) == of_run(match.curve))
     near = sorted(alike, key=lambda one: (layouts.distance(one.curve.layout_on(layout.gpus_per_node), layout), *seen(one)))
     return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]
 

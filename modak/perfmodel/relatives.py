@@ -9,7 +9,7 @@ own (partial pooling), with weights that fall with a power of the error so far.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
@@ -138,18 +138,8 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, f
     doubts = np.vstack([own.disagreement.ravel(), doubt])
     spread = np.sqrt((weights * ((logs - middle) ** 2 + doubts**2)).sum(axis=0))
     pooled_error = weights[0] * error + (weights[1:] * unlike).sum(axis=0)
-    shape = own.log_value.shape
-    return Forecast(
-        middle.reshape(shape),
-        spread.reshape(shape),
-        own.doublings,
-        pooled_error.reshape(shape),
-        own.sizes,
-        relatives=int(heard.any(axis=1).sum()),
-        doubt=own.doubt,
-        error_inside=own.error_inside,
-        smaller=own.smaller,
-    )
+    value, disagreement, error = (values.reshape(own.log_value.shape) for values in (middle, spread, pooled_error))
+    return replace(own, log_value=value, disagreement=disagreement, error=error, relatives=int(heard.any(axis=1).sum()))
 
 
 def _error(forecast: Forecast) -> Array:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from modak.facts import Doubted, Layout, Result, same_name
+from modak.grouping import grouped
 from modak.perfmodel.curves import Curve, cost
 from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
-from modak.perfmodel.matching import SPREAD, Power, Question, agrees, closed, doubted_of
+from modak.perfmodel.matching import Power
 from modak.perfmodel.predict import Predictions, predict
+from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
-from modak.results.metrics import Metric, metric, to_base
+from modak.results.metrics import Metric, metric, metric_of, to_base
 from modak.text.amounts import listed
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
@@ -32,22 +34,69 @@ MOST_SAID = 3
 ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
 """Columns that :func:`predict_rows` adds or fills."""
 
+Row = Mapping[str, Any]
+"""Columns of the results table with their values, text or typed; empty or absent is unknown."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How rows become questions."""
+
+    graph_compilers: frozenset[str] = frozenset()
+    """Those that are off in a row with compiler :data:`OFF`."""
+    other_nodes: OtherNodes | None = None
+    """Gives the partitions of a row's system with another kind of nodes."""
+
+    def question(self, row: Row) -> Question:
+        """The question that a row asks, for any number of nodes."""
+        attributes: dict[str, Any] = {name: row[name] for name in SPREAD if name != "params" and row.get(name) not in (None, "")}
+        off = same_name(attributes.get("compiler", "")) == OFF
+        if off:
+            del attributes["compiler"]
+        if "hyperthreads" in attributes:
+            attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
+        if "numa_mode" in attributes:
+            attributes["numa_mode"] = int(attributes["numa_mode"])
+        given = {name.removeprefix("params."): value for name, value in row.items() if name.startswith("params.")}
+        if params := {name: str(value) for name, value in given.items() if value not in (None, "")}:
+            attributes["params"] = params
+        layout = Layout(**{name: _count(row.get(name)) for name in COUNTS})
+        there = row.get("partition") and self.other_nodes
+        return Question(
+            attributes,
+            layout,
+            row.get("metric") or None,
+            without=self.graph_compilers if off else frozenset(),
+            elsewhere=there(row.get("system"), row["partition"], bool(layout.gpus_per_node)) if there else frozenset(),
+        )
+
+    def groups(self, rows: Sequence[Row]) -> Iterable[tuple[Question, list[int]]]:
+        """The questions of rows, and the places of the rows that ask each of them; these differ in their nodes alone."""
+        questions = [self.question(row) for row in rows]
+
+        def kind(place: int) -> Hashable:
+            row, asked = rows[place], questions[place]
+            said = str(sorted(asked.attributes.items(), key=str))
+            return row["application"], said, asked.layout.model_dump_json(), asked.metric, _counted(row), asked.without
+
+        return ((questions[places[0]], places) for places in grouped(range(len(rows)), kind).values())
+
 
 def improve_rows(
-    rows: Sequence[Mapping[str, Any]],
-    answered: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
+    answered: Sequence[Row],
     results: Sequence[Result],
     level: float = 0.9,
-    graph_compilers: frozenset[str] = frozenset(),
+    reader: Reader = Reader(),
 ) -> list[dict[str, Any]]:
     """``answered`` with better predictions for runs without results, from all ``results`` of their metrics.
 
-    ``level`` and ``graph_compilers`` as in :func:`predict_rows`. A prediction is better if there was none, or if its interval is narrower.
+    ``level`` and ``reader`` as in :func:`predict_rows`. A prediction is better if there was none, or if its interval is narrower.
     Its basis is ``transferred``.
     """
     weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
     known = by_configuration(results)
-    runs = _runs([rows[place] for place in weak], known, graph_compilers)
+    runs = _runs([rows[place] for place in weak], known, reader)
     changed = [dict(row) for row in answered]
     for place, guess in zip(weak, guesses_from(runs, known), strict=True):
         if guess is not None:
@@ -58,22 +107,19 @@ def improve_rows(
 
 
 def predict_rows(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     curves: Mapping[str, Sequence[Curve]],
     level: float = 0.9,
     power: Power | None = None,
-    graph_compilers: frozenset[str] = frozenset(),
-    other_nodes: OtherNodes | None = None,
+    reader: Reader = Reader(),
 ) -> list[dict[str, Any]]:
     """Every row, in order, with :data:`ADDED` filled in.
 
-    ``rows`` have the columns of a result table (text or typed values; empty or absent is unknown); ``curves`` are those of each
-    application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (by default the metric's base unit); ``level`` is the
-    probability that the interval contains the value of the next run. ``graph_compilers`` are those that are off in a row with compiler
-    :data:`OFF`; ``other_nodes`` gives the partitions of a row's system with another kind of nodes.
+    ``curves`` are those of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (by default the metric's
+    base unit); ``level`` is the probability that the interval contains the value of the next run.
     """
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
-    for asked, members in _groups(rows, graph_compilers, other_nodes):
+    for asked, members in reader.groups(rows):
         one, nodes = rows[members[0]], np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
@@ -92,52 +138,32 @@ def predict_rows(
 
 
 def left_out(
-    rows: Sequence[Mapping[str, Any]],
-    answered: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
+    answered: Sequence[Row],
     doubted: Mapping[str, Sequence[Doubted]],
     curves: Mapping[str, Sequence[Curve]],
-    graph_compilers: frozenset[str] = frozenset(),
-    other_nodes: OtherNodes | None = None,
+    reader: Reader = Reader(),
 ) -> int:
     """How many rows have only doubted results of exactly their run. ``doubted`` are those of each application by name; the others as in
     :func:`predict_rows`."""
-    of_size: dict[tuple[str, int], list[Doubted]] = defaultdict(list)
-    for name, each in doubted.items():
-        for one in each:
-            of_size[name, one.layout.nodes or 1].append(one)
+    of_size = {name: grouped(each, lambda one: one.layout.nodes or 1) for name, each in doubted.items() if each}
     count = 0
-    for asked, members in _groups(rows, graph_compilers, other_nodes) if of_size else ():
+    for asked, members in reader.groups(rows) if of_size else ():
         name = rows[members[0]]["application"]
-        question = closed(curves.get(name, ()), asked)
+        known, question = of_size.get(name, {}), closed(curves.get(name, ()), asked)
         sizes = (_count(rows[index].get("nodes")) or 1 for index in members if answered[index]["basis"] != "measured")
-        count += sum(doubted_of(of_size.get((name, nodes), ()), question, nodes) > 0 for nodes in sizes)
+        count += sum(doubted_of(known.get(nodes, ()), question, nodes) > 0 for nodes in sizes)
     return count
-
-
-def _groups(
-    rows: Sequence[Mapping[str, Any]], graph_compilers: frozenset[str], other_nodes: OtherNodes | None
-) -> Iterable[tuple[Question, list[int]]]:
-    """The question of rows that are equal except for their nodes, and their places."""
-    groups: dict[Hashable, tuple[Question, list[int]]] = {}
-    for place, row in enumerate(rows):
-        question = _question(row, graph_compilers)
-        if other_nodes and row.get("partition"):
-            there = other_nodes(row.get("system"), row["partition"], bool(question.layout.gpus_per_node))
-            question = replace(question, elsewhere=there)
-        said = str(sorted(question.attributes.items(), key=str))
-        key = (row["application"], said, question.layout.model_dump_json(), question.metric, _counted(row), question.without)
-        groups.setdefault(key, (question, []))[1].append(place)
-    return groups.values()
 
 
 def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
     """For a question that names no system, the curves that name none if one of them answers it; else all."""
     unnamed = [one for one in curves if one.series.system is None and question.metric in (None, one.series.metric)]
-    own = "system" not in question.attributes and any(agrees(one.series, Layout(), question) for one in unnamed)
+    own = "system" not in question.attributes and any(question.is_of(one.series) for one in unnamed)
     return unnamed if own else curves
 
 
-def gpus_meant(row: Mapping[str, Any], curves: Sequence[Curve], there: int | None) -> int | None:
+def gpus_meant(row: Row, curves: Sequence[Curve], there: int | None) -> int | None:
     """The GPUs per node to assume for a row that gives nodes but no GPUs; ``None``: none to assume.
 
     For results over GPUs, nodes alone do not determine a size: then all GPUs of a node are assumed (``there``); if their number is unknown,
@@ -145,14 +171,13 @@ def gpus_meant(row: Mapping[str, Any], curves: Sequence[Curve], there: int | Non
     """
     if row.get("nodes") is None or row.get("gpus_per_node") is not None or there == 0:
         return None
-    asked = [curve for curve in curves if curve.estimated is None and row.get("metric") in (None, curve.series.metric)]
-    here = [curve for curve in asked if same_name(curve.series.system) == same_name(row.get("system"))]
+    asked, here = _measured(curves, row.get("metric"), row.get("system"))
     if any(curve.layout.gpus_per_node for curve in here) or not any(curve.scale == "gpus" for curve in asked):
         return None
     return there or max((max(curve.per_node) for curve in here if curve.scale == "gpus"), default=1)
 
 
-def of_several(rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[Curve]]) -> int:
+def of_several(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> int:
     """The number of rows that name no data set although there are results for several."""
     kinds = Counter((row["application"], row.get("metric") or "", row.get("system")) for row in rows if not row.get("dataset"))
     return sum(count for (name, kind, system), count in kinds.items() if len(_datasets(kind, system, curves.get(name, ()))) > 1)
@@ -160,9 +185,14 @@ def of_several(rows: Sequence[Mapping[str, Any]], curves: Mapping[str, Sequence[
 
 def _datasets(metric_name: str, system: str | None, curves: Sequence[Curve]) -> set[str]:
     """Data sets of the results of a metric (empty: any) on a system; if there are none, on all systems."""
-    asked = [curve for curve in curves if curve.estimated is None and metric_name in ("", curve.series.metric)]
-    here = [curve for curve in asked if same_name(curve.series.system) == same_name(system)]
+    asked, here = _measured(curves, metric_name or None, system)
     return {curve.series.dataset for curve in here or asked if curve.series.dataset}
+
+
+def _measured(curves: Sequence[Curve], metric_name: str | None, system: str | None) -> tuple[list[Curve], list[Curve]]:
+    """The measured curves of a metric (``None``: of any), and those of them on a system."""
+    asked = [curve for curve in curves if curve.estimated is None and metric_name in (None, curve.series.metric)]
+    return asked, [curve for curve in asked if same_name(curve.series.system) == same_name(system)]
 
 
 def describe(curve: Curve | None) -> str | None:
@@ -198,7 +228,7 @@ def _of_one(found: Predictions, datasets: int) -> str:
     return f"; of dataset {name}, one of {datasets} that the row may mean" if name else "; of results that name no dataset, either"
 
 
-def _of_system(found: Predictions, row: Mapping[str, Any]) -> str:
+def _of_system(found: Predictions, row: Row) -> str:
     """The system of a prediction, if the row names none."""
     system = found.curve.series.system if found.curve and not row.get("system") else None
     return f"; measured on {system}" if system else ""
@@ -220,24 +250,7 @@ def _count_of(curve: Curve, name: str) -> int | str | None:
     return f"{per_gpu:g} per GPU" if per_gpu else getattr(curve.layout, name)
 
 
-def _question(row: Mapping[str, Any], graph_compilers: frozenset[str] = frozenset()) -> Question:
-    attributes: dict[str, Any] = {name: row[name] for name in SPREAD if name != "params" and row.get(name) not in (None, "")}
-    off = same_name(attributes.get("compiler", "")) == OFF
-    if off:
-        del attributes["compiler"]
-    if "hyperthreads" in attributes:
-        attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
-    if "numa_mode" in attributes:
-        attributes["numa_mode"] = int(attributes["numa_mode"])
-    given = {name.removeprefix("params."): value for name, value in row.items() if name.startswith("params.")}
-    params = {name: str(value) for name, value in given.items() if value not in (None, "")}
-    if params:
-        attributes["params"] = params
-    layout = Layout(**{name: _count(row.get(name)) for name in COUNTS})
-    return Question(attributes, layout, row.get("metric") or None, without=graph_compilers if off else frozenset())
-
-
-def _counted(row: Mapping[str, Any]) -> str | None:
+def _counted(row: Row) -> str | None:
     """The base unit that a row asks for (``tokens/s`` is not ``samples/s``); ``None``: any."""
     unit = row.get("unit")
     return metric(str(row["metric"]), str(unit)).unit if unit else None
@@ -247,7 +260,7 @@ def _count(value: Any) -> int | None:
     return None if value in (None, "") else int(value)
 
 
-def _runs(rows: Sequence[Mapping[str, Any]], known: Known, graph_compilers: frozenset[str]) -> list[Run]:
+def _runs(rows: Sequence[Row], known: Known, reader: Reader) -> list[Run]:
     """The runs of rows, with the labels that results of them would have.
 
     A row may give more than results do (no GPUs, no hyper-threads, ranks per node). If no configuration has exactly its labels, the one of
@@ -257,7 +270,7 @@ def _runs(rows: Sequence[Mapping[str, Any]], known: Known, graph_compilers: froz
     meant: dict[Hashable, Configuration | None] = {}
     found = []
     for row in rows:
-        question, run = _asked(row, graph_compilers)
+        question, run = _asked(row, reader)
         if run.configuration not in known and question.attributes.get("system"):
             of_all = (run.configuration, question.layout, question.without)
             if of_all not in meant:
@@ -268,9 +281,9 @@ def _runs(rows: Sequence[Mapping[str, Any]], known: Known, graph_compilers: froz
     return found
 
 
-def _asked(row: Mapping[str, Any], graph_compilers: frozenset[str]) -> tuple[Question, Run]:
+def _asked(row: Row, reader: Reader) -> tuple[Question, Run]:
     """A row as a question about any application, and as a run of its own."""
-    question = _question(row, graph_compilers)
+    question = reader.question(row)
     kind = metric(str(row["metric"]), row.get("unit") or None)
     layout = question.layout.model_copy(update={"nodes": _count(row.get("nodes"))})
     labels = {"application": row["application"], "metric": kind.name, "unit": kind.unit}
@@ -295,22 +308,22 @@ def _may_be_of(result: Result, question: Question) -> bool:
     """Whether a result of another application may have the configuration of the question."""
     same = (result.series.metric, result.series.unit) == (question.metric, question.attributes["unit"])
     nodes = (result.layout.nodes or 1) == (question.layout.nodes or 1)
-    return same and nodes and agrees(result.series.model_copy(update={"params": words_of(result.series.params)}), result.layout, question)
+    return same and nodes and question.agrees(result.series.model_copy(update={"params": words_of(result.series.params)}), result.layout)
 
 
-def _guessed(guess: Guess, row: Mapping[str, Any], level: float) -> dict[str, Any]:
+def _guessed(guess: Guess, row: Row, level: float) -> dict[str, Any]:
     kind = metric(str(row["metric"]), row.get("unit") or None)
     reach = stretch(level) * guess.half_width
     rests = {"basis": "transferred", "model": guess.model, "results_used": guess.results_used, "extrapolation": 0.0}
     return {**_numbers(np.exp(guess.log_cost + np.array([0.0, -reach, reach])), kind, row), **rests}
 
 
-def _columns(predictions: Predictions, place: int, row: Mapping[str, Any], level: float) -> dict[str, Any]:
+def _columns(predictions: Predictions, place: int, row: Row, level: float) -> dict[str, Any]:
     curve = predictions.curve
     if curve is None or not np.isfinite(predictions.value[place]):
         unit = row.get("unit") or (curve.series.unit if curve else None)
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
-    kind = metric(curve.series.metric, curve.series.unit)
+    kind = metric_of(curve.series)
     reach = stretch(level) * np.array([0.0, -predictions.below[place], predictions.spread[place]])
     return {
         **_numbers(predictions.value[place] * np.exp(reach), kind, row),
@@ -321,7 +334,7 @@ def _columns(predictions: Predictions, place: int, row: Mapping[str, Any], level
     }
 
 
-def _numbers(costs: Array, kind: Metric, row: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(costs: Array, kind: Metric, row: Row) -> dict[str, Any]:
     """A cost and the ends of its interval, as values in the unit of the row, else in that of the metric."""
     value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
     unit = row.get("unit") or kind.unit

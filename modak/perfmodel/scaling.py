@@ -8,15 +8,15 @@ series, not by how closely it follows the points that it was fitted to.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from modak.grouping import grouped
 from modak.perfmodel import extrapolation, forms, nodestep
 from modak.perfmodel.forms import FORMS, Array
 
@@ -37,6 +37,8 @@ FOLDS = 24
 QUARTERS = (0.25, 0.5, 0.75)
 """Points between two measured sizes (in log space) at which the disagreement of the forms is evaluated."""
 
+Number = TypeVar("Number", int, float)
+
 
 @dataclass(frozen=True)
 class Series:
@@ -45,6 +47,14 @@ class Series:
     sizes: tuple[float, ...]
     costs: tuple[float, ...]
     nodes: tuple[int, ...] | None = None
+
+    def at(self, places: Sequence[int]) -> Series:
+        """The series at some of its sizes."""
+
+        def some(column: Sequence[Number]) -> tuple[Number, ...]:
+            return tuple(column[place] for place in places)
+
+        return Series(some(self.sizes), some(self.costs), self.nodes and some(self.nodes))
 
     @cached_property
     def log_work(self) -> tuple[Array, Array]:
@@ -113,12 +123,10 @@ def fit_many(series: Sequence[Series]) -> tuple[Mixture, ...]:
 
     Raises ``ValueError`` for sizes that are not ascending and positive, or costs that are not positive.
     """
-    by_length: dict[int, list[int]] = defaultdict(list)
-    for place, one in enumerate(series):
+    for one in series:
         _check(one)
-        by_length[len(one.sizes)].append(place)
     fitted: dict[int, Mixture] = {}
-    for places in by_length.values():
+    for places in grouped(range(len(series)), lambda place: len(series[place].sizes)).values():
         fitted.update(zip(places, _fit_equal([series[place] for place in places]), strict=True))
     return tuple(fitted[place] for place in range(len(series)))
 
@@ -188,8 +196,8 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     sizes = np.repeat(p, len(folds.masks), axis=0)
     costs = np.repeat(y, len(folds.masks), axis=0)
     use = np.tile(folds.masks, (count, 1))
-    fits = [forms.fit(form, sizes, costs, use) for form in FORMS]
-    logs = np.stack([forms.log_cost(form, fit, sizes, sizes, use) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
+    fits = [form.fit(sizes, costs, use) for form in FORMS]
+    logs = np.stack([form.log_cost(fit, sizes, sizes, use) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
     logs = logs.reshape(count, len(folds.masks), len(FORMS), n)
     miss = np.abs(logs - np.log(y)[:, None, None, :])
     ahead, between = _errors(miss, folds.next_sizes), _errors(miss, folds.left_out)
@@ -201,9 +209,9 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     return [
         Mixture(
             sizes=series[i].sizes,
-            coefficients=tuple(tuple(map(float, fit[i * len(folds.masks)])) for fit in fits),
-            outside=tuple(map(float, outside[i])),
-            inside=tuple(map(float, inside[i])),
+            coefficients=tuple(tuple(fit[i * len(folds.masks)].tolist()) for fit in fits),
+            outside=tuple(outside[i].tolist()),
+            inside=tuple(inside[i].tolist()),
             error=error[i],
             error_inside=error_inside[i],
             step=float(steps[i]),
@@ -229,16 +237,9 @@ class _Folds(NamedTuple):
 
 def _folds(n: int) -> _Folds:
     """The folds of a series with ``n`` sizes; of either kind at most :data:`FOLDS`, those of the largest sizes."""
-    masks = [np.ones(n)]
-    next_sizes = []
-    for k in range(max(2, n - FOLDS), n):
-        next_sizes.append((len(masks), k))
-        masks.append((np.arange(n) < k).astype(np.float64))
-    left_out = []
-    for k in range(max(1, n - 1 - FOLDS), n - 1):
-        left_out.append((len(masks), k))
-        masks.append((np.arange(n) != k).astype(np.float64))
-    return _Folds(np.array(masks), next_sizes, left_out)
+    every, ends, inner = np.arange(n), range(max(2, n - FOLDS), n), range(max(1, n - 1 - FOLDS), n - 1)
+    masks = [every < n, *(every < end for end in ends), *(every != out for out in inner)]
+    return _Folds(np.array(masks, dtype=np.float64), list(enumerate(ends, 1)), list(enumerate(inner, 1 + len(ends))))
 
 
 def _errors(miss: Array, judged: Sequence[tuple[int, int]]) -> Array | None:
@@ -261,7 +262,7 @@ def _doubt(fits: Sequence[Array], p: Array, weights: Array) -> Array:
     """The largest disagreement of the forms, fitted to all sizes ``p [series, size]``, at and between these. ``[series]``."""
     low, ratio = np.log(p[:, :-1, None]), np.diff(np.log(p))[:, :, None]
     at = np.concatenate([p, np.exp(low + ratio * np.array(QUARTERS)).reshape(len(p), -1)], axis=1)
-    logs = np.stack([forms.log_cost(form, fit, at, p, np.ones_like(p)) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
+    logs = np.stack([form.log_cost(fit, at, p, np.ones_like(p)) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
     middle = (weights[:, :, None] * logs).sum(axis=1, keepdims=True)
     return np.asarray(np.sqrt((weights[:, :, None] * (logs - middle) ** 2).sum(axis=1)).max(axis=1))
 

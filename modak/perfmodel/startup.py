@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
-from modak.results.metrics import METRICS, Amount, counted, metric, parse_amount
+from modak.grouping import grouped
+from modak.results.metrics import METRICS, Amount, counted, metric_of, parse_amount
 
 WHOLE: Final = "wall_time"
 """The time of a whole run, measured from outside."""
@@ -57,10 +58,7 @@ def of_runs(seconds: Sequence[float]) -> StartUp | None:
 
 def pairs(keys: Sequence[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
     """Pairs of a series of whole runs and a series of the work of the same runs (equal except for the metric) whose amount is known."""
-    by_run: dict[str, list[SeriesKey]] = {}
-    for key in keys:
-        by_run.setdefault(key.model_dump_json(exclude={"metric", "unit"}), []).append(key)
-    for members in by_run.values():
+    for members in grouped(keys, lambda key: key.model_dump_json(exclude={"metric", "unit"})).values():
         for wall in members:
             if wall.metric == WHOLE:
                 yield from ((wall, one) for one in members if one is not wall and work(one))
@@ -88,7 +86,7 @@ def left(
     whole, part = _in_order(wall, wall_ids), _in_order(speed, speed_ids)
     if len(whole) != len(part):
         whole, part = np.median(whole, keepdims=True), np.median(part, keepdims=True)
-    costs = 1 / part if metric(series.metric, series.unit).kind == "throughput" else part
+    costs = 1 / part if metric_of(series).kind == "throughput" else part
     return [float(one) for one in whole - amount * costs]
 
 
@@ -98,7 +96,7 @@ def work(series: SeriesKey) -> float | None:
     >>> work(SeriesKey(application="a", metric="step_time", unit="s", params={"steps": "100"}))
     100.0
     """
-    kind, amount = metric(series.metric, series.unit), amount_of(series)
+    kind, amount = metric_of(series), amount_of(series.params)
     if kind.kind not in ("time", "throughput"):
         return None
     rate = counted(kind)
@@ -111,24 +109,19 @@ def work(series: SeriesKey) -> float | None:
     return 1.0 if kind.per == "run" and kind.kind == "time" else None
 
 
-def amount_of(series: SeriesKey) -> Amount | None:
-    """The amount of work of a run (``params.amount``); ``None``: not given, or not readable."""
+def amount_of(params: Mapping[str, str]) -> Amount | None:
+    """The amount of work of a run with these parameters; ``None``: not given, or not readable."""
     try:
-        return parse_amount(series.params["amount"]) if "amount" in series.params else None
+        return parse_amount(params["amount"]) if "amount" in params else None
     except DataError:
         return None
 
 
-def lengths(series: SeriesKey) -> dict[str, float]:
-    """The length of a run, by unit: ``epochs``, ``steps``, or the unit of its amount; empty if results do not give it."""
-    amount = amount_of(series)
-    counts = {name: number(series.params.get(name)) for name in ("epochs", "steps")}
+def lengths(params: Mapping[str, str]) -> dict[str, float]:
+    """The length of a run with these parameters, by unit: ``epochs``, ``steps``, or the unit of its amount; empty if unknown."""
+    amount = amount_of(params)
+    counts = {name: number(params.get(name)) for name in ("epochs", "steps")}
     return {name: count for name, count in counts.items() if count} | ({amount.counts: amount.number} if amount else {})
-
-
-def named_lengths(params: Mapping[str, str]) -> dict[str, float]:
-    """:func:`lengths` of a run with these parameters."""
-    return lengths(SeriesKey(application="any", metric=WHOLE, unit="s", params=dict(params)))
 
 
 def of_start(scale: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -139,15 +132,15 @@ def of_start(scale: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 def is_whole(series: SeriesKey) -> bool:
     """Whether results are times of whole runs, and not per unit of work."""
-    kind = metric(series.metric, series.unit)
+    kind = metric_of(series)
     return kind.kind == "time" and kind.per == "run"
 
 
 def of_steps(series: SeriesKey) -> bool:
     """Whether results are of a number of steps: of one, of a rate of them, or of a whole run whose length is given in steps alone."""
-    if metric(series.metric, series.unit).per == "step":
+    if metric_of(series).per == "step":
         return True
-    return not series.params.keys().isdisjoint(("steps", "amount")) and is_whole(series) and lengths(series).keys() == {"steps"}
+    return not series.params.keys().isdisjoint(("steps", "amount")) and is_whole(series) and lengths(series.params).keys() == {"steps"}
 
 
 def maybe_part(series: SeriesKey) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result, SeriesKey
+from modak.grouping import grouped
 from modak.perfmodel import parameters
 from modak.perfmodel.batches import Batches, Sizes, nearest
 from modak.perfmodel.curves import cost
@@ -153,11 +154,9 @@ def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]
     every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
     described = {run.identity: run for run in every}  # by the run with the most parameters
     several = any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
-    places_of: dict[Hashable, list[int]] = defaultdict(list)
-    for place, run in enumerate(asked):
-        places_of[run.configuration, *(name for name, _ in run.numbers)].append(place)
     found: dict[int, Guess | None] = {}
-    for places in places_of.values():
+    kinds = [(run.configuration, *run.features) for run in asked]
+    for places in grouped(range(len(asked)), kinds.__getitem__).values():
         found.update(zip(places, _of_configuration([asked[place] for place in places], measured, described, several), strict=True))
     return tuple(found[place] for place in range(len(asked)))
 

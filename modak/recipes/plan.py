@@ -204,7 +204,8 @@ def usable(framework: str, variant: Variant, hardware: Hardware, distribution: s
     """The rows of the framework's build table that fit the variant, the hardware and the distribution."""
     if distribution not in (None, "horovod"):
         return ()
-    rows: tuple[Toolchain, ...] = plugins.find("frameworks", framework).toolchains
+    known = plugins.named("frameworks", framework)  # a backend of Keras need not be one
+    rows: tuple[Toolchain, ...] = known.toolchains if known else ()
     return tuple(row for row in rows if _makes(row, variant, hardware) and (distribution is None or (row.horovod and variant != "hub")))
 
 

@@ -18,6 +18,8 @@ from modak.errors import DataError, did_you_mean, unknown
 if TYPE_CHECKING:
     import numpy as np
 
+    from modak.facts import SeriesKey
+
 Values = TypeVar("Values", float, "np.ndarray[Any, np.dtype[np.float64]]")
 """One value, or an array of them."""
 Better = Literal["lower", "higher"]
@@ -125,6 +127,11 @@ def metric(name: str, unit: str | None = None) -> Metric:
     raise DataError(f"{unit!r} is not a unit of {name}; allowed: {_allowed(known)}{hint}", field="unit")
 
 
+def metric_of(series: SeriesKey) -> Metric:
+    """The metric of a series. Raises as :func:`metric`."""
+    return metric(series.metric, series.unit)
+
+
 def one_of(counts: str) -> str:
     """The singular of a counted unit.
 
@@ -197,7 +204,8 @@ def _scaled(value: Values, factor: float) -> Values:
 
 def _unknown(name: str, unit: str | None) -> Metric:
     if unit is None:
-        raise DataError(f"{unknown('metric', name, METRICS)}; another metric needs a 'unit' of time or per second", field="metric")
+        meant = _unit_in(name) or f"{unknown('metric', name, METRICS)}; another metric needs a 'unit' of time or per second"
+        raise DataError(meant, field="metric")
     measured = parse_unit(unit)
     if measured.kind == "other":
         raise DataError(
@@ -208,6 +216,24 @@ def _unknown(name: str, unit: str | None) -> Metric:
     if measured.kind == "time":
         return Metric(name, measured.base, "lower", "run" if measured.base == "s" else measured.per, "time")
     return Metric(name, measured.base, "higher", measured.per, "throughput")
+
+
+def _unit_in(name: str) -> str | None:
+    """How to write a metric whose name is, or ends with, a unit; ``None``: neither is so.
+
+    >>> _unit_in("time_s")
+    "unknown metric 'time_s'; write 'time', and 's' into the column 'unit'"
+    """
+    metric, _, unit = name.rpartition("_")
+    try:
+        kind = parse_unit(unit).kind
+    except DataError:
+        return None
+    if metric in METRICS:
+        return f"unknown metric {name!r}; write {metric!r}, and {unit!r} into the column 'unit'"
+    if metric or kind == "other":
+        return None
+    return f"{name!r} is a unit, and goes into the column 'unit'; the metric may be {'time' if kind == 'time' else 'throughput'!r}"
 
 
 def _units(base: str, kind: Kind, factors: Mapping[str, float]) -> dict[str, Unit]:

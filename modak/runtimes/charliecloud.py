@@ -154,11 +154,16 @@ def _targets(job: JobSpec) -> tuple[Line, ...]:
     """Checks that the read-only image has a mount point for each bound directory: the job's at ``/mnt``, the site's at their own paths."""
     if _squashed(job):
         return ()
-    at_mnt = (f"/mnt/{at}" for at in range(1 + len(places(job, job.command))))
-    why = dict.fromkeys(at_mnt, "it is the mount point of a directory of the job")
-    why |= dict.fromkeys(container(job).policy.binds, "the site binds this directory into containers")
+    mnt = [f"/mnt/{at}" for at in range(1 + len(places(job, job.command)))]
+    own = ours(f"[[ {' && '.join(f'-d ${{MODAK_IMAGE:?}}{path}' for path in mnt)} ]]")
     advice = " is not in the image: create it there, empty; "
-    return tuple(need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice + reason) for path, reason in why.items())
+    return (
+        need(own, NO_BIND, " or ".join(mnt), advice + "directories of the job are bound there"),
+        *(
+            need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice + "the site binds this directory into containers")
+            for path in container(job).policy.binds
+        ),
+    )
 
 
 def file_name(job: JobSpec) -> str:

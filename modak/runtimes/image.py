@@ -62,14 +62,19 @@ def bind_paths(job: JobSpec, separators: str = ":", *, here: bool = True) -> tup
     wanted: tuple[Place, ...] = (*((path,) for path in container(job).policy.binds), *((variable(name),) for name in named))
     advice = " is not on this node, but has to be bound into the container: is its file system mounted?"
     there = (need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)
-    return (*there, *(_without(separators, name) for name in (*(("PWD",) if here else ()), *named)))
+    return (*there, *_without(separators, (*(("PWD",) if here else ()), *named)))
 
 
-def _without(separators: str, name: str) -> Line:
+def _without(separators: str, names: tuple[str, ...]) -> tuple[Line, ...]:
+    """A check that none of the signs is in the paths that these variables hold."""
+    if not names:
+        return ()
     said = " or ".join("a blank" if sign == " " else sign for sign in separators)
     advice = f" has {said} in its name, so it cannot be bound into the container: use another directory"
+    paths = [part for name in names for part in (" or " if name != names[0] else "", variable(name))]
     quoted = separators.replace(" ", r"\ ")
-    return need(ours(f'[[ "${{{name}:?}}" != *[{quoted}]* ]]'), NO_BIND, variable(name), advice)
+    check = ours(f'[[ "{"".join(f"${{{name}:?}}" for name in names)}" != *[{quoted}]* ]]')
+    return (need(check, NO_BIND, *paths, advice),)
 
 
 def registry_name(job: JobSpec, runtime: str) -> str:

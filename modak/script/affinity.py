@@ -16,8 +16,7 @@ MOST_NODES: Final = 32
 """On more nodes the check would take too long."""
 _PROBE: Final = """
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
-list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
-echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+echo "modak: a rank may use $count CPUs ($(sed -n "s/Cpus_allowed_list:[[:space:]]*//p" /proc/self/status))"
 test "$count" -ge "$1"
 """
 _SET: Final = assign("MODAK_PROBE", _PROBE)
@@ -34,7 +33,7 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
     fewer = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
     advice = f"{fewer}; without any counts above, the launcher could not start the ranks: see its own message"
     return (
-        comment("each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding"),
+        comment("each rank counts its CPUs; the output shows how many ranks have each binding"),
         comment("shellcheck disable=SC2016"),
         _SET,
         needed(piped(starts, ours("sort | uniq -c >&2")), FEWER_CPUS, advice),

@@ -32,6 +32,10 @@ _NOT_FETCHED: Final = "the sources could not be fetched: check that they exist, 
 _SUBMODULES: Final = ". Submodules of a repository are fetched over HTTPS only; for others, give a directory that contains them"
 _ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
 _OTHER_ARCHIVE: Final = re.compile(r"\.(zip|7z|rar|gz|bz2|xz|zst)$")
+_ONE_FILE: Final = re.compile(r"\.(c|cc|cpp|cxx|cu|f|for|f[0-9]{2}|py)$", re.IGNORECASE)
+_IN_A_FORGE: Final = re.compile(r"https://[^/]+/[^/]+/[^/]+")
+"""``https://HOST/OWNER/NAME``: a repository, whatever its name ends with (``llama.cpp``)."""
+_OVER_HTTPS: Final = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
 
 
 def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
@@ -99,14 +103,16 @@ def _image(job: JobSpec, build: BuildSpec, runtime: Runtime) -> tuple[Line, ...]
 
 
 def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[Line]:
-    """Fetches the sources once, and runs the build command in their directory."""
+    """Fetches the sources once, and runs the build command in their directory; that of a single file is the one of submission."""
     if build.command and job.container:
         yield from section("checks", runtime.preflight(job))
     if build.source:
         place = word(*_source(build.source))
         folder = _folder(build.source)
-        yield from section("fetch the sources, unless they are there", _fetch(place, folder))
-        yield run("cd", "--", folder)
+        alone = _is_one_file(build.source)
+        yield from section("fetch the sources, unless they are there", _fetch_file(place, folder) if alone else _fetch(place, folder))
+        if not alone:
+            yield run("cd", "--", folder)
     if build.command:
         code = substituted(build.command)
         inside = ("bash", "-e", FILE)
@@ -124,6 +130,15 @@ def _source(source: str) -> tuple[str | words.Variable, ...]:
     return (found[0],) if isinstance(found[0], str) else found[0].parts
 
 
+def _is_one_file(source: str) -> bool:
+    """Whether the sources are a single file, to be downloaded.
+
+    >>> _is_one_file("https://example.org/team/solver/raw/main/solver.c"), _is_one_file("https://example.org/team/llama.cpp")
+    (True, False)
+    """
+    return source.startswith("https://") and bool(_ONE_FILE.search(source)) and not _IN_A_FORGE.fullmatch(source)
+
+
 def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
     """Fetches a repository, an archive or a directory; from elsewhere over HTTPS only, with certificates checked. This includes
     submodules, whose addresses the repository chooses.
@@ -138,8 +153,7 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
         raise RequestError("an archive is a tar file (.tar, .tar.gz, .tgz, .tar.xz, …)", field="application.build.src")
     if archive:
         file: Word = f"{folder}.archive" if remote else place
-        tls = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
-        load = (command_line(("curl", *tls, "--output", file, "--", place)),) if remote else ()
+        load = (command_line(("curl", *_OVER_HTTPS, "--output", file, "--", place)),) if remote else ()
         unpack = command_line(("tar", "-x", "-f", file, "-C", PART, "--strip-components=1"))
         made = (*load, run("mkdir", "--", PART), unpack)
     elif repository:
@@ -152,6 +166,13 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
     fetch = named("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
     advice = _NOT_FETCHED + (_SUBMODULES if repository else "")
     return (fetch, need(either(run("test", "-d", folder), run("modak_fetch")), NOT_STAGED, advice))
+
+
+def _fetch_file(place: Word, file: str) -> tuple[Line, ...]:
+    """Fetches a single source file, as published requests name it; one that is there is used as it is."""
+    load = command_line(("curl", *_OVER_HTTPS, "--output", PART, "--", place))
+    fetch = named("modak_fetch", _part(file), load, run("mv", "-T", "--", PART, file))
+    return (fetch, need(either(run("test", "-f", file), run("modak_fetch")), NOT_STAGED, _NOT_FETCHED))
 
 
 def _part(folder: str) -> Line:

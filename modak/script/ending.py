@@ -13,7 +13,7 @@ from typing import Final
 from modak.jobs.spec import JobSpec, Report
 from modak.schedulers import Scheduler
 from modak.script import gate as scriptgate
-from modak.script.bash import Expansion, Line, Part, assign, cached, run
+from modak.script.bash import Expansion, Line, Part, assign, cached, run, together
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
 from modak.text.words import Word
@@ -21,52 +21,44 @@ from modak.text.words import Word
 NOW: Final = "$(modak_now)"
 """Milliseconds since 1970, in scripts that write a result or have a directory of their own."""
 _CLOCK: Final = ours(r"""
-modak_now() { # milliseconds; for parts of a second, which it does not know, busybox's date writes %N or nothing
-    date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'
-}
+modak_now() { date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'; } # milliseconds; busybox's date has no parts of a second
 """)
-_END: Final = """
+_END: Final = r"""
 modak_end() {
     MODAK_STATUS=$?
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
+    if test "${MODAK_STATUS}" -eq 0 && test -z "${MODAK_DONE:-}"; then # a signal leaves the status of the command before
+        printf 'modak: a signal ended the script before its last command\n' >&2
+        MODAK_STATUS=143
+    fi
     %s
     exit "${MODAK_STATUS}"
 }
 """
 _REPORT: Final = r"""
 modak_report() {
-    local took=0 seconds=null results='' unfinished='' ended host
-    host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
+    local took=0 seconds=null ended lost='' results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
-    if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
-        # below 0: the clock was set back
-        test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
-    fi
-    # after a signal, the status is that of the last command: a script that did not finish has failed
-    if test -z "${MODAK_DONE:-}" && test "${MODAK_STATUS}" -eq 0; then
-        MODAK_STATUS=143
-    fi
+    test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
+    test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
 """
-_PREEMPTED: Final = """    # a job of higher priority: Slurm may have told the ranks, not this script, to stop early, or suspended them
+_PREEMPTED: Final = """    # preempted or suspended (this job, not another of its array): Slurm may have told the ranks alone to stop early
     if test "${MODAK_STATUS}" -eq 0 &&
-        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" |
-        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then # not of another task of the array
+        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
+        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then
         MODAK_STOPPED=perhaps
     fi
 """
 """The ranks have the partition's GraceTime."""
-_MEASURED: Final = r"""    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}%s"; then
-        local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
-        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
-"""
-_UNFINISHED: Final = r"""    elif test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
+_MEASURED: Final = r"""    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
+%s    elif test "${took}" -gt 0%s; then
+        results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
 %s    fi
 """
-"""Says which run a later job of a chain may continue."""
+"""``unfinished`` says which run a later job of a chain may continue."""
 _EARLIER: Final = r"""
 modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
     local part parts job jobs file text own before known=1 most=0
@@ -104,8 +96,6 @@ _WHOLE: Final = r"""    local before earlier=null whole=''
         lost=1
     fi
 """
-_LOST: Final = """    local lost=''
-"""
 _FIRST: Final = """    test "${%s:-0}" = 0 || lost=1 # the start before may have done a part
 """
 _UNKNOWN: Final = """        test -z "${lost}" || unfinished=', "unfinished": null'
@@ -114,59 +104,50 @@ _PRINTED: Final = """        results+="$(modak_metric)"
 """
 _FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
 """
-_WRITTEN: Final = r"""    {
-        printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
-        printf ' "host": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${ended}"
-        printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}"
-    } >"${MODAK_RESULT}"
+_WRITTEN: Final = r"""    printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
+ "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
+        "${ended}" "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
 """
+"""The node's name is not ``HOSTNAME``, which may be inherited from the submit host."""
 _METRIC: Final = """
-modak_metric() { # errors to descriptor 3
+modak_metric() {
     local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
 """
 _OF_OUTPUT: Final = """    line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
     if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
-        printf 'modak: no metric: no line of the output matches its pattern\\n' >&3
-        return
-    fi
+        printf 'modak: no metric: no line of the output matches its pattern\\n' >&2
 """
 _OF_LOG: Final = """    line="${MODAK_LINE:-}"
     if ! [[ -n ${line} && ${line} =~ ${MODAK_PATTERN} ]]; then
-        printf 'modak: no metric: %s\\n' "${MODAK_UNREAD}" >&3
-        return
-    fi
+        printf 'modak: no metric: %s\\n' "${MODAK_UNREAD}" >&2
 """
-_NUMBER: Final = """    value="${BASH_REMATCH[1]}"
-    if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
-        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&3
-        return
+_NUMBER: Final = """    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
+        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&2
+    elif ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\\n' "${value}" >&2
+    else
+        printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
     fi
-    if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\\n' "${value}" >&3
-        return
-    fi
-    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
 }
 """
 _SEND: Final = """
-modak_send() { # errors to descriptor 3
+modak_send() {
     local token="${MODAK_TOKEN:-}"
-    test -n "${MODAK_SERVER:-}" || return
-    test -n "${token}" || read -r token 2>&3 <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\\n' "${token//[!A-Za-z0-9._~+\\/=-]/}" |
         curl --config - --proto '=http,https' --silent --show-error --fail --max-time 20 --output /dev/null \\
             --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \\
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" 2>&3
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
 }
 """
-_REPORTED: Final = r"""if ! modak_report %s2>/dev/null; then
-        MODAK_SERVER='' # nothing to send
-        printf 'modak: the result could not be written to %%s\n' "${MODAK_RESULT}" >&2
+_REPORTED: Final = r"""if ! modak_report; then
+        printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
         test ! -w "${MODAK_RESULT}" || rm -f -- "${MODAK_RESULT}" 2>/dev/null # it is not whole, and could not be loaded
+        MODAK_SERVER=''
     fi"""
-_SENT: Final = r"""modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+_SENT: Final = r"""test -z "${MODAK_SERVER:-}" || modak_send ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2"""
 
 
@@ -183,7 +164,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     report, reports = job.report, reported(job)
     steps = (
         *(("modak_untimed",) if timed else ()),
-        *((_REPORTED % ("3>&2 " if pattern_of(job) else ""),) if reports else ()),
+        *((_REPORTED,) if reports else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
         *((_SENT,) if reports else ()),
         *(('test -z "${MODAK_TEE[*]:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if reads_output(job) else ()),
@@ -197,14 +178,14 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     where = (_HERE, number, _CLOCK) if reports or job.staging else ()
     title = "at exit, however the job ends"
     if reports and report:
-        title += f": {report.file or 'modak-result-JOB'}.json records the outcome"
+        title += f": {report.file or 'modak-result-JOB'}.json records the outcome (the job itself is below)"
     end = (ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT"), *((ours(_SUSPENDED),) if suspended else ()))
     return (_as_one(*section(title, where)), *written, _as_one(*end))
 
 
-def ended(job: JobSpec) -> tuple[Line, ...]:
-    """The last line, for the report."""
-    return (ours("MODAK_DONE=1 # no signal has cut the script short"),) if reported(job) else ()
+def ended(job: JobSpec, timed: bool) -> tuple[Line, ...]:
+    """The last line, for ``modak_end``."""
+    return (ours("MODAK_DONE=1 # no signal has cut the script short"),) if reported(job) or job.staging or timed else ()
 
 
 @cached
@@ -215,7 +196,8 @@ def _as_one(*lines: Line) -> Line:
 
 @cached
 def _number(variable: str) -> Line:
-    return assign("MODAK_JOB", Expansion(f"{variable}:-$$"))
+    """The job's number without signs that no file's name should have: ``92[2].server`` of an array is one in PBS."""
+    return together((assign("MODAK_JOB", Expansion(f"{variable}:-$$")), assign("MODAK_JOB", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))))
 
 
 def reported(job: JobSpec) -> bool:
@@ -284,17 +266,18 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> tuple[Line, 
 def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, slurm: bool) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
     lost = (_FIRST % restarts if restarts else "") + (_WHOLE if chained else "")
-    time = "whole" if chained else "seconds"
-    measured = (_PREEMPTED if slurm else "") + (_LOST + lost if lost else "") + _MEASURED % ("${lost}" if lost else "", time)
-    outcome = measured + (_PRINTED if printed else "") + _UNFINISHED % (_UNKNOWN if lost else "") if named else ""
+    unknown, known, time = _UNKNOWN if lost else "", ' && test -z "${lost}"' if lost else "", "whole" if chained else "seconds"
+    measured = _MEASURED % (unknown, known, time, _PRINTED if printed else "")
+    outcome = (_PREEMPTED if slurm else "") + lost + measured if named else ""
+    report = _REPORT if named and lost else _REPORT.replace(" lost=''", "")
     written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if chained else _WRITTEN
-    return scriptgate.sound((ours(_REPORT + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))
+    return scriptgate.sound((ours(report + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))
 
 
 @cached
 def _file(name: str | None, of_task: tuple[Part, ...]) -> Line:
     """``MODAK_RESULT``: a file for each job, unless the request names one, and for each task of an array."""
-    file: tuple[Part, ...] = (f"/{name}",) if name else ("/modak-result-", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))
+    file: tuple[Part, ...] = (f"/{name}",) if name else ("/modak-result-", Expansion("MODAK_JOB"))
     return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *file, *of_task, ".json")
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.errors import Conflict
-from modak.jobs.spec import JobSpec
+from modak.jobs.spec import JobSpec, changed
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, command_line, continued
@@ -43,6 +43,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         raise Conflict(why, field="target.job_scheduler_type")
     job, dropped = _with_sound_rules(job)
     job, unheard = _with_heard_signal(job, scheduler, launcher)
+    job = _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
     body = (
@@ -60,7 +61,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *rules(job, "after"),
-        *ended(job),
+        *ended(job, timed(job, scheduler)),
     )
     has = launcher.asks(job.resources)
     return finish(
@@ -87,6 +88,12 @@ def _with_sound_rules(job: JobSpec) -> tuple[JobSpec, tuple[Notice, ...]]:
     if not any(fault for _, fault in faults):
         return job, ()
     return replace(job, rules=tuple(rule for rule, fault in faults if not fault)), tuple(dropped)
+
+
+def _with_needed_values(job: JobSpec) -> JobSpec:
+    """The job without values for rules, if it has no rules and no command names one of them."""
+    named = words.variables((*job.words, *job.launcher_options))
+    return job if job.rules or not job.values.keys().isdisjoint(named) else changed(job, values={})
 
 
 def _with_heard_signal(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[JobSpec, tuple[Notice, ...]]:

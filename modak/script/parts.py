@@ -72,8 +72,8 @@ def preamble(submit_dir: str | None) -> tuple[Line, ...]:
 
 
 def section(title: str, lines: Iterable[Line] = ()) -> tuple[Line, ...]:
-    """Lines after an empty one and a comment that says what they are for."""
-    return (BLANK, comment(title), *lines)
+    """Lines after an empty one and a title that says what they are for."""
+    return (BLANK, comment(f"--- {title}"), *lines)
 
 
 def modules(job: JobSpec) -> tuple[Line, ...]:
@@ -122,7 +122,7 @@ def _adapter(grammar: Any) -> TypeAdapter[Any]:
 def _stop() -> Line:
     """``modak_stop STATUS SENTENCE``."""
     return fixed(
-        f'{STOP}() {{\n    printf \'modak: %s\\n\' "$2" >&2\n    exit "$1"\n}}',
+        f'{STOP}() {{ printf \'modak: %s\\n\' "$2" >&2; exit "$1"; }}',
         ("function", STOP),
         ("command", ("printf",), ("modak: %s\\n",), (Expansion("2"),)),
         ("redirect", "", ">&", ("2",)),

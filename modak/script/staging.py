@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, command_line, comment, export, named, need, needed, parts, require, run, variable, word
+from modak.script.bash import Expansion, Line, Part, command_line, export, named, need, needed, parts, require, run, variable, word
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
@@ -87,11 +87,7 @@ modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
     return "${failed}"
 }
 """
-_STRIPE: Final = """
-if command -v lfs >/dev/null 2>&1; then
-    lfs setstripe -c %d "${MODAK_SCRATCH:?}" || :
-fi
-"""
+_STRIPE: Final = '! command -v lfs >/dev/null 2>&1 || lfs setstripe -c %d "${MODAK_SCRATCH:?}" || : # on Lustre: for all files made below'
 _SINCE: Final = f'MODAK_SINCE="{NOW}" # an earlier start, on a node that failed, may have left its directory'
 _ADVICE: Final = "the job could not create its directory on the storage: check free space and write permission"
 _TIDY: Final = """
@@ -127,9 +123,6 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     each = _on_each(job, has, scheduler)
     paths = [path for copy in has.out for path in (copy.inside, copy.outside)]
     outwards = command_line(("modak_copy_out", *paths), range(3, len(paths), 2)) if paths else run(":")
-    stripes = (
-        (comment("on Lustre: how the files that are written from here on are striped"), ours(_STRIPE % has.stripes)) if has.stripes else ()
-    )
     return section(
         "the job's own directory",
         (
@@ -142,7 +135,7 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
             ours(_TIDY % (_REMOVED_EVERYWHERE if each else _REMOVED)),
             need(_made(each), NO_SCRATCH, _ADVICE + (", and that each node has its own storage there" if each else "")),
             ours("MODAK_MADE=1"),
-            *stripes,
+            *((ours(_STRIPE % has.stripes),) if has.stripes else ()),
         ),
     )
 

@@ -130,40 +130,41 @@ def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
 
 
 def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ...]:
-    """The command; with the times before and after it if the script writes a result."""
+    """The command; with the times before and after it if the script writes a result. What it needs of functions is above it."""
     signal = job.attributes.signal if scheduler.signals(job) or timed(job, scheduler) else None
     kept, log = reads_output(job), log_of(job)
     command = into(command, _OUTPUT, _ERRORS) if kept else command
     lines = (
-        *((assign("MODAK_LOG", *parts(log)), ours(_LOG)) if log else ()),
         *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) or (job.staging and job.staging.out) else ()),
-        *((ours(_NOTES),) if kept else ()),
-        *(_signalled(job, signal, command) if signal else (command,)),
+        *(_signalled(signal, command) if signal else (command,)),
         *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
         *((run("modak_kept"),) if kept else ()),
         *gather_log(job, scheduler),
         *((run("modak_logged"),) if log else ()),
     )
-    return section("the run", lines)
+    return (
+        *(section("the metric, in a file of the run", (assign("MODAK_LOG", *parts(log)), ours(_LOG))) if log else ()),
+        *(section("the metric, in the output of the run", (ours(_NOTES),)) if kept else ()),
+        *(section("the signal before the time limit", _heard(job, signal)) if signal else ()),
+        *section("the run", lines),
+    )
 
 
-def _signalled(job: JobSpec, signal: Signal, command: Line) -> tuple[Line, ...]:
+def _heard(job: JobSpec, signal: Signal) -> tuple[Line, ...]:
+    """What is done when the signal comes, and the wait for the run, which goes on."""
+    if job.checkpoint:
+        words.check_program(job.checkpoint, field="application.checkpoint")
+    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal)
+    return named("modak_checkpoint", saves), *map(ours, (_SIGNAL % (_STOPPED if reported(job) else ""), _WAIT))
+
+
+def _signalled(signal: Signal, command: Line) -> tuple[Line, ...]:
     """The command in the background, because bash handles a signal only between commands.
 
     A signal after the run is ignored: copying results out may still take time.
     """
-    if job.checkpoint:
-        words.check_program(job.checkpoint, field="application.checkpoint")
-    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal)
-    return (
-        named("modak_checkpoint", saves),
-        *map(ours, (_SIGNAL % (_STOPPED if reported(job) else ""), _WAIT)),
-        behind(command),
-        ours(_RUN),
-        run("trap", "modak_signal", signal.name),
-        run("modak_wait"),
-        run("trap", ":", signal.name),
-    )
+    trap, no_trap = run("trap", "modak_signal", signal.name), run("trap", ":", signal.name)
+    return behind(command), ours(_RUN), trap, run("modak_wait"), no_trap
 
 
 def _told(job: JobSpec, signal: Signal) -> Line:

@@ -75,7 +75,7 @@ class FactCache:
         elif version != before.facts.version:
             with self._lock:
                 if self._knowledge is before:
-                    self._knowledge = _Knowledge(before.facts.as_of(version), changed)
+                    self._knowledge = _Knowledge(before.facts.changed(version=version), changed)
         return (self._knowledge or before).facts
 
     def _wait(self) -> None:
@@ -96,7 +96,7 @@ class FactCache:
         """Read the newest knowledge and prepare its indexes. The garbage collector need not look at it again."""
         _, changed = self.store.versions()  # first: what is added before the facts are read makes them read once more, and is not missed
         facts = prepared(self.store.snapshot())
-        facts.with_evidence(())
+        facts.changed()  # makes the indexes
         gc.freeze()
         self._knowledge = found = _Knowledge(facts, changed)
         return found
@@ -106,11 +106,10 @@ class FactCache:
         tried = self.store.tried(*switches) if switches else ()
         doubted = self.store.doubted(application)
         alike = None if models or doubted else self._alike(application)
-        facts = knowledge.with_evidence(models, tried, doubted, alike)
+        facts = knowledge.changed(models=models, tried=tried, doubted=doubted, alike=alike)
         after, _ = self.store.versions()
         if not version == after == knowledge.version:  # the data changed meanwhile: what is of several versions is for this once,
-            once = knowledge.as_of(f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it
-            return once.with_evidence(facts.models, facts.tried, facts.doubted, facts.alike)
+            return facts.changed(version=f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it
         with self._lock:
             self._known[application, switches] = facts
             while len(self._known) > MOST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 from modak.choosing.measured import agreeing
 from modak.dsl import Request
@@ -13,10 +13,8 @@ from modak.facts import Facts, Result, same_name
 from modak.perfmodel.unseen import need_others, numbers_of
 from modak.prepared import Prepared
 from modak.store import Store
+from modak.store.results import MOST_TELLING
 from modak.target import Target, find_system
-
-MOST_RESULTS: Final = 50_000
-"""Results of other applications that a prediction from parameters looks at."""
 
 
 def untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tuple[frozenset[str], ...]:
@@ -47,13 +45,13 @@ def with_parameters(store: Store, request: Request, facts: Prepared, places: Seq
     left = [names for names in places if facts.models or need_others(here[names])]
     told = [tell(names, results) for names, results in here.items() if names not in left]
     metrics = sorted({result.series.metric for names in left for result in here[names]})
-    results = [result for metric in metrics for result in having_parameters(store, {"metric": metric})]
+    results = [result for metric in metrics for result in store.having_parameters({"metric": metric})]
     found = (*chain.from_iterable(told), *tell(frozenset().union(*left), results))
-    return facts.with_evidence((*facts.models, *found), facts.tried, facts.doubted) if found else facts
+    return facts.changed(models=(*facts.models, *found)) if found else facts
 
 
 def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
-    """Results of any application in the metrics of those rows that have parameters and weak answers; :data:`MOST_RESULTS` at most."""
+    """Results of any application in the metrics of those rows that have parameters and weak answers; :data:`MOST_TELLING` at most."""
     from modak.perfmodel.rows import WEAK
 
     told = [
@@ -61,14 +59,9 @@ def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Seq
         if answer["basis"] in WEAK and any(name.startswith("params.") for name, value in row.items() if value not in (None, ""))
     ]  # fmt: skip
     metrics = sorted({str(row["metric"]) for row in told if row.get("metric")})
-    return [result for metric in metrics for result in having_parameters(store, {"metric": metric})][:MOST_RESULTS]
-
-
-def having_parameters(store: Store, filters: Mapping[str, str]) -> list[Result]:
-    """Results with parameters that match the filters; :data:`MOST_RESULTS` at most."""
-    return store.having_parameters(filters, MOST_RESULTS)
+    return [result for metric in metrics for result in store.having_parameters({"metric": metric})][:MOST_TELLING]
 
 
 def _of_place(store: Store, names: frozenset[str]) -> list[Result]:
     spelt = sorted(name for name in store.systems() if same_name(name) in names)
-    return [result for name in spelt for result in having_parameters(store, {"system": name})]
+    return [result for name in spelt for result in store.having_parameters({"system": name})]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from modak.choosing.decision import Decision
 from modak.dsl import Request, Texts
-from modak.errors import Fault, NotFound, RequestError, Unavailable
+from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
 from modak.facts import Facts, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
@@ -25,7 +26,7 @@ from modak.perfmodel import Curve
 from modak.prepared import Prepared
 from modak.progress import Progress, silent
 from modak.response import filled
-from modak.service import admission, parameters, records, tables
+from modak.service import admission, records, tables
 from modak.service.admission import Known
 from modak.service.factfinder import FactFinder
 from modak.service.previews import preview
@@ -35,6 +36,7 @@ from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
 from modak.store.suspects import Word
+from modak.store.values import Export
 from modak.text.numbering import Numbers, Selection
 
 if TYPE_CHECKING:
@@ -88,9 +90,10 @@ class Service:
 
     def optimised(self, document: Any, *, strict: bool = False, keep: bool = True, address: str = "") -> str:
         """The same as JSON text; with the ``address`` of the service, the texts have addresses, too."""
-        read, facts = self._read(document, strict=strict)
-        settled = _settled(read, facts, strict=strict)
-        plan = plan_of(settled)
+        with _read(document, strict=strict) as read:
+            facts = self.facts_for(read.request)
+            settled = _settled(read, facts, strict=strict)
+            plan = plan_of(settled)
         response = filled(read.document, plan, settled.texts, address)
         if keep:
             self._keep(read, facts, settled, response)
@@ -98,13 +101,14 @@ class Service:
 
     def settle(self, document: Any, *, strict: bool = False) -> Settled:
         """The texts for a request and the decision behind them, without the reasons; nothing is stored. Raises as :meth:`optimise` does."""
-        return _settled(*self._read(document, strict=strict), strict=strict)
+        with _read(document, strict=strict) as read:
+            return _settled(read, self.facts_for(read.request), strict=strict)
 
     def settle_at_once(self, document: Any, *, strict: bool = False) -> Settled | None:
         """The same if all facts for it are in memory; otherwise ``None``."""
-        read = normalise(document, strict=strict)
-        facts = self._fact_finder.ready(read.request)
-        return None if facts is None else _settled(read, facts, strict=strict)
+        with _read(document, strict=strict) as read:
+            facts = self._fact_finder.ready(read.request)
+            return None if facts is None else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
         """``choices``, best first; ``decisions`` (the reasons for the first), ``advice``, and ``warnings``.
@@ -112,8 +116,8 @@ class Service:
         Raises :class:`~modak.errors.Infeasible` if nothing meets the constraints; with ``closest`` the closest configuration is returned
         instead, and ``missed`` says which constraint it misses.
         """
-        read = normalise(document, strict=strict)
-        found = recommend(read.request, self.facts_for(read.request), closest=closest)
+        with _read(document, strict=strict) as read:
+            found = recommend(read.request, self.facts_for(read.request), closest=closest)
         warnings = dict.fromkeys((*read.warnings, *found.warnings))
         _refuse_warnings(tuple(warnings) if strict else ())
         return {
@@ -137,15 +141,15 @@ class Service:
         """
         from modak.sizing.size import size
 
-        read = normalise(document, strict=strict)
-        found = size(read.request, self.facts_for(read.request, everywhere=True), self._guide)
+        with _read(document, strict=strict) as read:
+            found = size(read.request, self.facts_for(read.request, everywhere=True), self._guide)
         warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
         _refuse_warnings(warnings if strict else ())
         return found.model_copy(update={"warnings": warnings}).model_dump(mode="json", exclude_none=True)
 
     def earlier(self, request: Request) -> list[Result]:
         """Results of the request's application that tell parameters, up to a bound."""
-        return parameters.having_parameters(self.store, {"application": request.workload_name}) if request.workload_name else []
+        return self.store.having_parameters({"application": request.workload_name}) if request.workload_name else []
 
     # --- what is kept
 
@@ -172,10 +176,9 @@ class Service:
         """A page of the results that were replaced, the last first: when, by whom and from which file."""
         return records.page(self.store.replaced(filters, cursor, limit), records.replaced)
 
-    def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
+    def export(self, filters: Mapping[str, str]) -> Export:
         """All results that match the filters: the columns, and rows of text."""
-        export = self.store.export_rows(filters)
-        return export.columns, export.rows
+        return self.store.export_rows(filters)
 
     def listing(self, kind: str) -> list[Json]:
         """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
@@ -213,9 +216,9 @@ class Service:
         """
         from modak.nextruns import as_json, measurement, next_runs
 
-        read = normalise(document, strict=strict)
-        facts = self.facts_for(read.request)
-        found = next_runs(read.request, facts, most, budget)
+        with _read(document, strict=strict) as read:
+            facts = self.facts_for(read.request)
+            found = next_runs(read.request, facts, most, budget)
         warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
         _refuse_warnings(warnings if strict else ())
         answer = as_json(found) | {"warnings": [warning.model_dump() for warning in warnings]}
@@ -343,11 +346,6 @@ class Service:
         """What is known for a request: see :meth:`modak.service.factfinder.FactFinder.facts_for`."""
         return self._fact_finder.facts_for(request, everywhere=everywhere)
 
-    def _read(self, document: Any, *, strict: bool) -> tuple[Normalised, Prepared]:
-        """The request in a document, and the facts for it."""
-        read = normalise(document, strict=strict)
-        return read, self.facts_for(read.request)
-
     def _keep(self, read: Normalised, facts: Facts, settled: Settled, response: str) -> None:
         expires = None if self.plan_days is None else datetime.now(UTC) + timedelta(days=self.plan_days)
         self.store.plans.save(
@@ -385,6 +383,17 @@ def principal() -> str:
         return f"local:{getpass.getuser()}"
     except (KeyError, OSError):  # a container's user need not have a name
         return f"local:{os.getuid()}"
+
+
+@contextmanager
+def _read(document: Any, *, strict: bool) -> Iterator[Normalised]:
+    """The request in a document. If it is refused in the block, the error has the warnings of reading it."""
+    read = normalise(document, strict=strict)
+    try:
+        yield read
+    except ModakError as error:
+        error.warnings = tuple(Fault(notice.field, notice.message) for notice in read.warnings)
+        raise
 
 
 def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Settled:

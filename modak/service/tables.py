@@ -17,22 +17,23 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
-    from modak.perfmodel.rows import ADDED, gpus_meant, improve_rows, left_out, of_several, predict_rows
+    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, improve_rows, left_out, of_several, predict_rows
 
     asked = points(from_bytes(content, name), most)
-    curves = store.models_of(sorted({point.series.application for point in asked}))
+    measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
+    curves = store.models_of(sorted(measured))
     questions = [records.columns_of(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
     there = node_gpus(facts)
-    gpus = [gpus_meant(one, curves[one["application"]], there(one["system"], one["partition"])) for one in questions]
+    gpus = [gpus_meant(one, curves.get(one["application"], ()), there(one["system"], one["partition"])) for one in questions]
     questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
-    compilers, kinds = graph_compilers(), node_kinds(facts)
-    answered = predict_rows(questions, curves, level, node_power(facts), compilers, kinds)
-    answered = improve_rows(questions, answered, parameters.for_rows(store, questions, answered), level, compilers)
+    reader = Reader(graph_compilers(), node_kinds(facts))
+    answered = predict_rows(questions, curves, level, node_power(facts), reader)
+    answered = improve_rows(questions, answered, parameters.for_rows(store, questions, answered), level, reader)
     doubted = {application: store.doubted(application) for application in curves}
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
     warnings = [
         *records.weak_bases(rows),
-        *records.left_out(left_out(questions, answered, doubted, curves, compilers, kinds), len(rows)),
+        *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
         *records.open_data_sets(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from modak.dsl import Basis, Document, Notice
@@ -30,6 +31,11 @@ class Figure(Document):
     """Basis of the value."""
     why: str
     """How it was derived, in one line, with its source if that is a publication."""
+
+    def mapped(self, change: Callable[[float], float], unit: str, why: str) -> Figure:
+        """The figure that follows from this one, where larger values give larger ones."""
+        ends = {name: None if (end := getattr(self, name)) is None else change(end) for name in ("value", "lower", "upper")}
+        return self.model_copy(update={**ends, "unit": unit, "why": why})
 
 
 class Asked(Document):

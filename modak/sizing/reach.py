@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,15 +55,15 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
         _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
     )
     why = _why(scored, best, wanted, met=bool(meets.any()))
-    figure: dict[str, Any] = {"basis": predicted.basis, "level": predicted.level}
-    times = (predicted.value or 0.0, predicted.lower or 0.0, predicted.upper or 0.0)
-    hours = (time * at / 3600 for time in times)
+    rests = _rests_on(evidence, int(scored.shape[best]), predicted.results_used)
+    told = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
+    time = Figure(**told, unit="s", why=rests)
     shape = candidates.shapes[int(scored.shape[best])]
     return Reach(
         feasible=bool(meets.any()),
-        nodes=Figure(value=value, lower=lower, upper=upper, unit="nodes", why=why, **figure),
-        time=Figure(**_ends(times), unit="s", why=_rests_on(evidence, int(scored.shape[best]), predicted.results_used), **figure),
-        node_hours=Figure(**_ends(tuple(hours)), unit="node-hours", why=f"{counted(at, 'node')} x the time", **figure),
+        nodes=Figure(value=value, lower=lower, upper=upper, level=time.level, unit="nodes", basis=time.basis, why=why),
+        time=time,
+        node_hours=time.mapped(lambda seconds: seconds * at / 3600, "node-hours", f"{counted(at, 'node')} x the time"),
         at=at,
         layout=f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank",
         notes=_far(float(scored.doublings[best])),
@@ -75,10 +74,6 @@ def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, proba
     """The smallest number of nodes that meets the deadline with this probability; ``None``: none does."""
     meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline_s)
     return int(scored.nodes[meets].min()) if meets.any() else None
-
-
-def _ends(values: tuple[float, ...]) -> dict[str, float]:
-    return dict(zip(("value", "lower", "upper"), values, strict=True))
 
 
 def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:

@@ -13,7 +13,7 @@ from modak.choosing.workload import of_one_problem, with_problem
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
 from modak.facts import Accelerator, Facts, Partition, System
-from modak.sizing.answer import Figure, Platform, Sizing
+from modak.sizing.answer import Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
 from modak.sizing.reach import Reach, reach, unknown
@@ -113,7 +113,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         feasible=False if too_large else found.feasible,
         nodes=found.nodes,
         at_nodes=found.at,
-        gpus=_gpus(found.nodes, gpus),
+        gpus=found.nodes.mapped(lambda nodes: nodes * gpus, "GPUs", f"{gpus} per node") if gpus else None,
         accelerator=accelerator.model if accelerator else None,
         layout=found.layout,
         time=found.time,
@@ -148,14 +148,6 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
     spread = replace(candidates, nodes=(sizes,) * len(candidates.shapes)) if free else candidates
     scored, evidence = score(question, target, columns(question, target, spread, facts))
     return reach(spread, scored, evidence, wanted)
-
-
-def _gpus(nodes: Figure, per_node: int) -> Figure | None:
-    """The GPUs of these nodes; ``None``: the nodes have none, or they are not used."""
-    if not per_node:
-        return None
-    ends = {name: None if (count := getattr(nodes, name)) is None else count * per_node for name in ("value", "lower", "upper")}
-    return nodes.model_copy(update={**ends, "unit": "GPUs", "why": f"{per_node} per node"})
 
 
 def _memory(wanted: Demand, accelerator: Accelerator | None) -> tuple[str, ...]:

@@ -63,11 +63,10 @@ def _rate(wanted: Demand, time: Figure) -> Figure:
 
 
 def _per_node(rate: Figure, nodes: int | None, guide: Guide) -> Figure:
-    if not nodes or rate.value is None or rate.lower is None or rate.upper is None:
+    if not nodes or rate.value is None:
         return Figure(unit="GB/s", why=rate.why)
     most = f"a node gets at most {guide.node_storage.most_gbs:g} GB/s ({guide.cites('Data')})"
-    parts = {"value": rate.value / nodes, "lower": rate.lower / nodes, "upper": rate.upper / nodes}
-    return Figure(**parts, level=rate.level, unit="GB/s", basis=rate.basis, why=f"the rate over {counted(nodes, 'node')}; {most}")
+    return rate.mapped(lambda whole: whole / nodes, "GB/s", f"the rate over {counted(nodes, 'node')}; {most}")
 
 
 def _sample(guide: Guide, sample: StorageSample | None) -> tuple[str, ...]:

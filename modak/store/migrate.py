@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from sqlalchemy import Connection, inspect, text
 
 from modak.errors import Unavailable
+from modak.store import versions
 from modak.store.engine import OUT_OF_REACH, connect, reading, shown, supported, writing
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _REFUSED: Final[Mapping[State, str]] = {
 
 
 def upgrade(url: str, *, fill: bool = True) -> bool:
-    """Create the tables, or bring them up to date; with ``fill`` an empty database gets the packaged knowledge.
+    """Create the tables, or bring them up to date; with ``fill`` one that was never written to gets the packaged knowledge.
 
     All of it happens in one transaction. Returns whether anything was done. Raises :class:`modak.errors.Unavailable` for a
     database that is not ours or newer than this MODAK.
@@ -66,20 +67,25 @@ def upgrade(url: str, *, fill: bool = True) -> bool:
     engine = connect(supported(url))
     try:
         with reading(engine) as connection:  # without the lock: a host that starts does not wait for another one's load
-            if state(connection) == "current":
+            if _is_ready(connection, fill):
                 return False
         with writing(engine) as connection:
-            found = state(connection)
-            if found == "current":
+            if _is_ready(connection, fill):
                 return False
+            found = state(connection)
             if found == "foreign":
                 refuse(found, shown(engine.url))
-            to(connection, "head")
-            if fill and found == "empty":
+            if found != "current":
+                to(connection, "head")
+            if fill and versions.is_new(connection):  # alembic's own command creates tables alone
                 filling.fill(connection)
         return True
     finally:
         engine.dispose()
+
+
+def _is_ready(connection: Connection, fill: bool) -> bool:
+    return state(connection) == "current" and not (fill and versions.is_new(connection))
 
 
 def to(connection: Connection, revision: str) -> None:

@@ -13,6 +13,7 @@ from modak.results.metrics import misnamed
 from modak.store import catalogue
 from modak.store.chunks import chunks
 from modak.store.schema import series
+from modak.text.amounts import listed
 
 FRONT_ENDS: Final = ("keras", "horovod")
 """Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
@@ -20,6 +21,8 @@ RATIOS: Final = ("speedup", "efficiency")
 """Metrics that are computed from times of several runs."""
 MOST: Final = 100
 """Most notes of one kind."""
+SHOWN: Final = 10
+"""Most names in one note."""
 
 
 def remarks(connection: Connection, named: set[str], touched: Collection[SeriesKey]) -> Iterator[str]:
@@ -34,12 +37,15 @@ def remarks(connection: Connection, named: set[str], touched: Collection[SeriesK
 
 
 def _unknown_systems(known: Sequence[System], named: set[str]) -> Iterator[str]:
-    """A note for each system of the results that is not known by this name or alias, in any spelling."""
+    """Notes on systems of the results that are not known by this name or alias, in any spelling: one for each that may be a slip."""
     folded = {name for system in known for name in system.folded_names}
-    for name in sorted(each for each in named if same_name(each) not in folded):
-        close = nearest(name, [system.name for system in known])
-        hint = f"; did you mean {close!r}?" if close else ""
-        yield f"unknown system {name!r}{hint}; its rows are kept"
+    strange = sorted(name for name in named if same_name(name) not in folded)
+    meant = {name: close for name in strange[:MOST] if (close := nearest(name, [system.name for system in known]))}
+    for name, close in meant.items():
+        yield f"unknown system {name!r}; did you mean {close!r}?; its rows are kept"
+    if others := [repr(name) for name in strange if name not in meant]:
+        one = len(others) == 1
+        yield f"unknown system{'' if one else 's'} {listed(others, SHOWN)}; {'its' if one else 'their'} rows are kept"
 
 
 def _without_partition(known: Sequence[System], touched: Iterable[SeriesKey]) -> Iterator[str]:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, tuple_
 
 from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
 from modak.ingest.columns import header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
+from modak.perfmodel.precisions import PRECISIONS
 from modak.store.cells import LEFT_OUT, SERIES_AT_ONCE
 from modak.store.schema import REPLACED, loads, results, series, texts
-from modak.store.series import by_number, from_row, has_params, matching
+from modak.store.series import NUMBERED, by_number, from_row, has_params, matching
 from modak.store.times import instant
 from modak.store.values import Export, Page, Replaced
 from modak.text.numbering import Numbers, spelt_out
 
 PAGE: Final = 5_000
 MOST: Final = 1_000
+MOST_TELLING: Final = 50_000
+"""Results with parameters that a prediction from parameters looks at."""
+MOST_TRIED_SERIES: Final = 2_000
+MOST_TRIED: Final = 10_000
+"""More results that show what switches do change nothing: 120 pairs are used."""
 _CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _LARGEST: Final = 2**31 - 1
 """PostgreSQL refuses to compare the number of a series or of a load with a greater one."""
@@ -155,6 +161,23 @@ def values(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Re
         yield _value(key, row)
 
 
+def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
+    """Results of all applications that have some with one of these names, however written, the newest series first; up to a bound.
+
+    They show what switches do: of applications that were run with a compiler, in reduced precision or in a build from source.
+    """
+    words = {*precisions, *(word for word, meant in PRECISIONS.items() if meant in precisions)}
+    with_one = or_(
+        func.lower(series.c.compiler).in_(compilers),
+        func.replace(func.lower(series.c.precision), "_", "-").in_(words),
+        *(series.c.params.like(f'%"build": "{name}"%') for name in builds),
+    )
+    applications = select(series.c.application).where(with_one).distinct()
+    chosen = select(*NUMBERED).where(series.c.application.in_(applications)).order_by(series.c.id.desc())
+    rows = connection.execute(chosen.limit(MOST_TRIED_SERIES)).all()
+    return tuple(islice(values(connection, {row.id: from_row(row) for row in rows}), MOST_TRIED)) if rows else ()
+
+
 def _value(key: SeriesKey, row: Row[Any]) -> Result:
     return Result(
         series=key,
@@ -181,7 +204,7 @@ def export(connection: Connection, filters: Mapping[str, str]) -> Export:
         if has_params(key, filters):
             names.update(f"params.{name}" for name in key.params)
     columns = header(names)
-    return Export(columns, (_cells(columns, key, row) for key, row in walk(connection, filters)))
+    return columns, (_cells(columns, key, row) for key, row in walk(connection, filters))
 
 
 def _cells(columns: tuple[str, ...], key: SeriesKey, row: Row[Any]) -> dict[str, str]:

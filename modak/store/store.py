@@ -18,14 +18,14 @@ from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
-from modak.store import audit, catalogue, curves, loading, migrate, results, staging, suspects, tried, versions
+from modak.store import audit, catalogue, curves, loading, migrate, results, staging, suspects, versions
 from modak.store.access import Access, UsedToken, names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
 from modak.store.chunks import AT_ONCE
 from modak.store.engine import connect, on_network, quick, reading, shown, supported, writing
 from modak.store.plans import Plans
-from modak.store.results import Place
+from modak.store.results import MOST_TELLING, Place
 from modak.store.schema import series
 from modak.store.spool import PlanSpool
 from modak.store.state import State, state
@@ -253,6 +253,7 @@ class Store:
         loading judges them. Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file; then nothing is changed.
         """
         with writing(self.engine) as connection:
+            loads = len(suspects.loads_of(connection, chosen)) if isinstance(chosen, str) else 0
 
             def changed() -> int:
                 """Note who says so, and count the change."""
@@ -262,7 +263,7 @@ class Store:
 
             count, others = suspects.settle(connection, chosen, word, changed, why)
         doubted, freed = others.doubted, sorted(others.lifted)
-        return Judged(count, tuple(doubted[: loading.SHOWN]), len(doubted), tuple(freed[: loading.SHOWN]), len(freed))
+        return Judged(count, loads, tuple(doubted[: loading.SHOWN]), len(doubted), tuple(freed[: loading.SHOWN]), len(freed))
 
     def results(
         self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100, *, doubted: bool = False
@@ -284,7 +285,7 @@ class Store:
         with reading(self.engine) as connection:
             return results.replaced(connection, filters or {}, cursor, limit)
 
-    def having_parameters(self, filters: Mapping[str, str], most: int) -> list[Result]:
+    def having_parameters(self, filters: Mapping[str, str], most: int = MOST_TELLING) -> list[Result]:
         """At most so many of the results that match the filters and tell parameters."""
         with reading(self.engine) as connection:
             return results.having_parameters(connection, filters, most)
@@ -292,14 +293,14 @@ class Store:
     def tried(self, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
         """Results of all applications that were run with one of these compilers, precisions or builds, which show what switches do."""
         with reading(self.engine) as connection:
-            return tried.tried(connection, compilers, precisions, builds)
+            return results.tried(connection, compilers, precisions, builds)
 
     def export_rows(self, filters: Mapping[str, str] | None = None) -> Export:
         """Results as rows of text in the columns of the results table, in base units; read while they are iterated."""
         with ExitStack() as stack:
-            export = results.export(stack.enter_context(reading(self.engine)), filters or {})
+            columns, rows = results.export(stack.enter_context(reading(self.engine)), filters or {})
             kept = stack.pop_all()
-        return Export(export.columns, _until_read(export, kept))
+        return columns, _until_read(rows, kept)
 
     def systems(self) -> tuple[str, ...]:
         """Systems that have results, as the results spell them."""
@@ -384,9 +385,9 @@ class Store:
         return Builds(self.engine)
 
 
-def _until_read(export: Export, kept: ExitStack) -> Generator[dict[str, str]]:
+def _until_read(rows: Iterator[dict[str, str]], kept: ExitStack) -> Generator[dict[str, str]]:
     with kept:
-        yield from export.rows
+        yield from rows
 
 
 def _knowledge(connection: Connection, *, sound: bool = False) -> Facts:

@@ -110,13 +110,18 @@ def _parts(connection: Connection, chosen: Selection) -> list[Any]:
             shown = listed([str(number) for number in strange], _SHOWN)
             raise NotFound(f"no result has the number {shown} ('modak results list' shows them as id)", field="results")
         return parts
-    numbers = connection.scalars(select(loads.c.id).where(loads.c.file == chosen)).all()
+    return [results.c.load_id.in_(part) for part in chunks(loads_of(connection, chosen))]
+
+
+def loads_of(connection: Connection, file: str) -> Sequence[int]:
+    """The numbers of all loads of a file of this name. Raises :class:`modak.errors.NotFound` if there is none."""
+    numbers = connection.scalars(select(loads.c.id).where(loads.c.file == file)).all()
     if not numbers:
         names = connection.scalars(select(loads.c.file).order_by(loads.c.id.desc()).limit(_NAMES)).all()
-        close = next((name for name in names if name.endswith(f"/{chosen}")), None) or nearest(chosen, names)
+        close = next((name for name in names if name.endswith(f"/{file}")), None) or nearest(file, names)
         hint = f"; did you mean {close!r}?" if close else ""
-        raise NotFound(f"nothing was loaded from a file called {chosen!r}{hint} ('modak audit' shows what was loaded)", field="file")
-    return [results.c.load_id.in_(part) for part in chunks(numbers)]
+        raise NotFound(f"nothing was loaded from a file called {file!r}{hint} ('modak audit' shows what was loaded)", field="file")
+    return numbers
 
 
 def _cells(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]:
@@ -176,7 +181,7 @@ def _layout(row: Row[Any]) -> Layout:
 
 def _metric(key: SeriesKey) -> metrics.Metric | None:
     try:
-        return metrics.metric(key.metric, key.unit)
+        return metrics.metric_of(key)
     except DataError:
         return None
 

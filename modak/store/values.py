@@ -13,6 +13,8 @@ from modak.packaged import Difference
 from modak.text.numbering import Numbers
 
 Item = TypeVar("Item")
+Export = tuple[tuple[str, ...], Generator[dict[str, str]]]
+"""Results as text: the columns of the results table, and the rows. Until these are read to the end, or closed, they hold a connection."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Judged:
 
     count: int
     """For how many of them that was new."""
+    loads: int = 0
+    """How many loads were of a file of the name that was given; 0: numbers were given."""
     suspicious: tuple[str, ...] = ()
     """Other results that look wrong since, and why; of unmarked ones, also they. The first hundred."""
     suspicious_count: int = 0
@@ -92,15 +96,6 @@ class Page(Generic[Item]):
 
     items: tuple[Item, ...]
     next: str | None = None
-
-
-@dataclass(frozen=True)
-class Export:
-    """Results as rows of text in the columns of the results table, read while they are iterated."""
-
-    columns: tuple[str, ...]
-    rows: Generator[dict[str, str]]
-    """Until they are read to the end, or closed, they hold a connection."""
 
 
 @dataclass(frozen=True)

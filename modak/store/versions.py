@@ -14,6 +14,9 @@ from modak.store.engine import translated
 from modak.store.schema import meta
 from modak.store.times import now, stored
 
+NEVER: Final = "0"
+"""The version of what was never written."""
+
 
 def current(connection: Connection) -> str:
     """The version of the data as it is now."""
@@ -23,7 +26,12 @@ def current(connection: Connection) -> str:
 def of_all(connection: Connection) -> tuple[str, str]:
     """The version of the data, and the version at the last change of knowledge, which loading results does not change."""
     row = connection.execute(select(meta.c.version, meta.c.knowledge)).first()
-    return (row.version, row.knowledge) if row else ("0", "0")
+    return (row.version, row.knowledge) if row else (NEVER, NEVER)
+
+
+def is_new(connection: Connection) -> bool:
+    """Whether no knowledge and no results were ever written to the database."""
+    return current(connection) == NEVER
 
 
 FRESH_S: Final = 0.01
@@ -69,7 +77,7 @@ class VersionWatch:
             except sqlite3.Error:
                 self._close()
                 raise
-        return str(row[0]) if row else "0"
+        return str(row[0]) if row else NEVER
 
     def close(self) -> None:
         """Close the connection."""

@@ -76,7 +76,12 @@ def table(kind: str, items: Sequence[Item]) -> Table:
 def results(items: Sequence[Item], also: Sequence[str] = ()) -> Table:
     """Results, in the usual columns, those that tell their runs apart, and ``also`` these."""
     columns = (*RUN, *MEASURED, *_telling_apart(items), *JUDGED, *also)
-    return columns, [[item.get(name) for name in columns] for item in items]
+    return columns, [[_in_full(item.get(name)) if name == "value" else item.get(name) for name in columns] for item in items]
+
+
+def _in_full(value: Any) -> Any:
+    """A measured value with six significant figures: a correction may change the last of them."""
+    return f"{value:.6g}" if isinstance(value, float) and 1e-4 <= abs(value) < 1e6 else value
 
 
 def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:

@@ -34,13 +34,14 @@ _RESERVED: Final = frozenset(
     {"if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in", "function", "time"}
     | {"coproc"}
 )
-_JOB: Final = re.compile(r"(?:MODAK|SLURM|PBS|LSB|FLUX)_[A-Z0-9_]+")
+_FAMILIES: Final = re.compile(r"(?:MODAK|SLURM|PBS|LSB|FLUX)_[A-Z0-9_]+|[A-Z][A-Z0-9_]*_ROOT")
+"""The job's own variables; where modules say that an application is installed (``ASTER_ROOT`` in published requests)."""
 _SECRET: Final = frozenset({"SLURM_JWT", "MODAK_TOKEN"})
 EXPANDABLE: Final = frozenset(
     {"HOME", "USER", "LOGNAME", "HOSTNAME", "PWD", "TMPDIR", "SCRATCH", "WORK", "PROJECT"}
     | {"WORKSPACE_DIR", "SINGULARITY_DIR", "OMP_NUM_THREADS", "JOB_ID", "SGE_TASK_ID"}
 )
-"""Variables that a command may use beside the job's own (``MODAK_*``, ``SLURM_*``, ``PBS_*``, ``LSB_*``, ``FLUX_*``)."""
+"""Variables that a command may use beside the job's own (``MODAK_*``, ``SLURM_*``, ``PBS_*``, ``LSB_*``, ``FLUX_*``) and ``*_ROOT``."""
 
 
 class Variable(BaseModel):
@@ -134,8 +135,8 @@ def tail(word: Word) -> str:
 
 
 def expandable(name: str, names: Collection[str] = ()) -> bool:
-    """Whether a command may use the variable: the job's own, the usual places, and the request's own ``names``."""
-    return name in EXPANDABLE or name in names or bool(_JOB.fullmatch(name) and name not in _SECRET)
+    """Whether a command may use the variable: the job's own, the usual places, roots of applications, the request's own ``names``."""
+    return name in EXPANDABLE or name in names or bool(_FAMILIES.fullmatch(name) and name not in _SECRET)
 
 
 def shell(word: Word) -> str:
@@ -272,7 +273,7 @@ def _expansion(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Va
     if not expandable(found[1], names):
         allowed = ", ".join(sorted(EXPANDABLE))
         raise ValueError(
-            f"character {at + 1}: ${{{found[1]}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, LSB_*, FLUX_*, {allowed}, "
+            f"character {at + 1}: ${{{found[1]}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, LSB_*, FLUX_*, *_ROOT, {allowed}, "
             "and the names in copy_environment_variable"
         )
     return [_variable(found[1])], found.end()

@@ -9,7 +9,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -173,6 +173,9 @@ class Search:
         """Whether a trial has ended. If so, its cost is told to the sampler."""
         place = self.study.place(trial.number)
         run = self._looked(place)
+        if run.job is None:
+            self.say(f"trial {trial.number}: interrupted ({run.fault}), and started again")
+            return self._started(replace(trial, run=run)) is None
         if not run.done:
             return False
         cost = None if run.value is None else self.aim.cost(run.value)
@@ -188,7 +191,10 @@ class Search:
         return trial.point == self.space.default and all(one.cost is None for one in self.study.trials())
 
     def _looked(self, place: Path) -> Run:
-        """The run in the present state of its job. After the job's end its result is read and stored."""
+        """The run in the present state of its job. After the job's end its result is read and stored.
+
+        A run that was interrupted, or cancelled while it waited, is without a job then, once: it is to be started again.
+        """
         run = Run.read(place)
         state = self.runner.state(run.job) if run.job else "over"
         now = time.time()
@@ -196,11 +202,15 @@ class Search:
             return run.update(place, began=now)
         if state != "over":
             return run
-        came = outcome(_result(place), self.aim)
+        result = _result(place)
+        came = outcome(result, self.aim)
         took, limit = max(came.seconds or 0.0, now - run.began if run.began else 0.0), run.limit_s or math.inf
         ended = came.value is None and took >= 0.9 * limit
         if came.value is not None:
             self._store(place / "result.json")
+        interrupted = came.interrupted or (result is None and run.began is None)
+        if interrupted and not ended and run.interrupted_s is None:
+            return run.update(place, job=None, began=None, interrupted_s=took, fault=came.why)
         fault = f"ended after {took:.0f} s: its limit was {limit:.0f} s" if ended else came.why
         return run.update(place, seconds=took, value=came.value, fault=fault, ended=ended, done=True)
 
@@ -221,15 +231,13 @@ class Search:
 
     def _run(self, place: Path, point: Point, why: str) -> Run:
         """Run a point to its end in a folder of its own, unless it was run there already."""
-        run = Run.read(place)
-        if run.done:
-            return run
-        if run.job is None:
-            run = self._submitted(place, point, Run(why=why).write(place))
-            self.say(f"{place.name}: {self.told(point)}")
-        begun = time.monotonic()
-        while not (run := self._looked(place)).done:
+        run, begun = Run.read(place), time.monotonic()
+        while not run.done:
+            if run.job is None:
+                run = self._submitted(place, point, replace(run, why=why).write(place))
+                self.say(f"{place.name}: {self.told(point)}")
             _pause(begun)
+            run = self._looked(place)
         return run
 
     # --- going on, and stopping

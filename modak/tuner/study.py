@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from modak.errors import Conflict, DataError
+from modak.files import write_all
 from modak.tuning.space import Parameter, Point, Space
 from modak.tuning.start import Start
 
@@ -34,14 +35,6 @@ State = Literal["waiting", "running", "complete", "failed", "ended"]
 """``ended``: it was ended by its time limit, without a measurement."""
 
 
-def put(file: Path, text: str) -> None:
-    """Write a file atomically: the process may end at any time, and the file is complete or not there. Its folder is created."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_name(f".{file.name}")
-    new.write_text(text, encoding="utf-8")
-    new.replace(file)
-
-
 @dataclass(frozen=True)
 class Run:
     """The state of one run of the job, of a trial or of the comparison, as kept in its folder."""
@@ -54,6 +47,8 @@ class Run:
     """Seconds since the epoch when it was first seen to run."""
     seconds: float | None = None
     """From its begin to its end."""
+    interrupted_s: float | None = None
+    """The same of an earlier start that was interrupted; ``None``: there was none."""
     value: float | None = None
     fault: str = ""
     ended: bool = False
@@ -63,7 +58,7 @@ class Run:
     @property
     def node_hours(self) -> float:
         """Node-hours of the run."""
-        return self.nodes * (self.seconds or 0.0) / 3600
+        return self.nodes * ((self.seconds or 0.0) + (self.interrupted_s or 0.0)) / 3600
 
     @classmethod
     def read(cls, folder: Path) -> Run:
@@ -75,7 +70,7 @@ class Run:
 
     def write(self, folder: Path) -> Run:
         """Write it to the run's folder."""
-        put(folder / RUN_FILE, json.dumps(asdict(self)))
+        write_all({folder / RUN_FILE: json.dumps(asdict(self))})
         return self
 
     def update(self, folder: Path, **changed: Any) -> Run:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from modak.dsl import Configuration, Request
 from modak.errors import RequestError, Unavailable
 from modak.facts import Facts
+from modak.files import write_all
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.service import Service
@@ -20,7 +21,7 @@ from modak.target import resolve
 from modak.text.grammar import InsidePath
 from modak.tuner.runners import runner_for
 from modak.tuner.search import Search, SearchOptions
-from modak.tuner.study import Trial, opened, put
+from modak.tuner.study import Trial, opened
 from modak.tuning.request import aim_of, grid_of, with_space
 from modak.tuning.setting import setting_of
 from modak.tuning.start import starts
@@ -110,7 +111,7 @@ def _configuration(place: Path, request: Request, facts: Facts) -> Configuration
     if kept.exists():
         return Configuration.model_validate(json.loads(kept.read_text(encoding="utf-8")))
     chosen = optimise(request, facts).plan.configuration
-    put(kept, chosen.model_dump_json())
+    write_all({kept: chosen.model_dump_json()})
     return chosen
 
 

@@ -20,6 +20,9 @@ LEAST_LIMIT_S: Final = 60
 PATIENCE: Final = 3.0
 """A trial is ended after so many times the best time so far, because its result could not be the best."""
 
+INTERRUPTED: Final = (130, 143)
+"""Exit statuses after Ctrl-C, and after the signal with which schedulers cancel jobs."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -28,6 +31,8 @@ class Outcome:
     value: float | None
     seconds: float | None
     why: str = ""
+    interrupted: bool = False
+    """Whether somebody or the scheduler stopped it, which says nothing about its setting."""
 
 
 def base_of(request: Request, chosen: Configuration) -> Request:
@@ -66,7 +71,7 @@ def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: fl
     output = {"standard_output_file": f"{folder}/output", "standard_error_file": None, "combine_stdout_stderr": True}
     return set_to(base, space, point).changed(
         job_options={**_limit(base.job_options, limit_s), **output, "job_array": None, "signal": None},
-        application={"result_file": f"{folder}/result"},
+        application={"write_result": True, "result_file": f"{folder}/result"},
     )
 
 
@@ -76,12 +81,12 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
         return Outcome(None, None, "no result file was written")
     seconds, status = document.get("seconds"), document.get("exit_status")
     if status != 0:
-        return Outcome(None, seconds, f"the run ended with status {status}")
+        return Outcome(None, seconds, f"the run ended with status {status}", status in INTERRUPTED)
     results = document.get("results") or ()
     found = [one for one in results if one.get("metric") == aim.metric]
     if not found:
         none = f"the run gave no {aim.metric}" if results else "the run does not count: its job was requeued, preempted or suspended"
-        return Outcome(None, seconds, none if seconds else "the run took no time that could be measured")
+        return Outcome(None, seconds, none if seconds else "the run took no time that could be measured", bool(seconds) and not results)
     value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"))
     if value <= 0:  # a program that counted no sample prints 0
         return Outcome(None, seconds, f"the run's {aim.metric} is {value:g}, which is not a valid measurement")

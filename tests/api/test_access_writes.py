@@ -131,7 +131,7 @@ def test_results_are_doubted_by_administrators(site: Site) -> None:
     marked = site.call("GET", "/results?application=solver").json()["items"][0]
     assert (marked["suspect"], marked["by_hand"]) == ("throttled", True)
     file = site.call("POST", "/results/confirmations", site.keys["admin"], json={"file": "body.csv"})
-    assert file.json() == {"confirmed": 1, "suspicious": [], "suspicious_count": 0, "freed": [], "freed_count": 0}
+    assert file.json() == {"confirmed": 1, "loads": 1, "suspicious": [], "suspicious_count": 0, "freed": [], "freed_count": 0}
 
 
 @pytest.mark.parametrize(

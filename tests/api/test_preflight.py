@@ -16,8 +16,8 @@ def test_a_script_without_checks_over_http(web: TestClient, document: dict[str, 
     """``?preflight=false``; nothing else changes."""
     checked = web.post("/optimise", json=document).json()["job"]["job_content"]
     bare = web.post("/optimise?preflight=false", json=document).json()["job"]["job_content"]
-    assert "\n# checks\n" in checked
-    assert "\n# checks\n" not in bare
+    assert "\n# --- checks\n" in checked
+    assert "\n# --- checks\n" not in bare
     assert {line for line in checked.split("\n") if line.startswith("#SBATCH")} == {
         line for line in bare.split("\n") if line.startswith("#SBATCH")
     }
@@ -32,4 +32,4 @@ def test_a_script_without_checks_on_the_command_line(
     (tmp_path / "request.json").write_text(json.dumps(document))
     for option, there in (("--preflight", True), ("--no-preflight", False)):
         main(["optimise", str(tmp_path / "request.json"), "--script", option])
-        assert ("\n# checks\n" in capsys.readouterr().out) == there
+        assert ("\n# --- checks\n" in capsys.readouterr().out) == there

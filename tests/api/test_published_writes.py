@@ -223,6 +223,8 @@ def test_a_mapping_for_an_mpi_library_is_its_image(site: Site) -> None:
     [
         ({"container_registry": None}, "docker://annex/tensorflow:2.2.1-gpu"),
         ({"container_registry": "docker"}, "docker://annex/tensorflow:2.2.1-gpu"),
+        ({"container_registry": "dockerhub"}, "docker://annex/tensorflow:2.2.1-gpu"),
+        ({"container_registry": "localhost"}, "docker://localhost/annex/tensorflow:2.2.1-gpu"),
         ({"container_registry": "registry.example.org:5000"}, "docker://registry.example.org:5000/annex/tensorflow:2.2.1-gpu"),
         ({"container_type": "shub", "container_registry": None}, "shub://annex/tensorflow:2.2.1-gpu"),
         ({"container_type": "shub", "container_registry": "library"}, "library://annex/tensorflow:2.2.1-gpu"),
@@ -348,7 +350,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("/container_mappings", "selectors", {"fast": True}, "selectors.fast"),
     ("/container_mappings", "container_name", "../x", "container_name"),
     ("/container_mappings", "container_type", "oras", "container_type"),
-    ("/container_mappings", "container_registry", "not a host", "container_name"),
+    ("/container_mappings", "container_registry", "not a host", "container_registry"),
+    ("/container_mappings", "container_registry", "quay", "container_registry"),
 ]
 
 

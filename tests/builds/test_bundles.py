@@ -51,7 +51,7 @@ def test_a_bundle_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     """Also where not even its folder is one."""
     image = tmp_path / "x.sif"
     image.write_bytes(IMAGE)
-    with pytest.raises(RequestError, match=r"cannot be written: Not a directory"):
+    with pytest.raises(RequestError, match=r"cannot be written: "):
         pack(Image.model_validate(ENTRY), image, "", image / "x.tar")
 
 

@@ -146,6 +146,15 @@ def test_errors_are_json_where_json_is_asked_for(run: Run, tmp_path: Path) -> No
     assert (told["exit_status"], told["errors"][0]["field"]) == (1, "job_options.job_name")
 
 
+def test_a_refused_request_shows_the_warnings_of_reading_it(run: Run, tmp_path: Path) -> None:
+    """Before the error, as a warning of an answer is shown, and in JSON beside the errors."""
+    file = request(tmp_path, job_options={"job_name": "a b", "acount": "x"})
+    warning, error = run("optimise", file).err.splitlines()
+    assert warning.startswith("warning: job_options.acount: unknown key")
+    assert error.startswith("modak: job_options.job_name: ")
+    assert [one["field"] for one in json.loads(run("optimise", file, "--json").err)["warnings"]] == ["job_options.acount"]
+
+
 def test_strict_turns_a_warning_into_an_error(run: Run, tmp_path: Path) -> None:
     """An unknown system is a warning without it."""
     file = request(tmp_path, application={"executable": "./a"}, target={"name": "nowhere"})

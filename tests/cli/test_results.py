@@ -105,7 +105,7 @@ def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> N
     assert "wrong unit?" in err
     items = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"]
     (number,) = [item["id"] for item in items if "suspect" in item]
-    assert run("results", "confirm", str(number))[1] == "1 of 1 results had been doubted and are used from now on\n"
+    assert run("results", "confirm", str(number))[1] == "1 result had been doubted and is used from now on\n"
     assert not any("suspect" in item for item in json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"])
 
 
@@ -128,7 +128,7 @@ def test_a_word_on_a_result_says_what_it_changes_for_others(run: Run, tmp_path: 
     _, _, notes = run("results", "doubt", str(other), "--why", "a slip")
     assert notes == f"note: no longer suspicious, and used by the models: 1 result ({one})\n"
     assert f"note: suspicious from now on: {table}: result {one} (value 24): less than" in run("results", "confirm", str(other))[2]
-    assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results are judged like all others again; nobody had")
+    assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results is judged like all others again; nobody had")
 
 
 def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:
@@ -138,9 +138,19 @@ def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:
     assert (status, out) == (0, "18 results of t.csv are not used from now on\n")
     (item, *_) = json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"]
     assert item["suspect"] == "the wrong compiler"
-    assert run("results", "confirm", str(item["id"]))[1] == "1 of 1 results had been doubted and are used from now on\n"
+    assert run("results", "confirm", str(item["id"]))[1] == "1 result had been doubted and is used from now on\n"
     assert run("results", "confirm", "--file", "t.csv")[1] == "17 results of t.csv had been doubted and are used from now on\n"
     assert run("results", "doubt", "--why", "no reason")[0] == run("results", "confirm", "1", "--file", "t.csv")[0] == 2
+
+
+def test_who_doubts_a_file_learns_that_it_was_loaded_more_than_once(run: Run) -> None:
+    """Files of one name may have come from different days: all of them are meant."""
+    Path("week.csv").write_text("application,metric,nodes,value\nown,wall_time,1,9\n")
+    run("load", "week.csv")
+    Path("week.csv").write_text("application,metric,nodes,value\nown,wall_time,2,5\n")
+    run("load", "week.csv")
+    out = run("results", "doubt", "--file", "week.csv", "--why", "the wrong compiler")[1]
+    assert out == "2 results of 2 loads of week.csv are not used from now on\n"
 
 
 def test_a_file_that_nothing_came_in_cannot_be_doubted(run: Run) -> None:
@@ -182,6 +192,12 @@ def test_names_that_no_result_has_are_told(run: Run, words: tuple[str, ...], sta
     run("load", "t.csv")
     found, _, err = run("results", *words)
     assert (found, err[: len(says)], err.count("\n")) == (status, says, 1)
+
+
+def test_a_list_of_nothing_has_no_header(run: Run) -> None:
+    """The note says all there is."""
+    run("load", "t.csv")
+    assert run("results", "list", "--replaced")[1:] == ("", "note: no replaced results\n")
 
 
 def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -> None:

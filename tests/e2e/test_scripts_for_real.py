@@ -347,7 +347,7 @@ def test_a_checkpoint_before_the_time_limit(slurm: Slurm, limited: dict[str, tup
 def test_a_preempted_run_that_stops_early_is_no_result(slurm: Slurm, tmp_path: Path) -> None:
     """Its ranks are told in the partition's time of grace, and end with status 0; the script is told nothing."""
     spare = Partition(name="spare", nodes=2, node=Node(processor="any", sockets=2, cores=32, accelerator="v100", accelerators=2))
-    waits = "trap 'exit 0' TERM; touch up; while :; do sleep 0.2; done"
+    waits = "trap 'exit 0' TERM; mktemp up.XXXXXX; while :; do sleep 0.2; done"
     request = {
         "application": {"app_tag": "spare", "app_type": "mpi", "executable": "sh", "arguments": ["-c", waits], "threads": 1},
         "job_options": {"partition": "spare", "node_count": 2, "process_count_per_node": 2, "request_gpus": 2, "wall_time_limit": 300},
@@ -356,8 +356,8 @@ def test_a_preempted_run_that_stops_early_is_no_result(slurm: Slurm, tmp_path: P
     (tmp_path / "job.sh").write_text(answered(system("mpich", partitions=(spare,)), request).job_script)
     number = slurm.begin(tmp_path / "job.sh", tmp_path)
     until = time.monotonic() + 60
-    while not (tmp_path / "up").exists() and time.monotonic() < until:
-        time.sleep(0.1)
+    while len(list(tmp_path.glob("up.*"))) < 4 and time.monotonic() < until:
+        time.sleep(0.1)  # a rank that is still in Slurm's own prolog would end with 1
     slurm.run("sbatch", "--partition=gpu", "--gpus-per-node=2", "--output=/dev/null", "--wrap=true", cwd=tmp_path)
     job = slurm.wait(number, 100)
     assert (job.state, told(tmp_path)["exit_status"], told(tmp_path)["results"]) == ("COMPLETED", 0, []), job

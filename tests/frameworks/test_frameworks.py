@@ -133,6 +133,7 @@ def test_misspelt_mpi_libraries_are_understood(written: str, library: str) -> No
         ("tensorflow", {"version": "2.1"}, ("tensorflow", "2.1")),
         ("keras", {"version": "2.3"}, ("tensorflow", None)),
         ("keras", {"backend": "torch"}, ("pytorch", None)),
+        ("keras", {"backend": "theano"}, ("theano", None)),
         ("caffe", {"fork": "intel", "version": "1.1"}, ("intel-caffe", "1.1")),
         ("caffe", {"fork": "nvidia"}, ("nvcaffe", None)),
         ("horovod", {"version": "0.19", "framework_version": "2.1"}, ("tensorflow", "2.1")),
@@ -144,11 +145,6 @@ def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[s
     carrier = plugins.find("frameworks", name).carrier(options(name, values))
     assert carrier
     assert (carrier.framework, carrier.version) == expected
-
-
-def test_a_backend_without_images_has_none() -> None:
-    """Theano has no image here; nothing is put in its place."""
-    assert plugins.find("frameworks", "keras").carrier(options("keras", {"backend": "theano"})) is None
 
 
 @pytest.mark.parametrize(

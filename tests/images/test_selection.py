@@ -289,8 +289,10 @@ def test_a_source_build_that_nobody_has_is_made() -> None:
 
 
 def test_without_a_recipe_a_source_build_is_only_a_wish() -> None:
-    """enable_opt_build without a recipe takes the best that is there."""
-    assert name(pick([XLA], opt_build=True)) == XLA.reference
+    """enable_opt_build without a recipe takes the best that is there, and says that it is no source build."""
+    choice = pick([XLA], opt_build=True)
+    assert name(choice) == XLA.reference
+    assert [warning.field for warning in choice.warnings] == ["optimisation.enable_opt_build"]
 
 
 def test_the_project_s_own_image_goes_first() -> None:
@@ -398,10 +400,10 @@ def test_old_packaged_images_claim_no_verification() -> None:
 
 
 def test_listing_one_on_the_testbed(packaged: Catalogue) -> None:
-    """TensorFlow "1.1" with XLA on a GTX 1080 Ti: 1.14 with XLA for that GPU, which can be pulled, and a warning."""
+    """TensorFlow "1.1" with XLA on a GTX 1080 Ti: 1.14 with XLA for that GPU, which can be pulled; warned of version and build."""
     choice = choose(packaged, Wanted("tensorflow", "1.1", ("xla",), opt_build=True, **HLRS))
     assert name(choice) == "docker://tensorflow/tensorflow:1.14.0-gpu-py3"
-    assert [warning.field for warning in choice.warnings] == [VERSION_FIELD]
+    assert [warning.field for warning in choice.warnings] == [VERSION_FIELD, "optimisation.enable_opt_build"]
     assert not choice.exact
 
 

@@ -124,7 +124,7 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (cell("unit", "kg"), "r.csv:3: column 'unit': unknown unit 'kg'"),
         (cell("unit", "images/s"), "r.csv:3: column 'unit': 'images/s' is not a unit of wall_time"),
         (cell("measured_at", "2025-03-01T12:00:00"), "column 'measured_at': '2025-03-01T12:00:00': allowed: a date (2026-03-01), or ISO"),
-        (cell("measured_at", "01.03.2025"), "allowed: a date (2026-03-01), or ISO 8601 with an offset"),
+        (cell("measured_at", "1.03.2025"), "T11:00:00Z; the year first: 2025-03-01"),
         (cell("measured_at", "2025-02-30T12:00:00Z"), "no date"),
         (cell("measured_at", "1999-12-31T00:00:00Z"), "from the year 2000 to now"),
         (cell("measured_at", LATER), "from the year 2000 to now"),
@@ -155,6 +155,15 @@ def test_a_count_is_a_whole_number(text: str) -> None:
 def test_a_value_beyond_its_base_unit_is_refused(value: str, unit: str) -> None:
     """A number that fits, in a unit that carries it away."""
     assert faults(cell("value", value).replace(",s,", f",{unit},")) == ["r.csv:3: column 'value': out of range in its base unit"]
+
+
+def test_a_fault_of_many_lines_is_told_once() -> None:
+    """A wrong metric in every row does not hide what else is wrong, nor does it fill the screen."""
+    rows = "".join(f"a,time_s,{row}\n" for row in range(1, 40)) + "a,wall_time,-1\n"
+    metric, value = faults("application,metric,value\n" + rows)
+    assert metric.startswith("r.csv:2: column 'metric': unknown metric 'time_s'")
+    assert metric.endswith(" (also in lines 3, 4, 5, 6, 7 and 33 more)")
+    assert value.startswith("r.csv:41: column 'value': '-1'")
 
 
 def test_twenty_faults_at_once() -> None:

@@ -123,6 +123,12 @@ def test_json_records_are_rows() -> None:
     assert found.values.tolist() == [1.5]
 
 
+def test_parameters_that_are_null_are_none() -> None:
+    """As a program writes a record without any."""
+    (series,) = only('[{"application": "a", "params": null, "metric": "wall_time", "value": 1}]', "r.json").series
+    assert series.params == {}
+
+
 def test_json_lines_are_records() -> None:
     """One a line, as pandas and loggers write them."""
     record = {"application": "a", "metric": "wall_time", "value": 1}

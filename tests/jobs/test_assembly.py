@@ -46,6 +46,17 @@ def test_a_checkpoint_that_no_signal_starts_is_told() -> None:
     assert ["job_options.signal" in each.message for each in warnings if each.field == "application.checkpoint"] == [True]
 
 
+def test_a_script_may_leave_no_result() -> None:
+    """Nothing of it is left in the script, and what was to be in it, or to name its file, is told."""
+    metric = {"metric": {"name": "rate", "unit": "1/s", "pattern": "rate: ([0-9.]+)"}}
+    application = {"app_type": "mpi", "app_tag": "solver", "executable": "./solver", "result_file": "r.json", "write_result": "no"}
+    job = {"application": application, "target": {"job_scheduler_type": "slurm"}, "optimisation": {"workload": metric}}
+    answer = optimise(normalise({"job": job}).request, Facts(version="1"))
+    assert [word in answer.texts.job_script for word in ("modak-result", "trap", "mkfifo", "MODAK_STARTED")] == [False] * 4
+    told = [each.field for each in answer.plan.warnings if "write_result is false" in each.message]
+    assert told == ["application.result_file", "optimisation.workload.metric"]
+
+
 @pytest.mark.parametrize("metric", [{}, {"metric": {"name": "rate", "unit": "1/s", "pattern": "rate: ([0-9.]+)"}}])
 def test_a_log_file_in_which_nothing_is_looked_for_is_told(metric: dict[str, Any]) -> None:
     """The result would come without the number, after the run."""

@@ -19,7 +19,7 @@ from modak.errors import Fault, RequestError
 from modak.facts.results import parameter
 from modak.normalise import Normalised, normalise
 from modak.normalise.optimisation import CONFIG, DATA, OBJECTIVE, PLAIN, WORKLOAD
-from modak.text.documents import strict_json
+from modak.text.documents import strict_json, with_value
 from modak.text.words import EXPANDABLE
 
 REQUESTS = Path(__file__).parent.parent / "requests"
@@ -444,6 +444,13 @@ def test_a_runtime_where_an_image_belongs_is_understood() -> None:
     assert found.request.application.container_runtime is None
 
 
+def test_the_scheme_of_an_image_may_have_capitals() -> None:
+    """Schemes are the same in any case."""
+    found = normalise(job("application", container_runtime="Docker://site/solver:1"))
+    assert found.request.application.container_runtime == "docker://site/solver:1"
+    assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
+
+
 def test_one_section_is_chosen_the_other_is_named() -> None:
     """Where two kinds of application are filled in, ``app_type`` decides, and the other is left out with a warning."""
     document = job("optimisation", app_type="hpc", **{"app_type-ai_training": {"tensorflow": {}}, "app_type-hpc": {"mpi": {}}})
@@ -744,6 +751,28 @@ def test_words_of_a_framework_may_have_capitals(written: str, meant: str) -> Non
     found = normalise({"job": job})
     assert getattr(found.request.optimisation.options, "distribution", None) == meant
     assert len(found.warnings) == (written != meant)
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("job_options.node_count", "job_options.wall_time_limit", "job_options.memory_limit", "job_options.requeue"),
+        *("application.minimal_efficiency", "optimisation.objective.deadline", "optimisation.ai_training.tensorflow.xla"),
+        *("job_options.queue", "target.name", "application.app_tag", "optimisation.ai_training.tensorflow.version"),
+    ],
+)
+def test_a_value_without_a_sign_is_left_out(field: str, blank: str) -> None:
+    """Templates write empty text where they have no value, and a caller that gets an error gets no script."""
+    document = {"job": {"optimisation": {"app_type": "ai_training"}}}
+    found = normalise(with_value(document, ("job", *field.split(".")), blank))
+    assert [(warning.field, warning.message) for warning in found.warnings] == [(field, "empty text is ignored")]
+
+
+def test_a_switch_of_a_framework_is_told_as_json_writes_it() -> None:
+    """The reader has a JSON document, in which ``True`` would be an error."""
+    found = normalise({"job": {"optimisation": {"app_type": "ai_training", "ai_training": {"tensorflow": {"xla": "True"}}}}})
+    assert [warning.message for warning in found.warnings] == ["'True' is read as true"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_batched_nonnegative_fit_is_exact() -> None:
     p = np.tile(np.array([1.0, 2, 3, 5, 8, 13]), (40, 1))
     y = np.exp(chance.normal(0, 0.4, p.shape)) / p**0.6
     for form in (one for one in FORMS if isinstance(one, NonNegative)):
-        ours = forms.fit(form, p, y, np.ones_like(p))
+        ours = form.fit(p, y, np.ones_like(p))
         for row in range(len(p)):
             ratio = p[row] / 13
             root = np.sqrt(np.exp(form.recency * np.log2(ratio)))
@@ -36,5 +36,5 @@ def test_stored_forms_answer_as_fitted_ones() -> None:
     asked, knots = np.array([0.5, 3.0, 16.0, 100.0]), np.array([SIZES])
     quick = forms.log_costs(SIZES, mixture.coefficients, asked)
     for form, fit, row in zip(FORMS, mixture.coefficients, quick, strict=True):
-        fitted = forms.log_cost(form, np.array([fit]), asked[None, :], knots, np.ones_like(knots))
+        fitted = form.log_cost(np.array([fit]), asked[None, :], knots, np.ones_like(knots))
         np.testing.assert_allclose(row, fitted[0], rtol=1e-8, atol=1e-8)

@@ -415,13 +415,14 @@ def test_a_job_that_is_never_requeued_has_its_time(tmp_path: Path) -> None:
 
 
 def test_a_result_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
-    """The run's status stays, a line says what is missing, and nothing is sent: the file may be that of another job."""
+    """The run's status stays, the output says what is missing and why, and nothing is sent: the file may be that of another job."""
     (tmp_path / "modak-result-77.json").mkdir()
     stub(tmp_path, "curl", "touch sent")
     here = {"SLURM_SUBMIT_DIR": str(tmp_path), "SLURM_JOB_ID": "77", "MODAK_SERVER": "http://127.0.0.1:9"}
     done = ran(render(JOB, "slurm").text, tmp_path, **here)
-    said = f"modak: the result could not be written to {tmp_path}/modak-result-77.json\n"
-    assert (done.returncode, done.stderr, (tmp_path / "sent").exists()) == (0, said, False)
+    why, said = done.stderr.splitlines()
+    assert (done.returncode, (tmp_path / "sent").exists(), "Is a directory" in why) == (0, False, True)
+    assert said == f"modak: the result could not be written to {tmp_path}/modak-result-77.json"
 
 
 def test_a_result_that_is_not_whole_is_not_left(tmp_path: Path) -> None:
@@ -433,11 +434,19 @@ def test_a_result_that_is_not_whole_is_not_left(tmp_path: Path) -> None:
 
 
 def test_a_script_that_is_submitted_again_keeps_what_the_run_before_wrote(tmp_path: Path) -> None:
-    """By the job's number; brackets of an array's are none of a file's name."""
+    """By the job's number; brackets of an array's are none of a file's name, and leave no number of another job in the file."""
     text = render(JOB, "pbspro").text
     for number in ("7.server", "8.server", "9[2].server"):
         assert ran(text, tmp_path, PBS_O_WORKDIR=str(tmp_path), PBS_JOBID=number).returncode == 0
-    assert {file.name for file in tmp_path.glob("modak-result*")} == {f"modak-result-{job}.server.json" for job in ("7", "8", "9-2-")}
+    jobs = {file.name: json.loads(file.read_text())["job"] for file in tmp_path.glob("modak-result*")}
+    assert jobs == {f"modak-result-{job}.server.json": f"{job}.server" for job in ("7", "8", "9-2-")}
+
+
+def test_a_node_with_any_name_can_be_reported(tmp_path: Path) -> None:
+    """The kernel takes every sign in it; the result stays JSON."""
+    stub(tmp_path, "uname", """echo 'node"1\\'""")
+    assert ran(render(JOB, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="77").returncode == 0
+    assert result(tmp_path)["host"] == "node1"
 
 
 def test_a_file_that_the_request_names_is_the_one(tmp_path: Path) -> None:
@@ -752,6 +761,16 @@ def test_a_path_to_copy_to_is_known_before_the_run(tmp_path: Path) -> None:
     lost = replace(job.staging or Staging(), out=(Copy(Joined(parts=(Variable(variable="WORKSPACE"), "/b")), "b"),))
     done = ran(render(replace(job, staging=lost), "shell").text, tmp_path, SCRATCH=str(disk))
     assert ("WORKSPACE" in done.stderr, (tmp_path / "ran").exists(), list(disk.iterdir())) == (True, False, []), done.stderr
+
+
+def test_a_signal_before_the_run_is_told(tmp_path: Path) -> None:
+    """That before the time limit may come while data are copied in: the job ends, and removes its directory."""
+    job, disk = staged(tmp_path, "touch ran")
+    stub(tmp_path, "cp", 'kill -USR1 "$PPID"; sleep 1')
+    asked = replace(job, attributes=replace(job.attributes, signal=Signal("USR1", 120)))
+    done = ran(render(asked, "slurm").text, tmp_path, SCRATCH=str(disk), SLURM_SUBMIT_DIR=str(tmp_path))
+    assert (done.returncode in (-10, 143), (tmp_path / "ran").exists(), list(disk.iterdir())) == (True, False, [])
+    assert done.stderr == "modak: a signal ended the script before its last command\n"
 
 
 def test_data_that_cannot_be_copied_in_leave_nothing(tmp_path: Path) -> None:

@@ -195,6 +195,15 @@ def test_77_slurm_does_not_offer_the_process_manager(tmp_path: Path) -> None:
     assert checked(replace(STEP, pmi="pmi2"), tmp_path, "slurm")[0] == 0
 
 
+def test_77_slurm_that_does_not_answer_is_quoted(tmp_path: Path) -> None:
+    """It may offer the process manager all the same."""
+    stub(tmp_path, "srun", "echo 'srun: error: cannot reach the controller' >&2; exit 1")
+    status, said = checked(STEP, tmp_path, "slurm")
+    assert (status, "srun --mpi=list: srun: error: cannot reach the controller" in said) == (77, True), said
+    stub(tmp_path, "srun", "true")
+    assert checked(STEP, tmp_path, "slurm")[0] == 77, "it says nothing"
+
+
 def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp_path: Path) -> None:
     """It would refuse both kinds of memory, bind ranks to CPUs of that job and number them over the nodes in its order; 22.05's slurmd
     crashes of a binding beside a hint."""

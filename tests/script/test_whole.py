@@ -194,6 +194,13 @@ def test_a_rule_reads_values_as_variables(tmp_path: Path) -> None:
     assert ran(render(with_rule(script, "before", "true"), "shell").text, tmp_path).stdout == "2 /fast disk /fast disk\n"
 
 
+def test_values_for_rules_are_only_where_something_reads_them() -> None:
+    """A rule, whatever it starts, or a command."""
+    job = replace(SMALL, values={"MODAK_RANKS": "8"})
+    read = (replace(job, rules=(RuleText("r", "after", "true"),)), replace(job, post=words.parse("touch ${MODAK_RANKS}")))
+    assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, True, True]
+
+
 def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) -> None:
     """``[ -n "$X" ] && export Y=1`` is what people write."""
     assert ran(render(with_rule('[ -n "${X:-}" ] && export Y=1'), "shell").text, tmp_path).returncode == 0
@@ -654,6 +661,21 @@ def test_a_missing_runtime_stops_a_build_before_anything_is_fetched(tmp_path: Pa
     (tmp_path / "bin").mkdir()
     done = ran(render_build(replace(TORCH, system=None), build, "shell").text, tmp_path)
     assert (done.returncode, (tmp_path / "app").exists()) == (71, False), done.stderr
+
+
+def test_a_single_source_file_is_downloaded_and_compiled_where_it_is_run() -> None:
+    """As the published request of an MPI test means it: no repository has that address, and the job runs `./xthi`."""
+    one = BuildSpec(source="https://example.org/olcf/training/raw/main/affinity/Xthi.c", command="mpicc -o xthi Xthi.c")
+    text = render_build(SMALL, one, "shell").text
+    assert "clone" not in text
+    assert 'mv -T -- "${MODAK_PART:?}" Xthi.c' in text
+    assert "cd -- Xthi.c" not in text
+
+
+def test_a_repository_that_is_named_like_a_file_is_cloned() -> None:
+    """Its page in the forge would be downloaded without an error."""
+    text = render_build(SMALL, BuildSpec(source="https://example.org/team/llama.cpp", command="make"), "shell").text
+    assert (" clone " in text, "cd -- llama.cpp" in text) == (True, True)
 
 
 def test_downloads_keep_to_https_with_certificates() -> None:

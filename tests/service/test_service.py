@@ -20,7 +20,9 @@ from modak.errors import Conflict, NotFound, RequestError, Unavailable
 from modak.facts import Rule
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
+from modak.normalise import normalise
 from modak.service import Service, open_service
+from modak.service.factfinder import FactFinder
 from modak.settings import Settings, read_settings
 from modak.store.audit import Actor
 
@@ -123,6 +125,14 @@ def test_an_application_is_not_named_as_similar_to_itself(service: Service, load
     load("application,metric,value\nown,accuracy,0.9\n")
     first, *_ = service.recommend({"job": {"optimisation": {"workload": {"application": "own"}}}})["advice"]
     assert first.startswith("there is no usable result of 'own': run a pilot job")
+
+
+def test_a_pilot_without_a_record_is_loaded_by_its_time(service: Service) -> None:
+    """Its job writes no file that could be loaded."""
+    application = {"write_result": False, "executable": "./own"}
+    request = {"job": {"application": application, "optimisation": {"workload": {"application": "own"}}}}
+    first, *_ = service.recommend(request)["advice"]
+    assert first.endswith("then load its time with 'modak load'")
 
 
 def test_doubted_results_of_exactly_the_chosen_layout_are_named(service: Service, load: Callable[[str], Any]) -> None:
@@ -232,6 +242,18 @@ def test_a_row_of_another_kind_of_nodes_is_not_measured(service: Service, load: 
     assert (t4["predicted"], t4["upper"] / t4["lower"] > 5) == (pytest.approx(60 * 900 / 320), True)
 
 
+def test_rows_of_unknown_applications_cost_no_query(service: Service) -> None:
+    """However many there are in one table."""
+    asked = list[str]()
+    counts = []
+    event.listen(service.store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    for rows in (1, 2, 50):
+        service.predict(("application,metric\n" + "".join(f"unknown{row},wall_time\n" for row in range(rows))).encode(), "asked.csv")
+        counts.append(len(asked))
+        asked.clear()
+    assert counts[1] == counts[2]
+
+
 def test_strict_refuses_warnings_of_choosing_too(service: Service) -> None:
     """Not only those of reading: an unknown system is found when the facts are known."""
     sent = {"job": {"application": {"executable": "./a"}, "target": {"name": "nowhere"}}}
@@ -295,6 +317,15 @@ def test_parameters_tell_however_the_results_write_the_system(service: Service, 
     """As measured runs do."""
     load(NETWORKS.replace("zenith", "ZENITH"))
     assert service.optimise(network({"gmacs": 3, "macts": 5}))["job"]["plan"]["prediction"]["basis"] == "transferred"
+
+
+def test_parameters_add_curves_and_leave_what_else_is_known(service: Service, load: Callable[[str], Any]) -> None:
+    """The measured application with a similar name is still told: the name may be a slip."""
+    load(NETWORKS + "net-of-tomorow,3,5,throughput,100,samples/s,elsewhere,1\n")
+    finder = FactFinder(service.store)
+    before, after = finder.facts("net-of-tomorrow"), finder.facts_for(normalise(network({"gmacs": 3, "macts": 5})).request)
+    assert len(after.models) > len(before.models)
+    assert before.alike == after.alike == "net-of-tomorow"
 
 
 def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service: Service, load: Callable[[str], Any]) -> None:

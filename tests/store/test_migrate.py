@@ -15,6 +15,7 @@ from sqlalchemy import inspect, text
 
 from modak import knowledge
 from modak.errors import Unavailable
+from modak.facts import System
 from modak.store import curves, migrate, open_store, upgrade
 from modak.store.engine import connect, on_network, reading, supported, writing
 from tests.conftest import Postgres
@@ -53,6 +54,17 @@ def test_down_and_up_again(url: str) -> None:
 def test_a_second_upgrade_does_nothing(url: str) -> None:
     """Upgrading says whether there was anything to do."""
     assert [upgrade(url, fill=False), upgrade(url, fill=False)] == [True, False]
+
+
+def test_tables_without_anything_are_filled(tmp_path: Path) -> None:
+    """Such as alembic's own command creates; not those in which something was written, whose knowledge may have been removed."""
+    url = f"sqlite:///{tmp_path / 'modak.db'}"
+    upgrade(url, fill=False)
+    assert [upgrade(url), upgrade(url)] == [True, False]
+    with open_store(url, fill=False) as store:
+        for name in store.snapshot().systems:
+            store.remove(System, name, ME)
+    assert not upgrade(url)
 
 
 def test_a_failing_migration_leaves_nothing(url: str) -> None:

@@ -131,7 +131,7 @@ def test_a_fault_stores_nothing(store: Store) -> None:
 
 def test_the_faults_of_all_files_are_told_at_once(store: Store) -> None:
     """A folder is corrected in one go; of two files with more faults than are shown, the first ones."""
-    bad = "application,metric,value\n" + "a,wall_time,NaN\n" * 12
+    bad = "application,metric,value\n" + "".join(f"a,wall_time,NaN{row}\n" for row in range(12))
     with pytest.raises(DataError) as caught:
         store.load([csv_table(bad, "a.csv"), csv_table(ROWS), csv_table(bad, "b.csv")], ME)
     told = [fault.field.partition(":")[0] for fault in caught.value.faults]
@@ -167,6 +167,15 @@ def test_unknown_systems_are_noted(store: Store, known: knowledge.Knowledge) -> 
     rows = "".join(f"a,{name},wall_time,1\n" for name in ("hlrs_testbed", "HLRS-testbed", "SNG", "nowhere"))
     (note,) = store.load([csv_table(f"application,system,metric,value\n{rows}")], ME).notes
     assert note.startswith("unknown system 'nowhere'")
+
+
+def test_systems_without_a_known_name_share_a_note(store: Store, known: knowledge.Knowledge) -> None:
+    """A table of all machines of the world has one line of them, and one for each that may be a slip."""
+    store.add([system for system in known.systems if system.name == "hlrs-testbed"], ME)
+    rows = "".join(f"a,machine{number},wall_time,1\n" for number in range(12)) + "a,hlrs-testbet,wall_time,1\n"
+    slip, others = store.load([csv_table(f"application,system,metric,value\n{rows}")], ME).notes
+    assert slip == "unknown system 'hlrs-testbet'; did you mean 'hlrs-testbed'?; its rows are kept"
+    assert others.endswith("'machine7' and 2 more; their rows are kept")
 
 
 def test_names_in_several_spellings_are_noted(store: Store) -> None:

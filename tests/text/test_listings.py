@@ -16,6 +16,12 @@ def test_a_column_of_sentences_is_no_column_of_numbers(cells: list[str], numbers
     assert listings.as_text(["why not"], [[cell] for cell in cells])[2] == [numbers]
 
 
+def test_a_measured_value_is_shown_as_it_was_loaded() -> None:
+    """A correction of its fifth figure is seen."""
+    columns, rows = listings.results([{"id": 1, "value": 645.25}, {"id": 2, "value": 645.29}])
+    assert [row[columns.index("value")] for row in rows] == ["645.25", "645.29"]
+
+
 def test_a_doubt_tells_no_runs_apart() -> None:
     """Repeats of one run have no column for it: its reason is shown anyway."""
     runs: list[listings.Item] = [{"id": 1, "value": 9, "suspect": "a slip", "doubted": True}, {"id": 2, "value": 8}]

@@ -82,6 +82,12 @@ def test_other_variables_may_not_be_expanded(name: str) -> None:
         words.parse(f"x ${{{name}}}")
 
 
+def test_the_place_of_an_installed_application_may_be_expanded() -> None:
+    """As in the published request of a solver, whose program lies below ``${ASTER_ROOT}``."""
+    (program,) = words.parse("${ASTER_ROOT}/14.4/bin/aster ")
+    assert program == Joined(parts=(Variable(variable="ASTER_ROOT"), "/14.4/bin/aster"))
+
+
 def test_the_request_may_name_more_variables() -> None:
     """A variable that the request copies into the job may be used in its command."""
     assert words.parse("${OWN}", names={"OWN"}) == (Joined(parts=(Variable(variable="OWN"),)),)

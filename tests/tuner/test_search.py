@@ -59,6 +59,14 @@ def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path
     assert again["trials"] == found["trials"]
 
 
+def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cancelled job says nothing about its setting, nor that the job fails; its time is counted."""
+    (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "if mkdir interrupted 2>/dev/null; then exit 143; fi"))
+    found = tuned(capsys, document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5, 7]}}), "--confirm", "0", "--gain", "0")
+    assert [one["state"] for one in found["trials"] if one["job"]] == ["complete", "complete"]
+    assert Run.read(work / "tuning-job" / "trial-0000").interrupted_s
+
+
 def test_no_gain_is_predicted_from_two_settings(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sampler proposes the first again, and the third is tried instead."""
     job = document(space={"environment": {"LEVEL": [1, 2, 3]}, "options": {"-n": [5]}})

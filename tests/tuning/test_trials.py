@@ -77,8 +77,8 @@ def test_a_trial_has_the_seconds_of_its_limit() -> None:
 
 
 def test_a_trial_differs_from_the_job_by_its_point() -> None:
-    """Its files go into its folder, and its time is limited."""
-    base = based(request_of())
+    """Its files go into its folder, its result is always written, and its time is limited."""
+    base = based(request_of()).changed(application={"write_result": False})
     space = grid_of(base)
     one = trial_of(base, space, (2, 1), "search/trial-0001", 90.2)
     assert one.application.result_file == "search/trial-0001/result"

@@ -8,16 +8,13 @@
 # image: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it
 # submit: qsub FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# modules
+# --- modules
 test -r /etc/profile.d/modules.sh ||
     modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it defines the module command"
 # shellcheck source=/dev/null
@@ -25,13 +22,13 @@ test -r /etc/profile.d/modules.sh ||
 module load singularity ||
     modak_stop 70 "module singularity could not be loaded: module avail lists the modules of this system"
 
-# environment
+# --- environment
 export BUILD_PARALLELISM=16
 
-# the image
+# --- the image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/lammps_2024.sif
 
-# checks
+# --- checks
 command -v singularity >/dev/null 2>&1 ||
     modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
@@ -39,7 +36,7 @@ test -r "${MODAK_IMAGE:?}" ||
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 
-# fetch the sources, unless they are there
+# --- fetch the sources, unless they are there
 modak_fetch() {
     MODAK_PART="$(mktemp -u -- solver.part.XXXXXX)" &&
     git -c protocol.allow=never -c protocol.https.allow=always -c http.sslVerify=true clone --depth 1 -- https://example.org/code/solver.git "${MODAK_PART:?}" &&
@@ -50,7 +47,7 @@ test -d solver || modak_fetch ||
     modak_stop 80 "the sources could not be fetched: check that they exist, and that this node can reach them. Submodules of a repository are fetched over HTTPS only; for others, give a directory that contains them"
 cd -- solver
 
-# the build command, inside the container
+# --- the build command, inside the container
 cat >modak-build.sh <<'MODAK_5077d773e153a02b'
 make -j ${BUILD_PARALLELISM:?} && make 'install'
 MODAK_5077d773e153a02b

@@ -15,29 +15,26 @@
 # submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# modules
+# --- modules
 module load slurm_setup ||
     modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 module load charliecloud ||
     modak_stop 70 "module charliecloud could not be loaded: module avail lists the modules of this system"
 
-# environment
+# --- environment
 export BUILD_PARALLELISM=48
 
-# the image
+# --- the image
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 
-# write the recipe, build the image
+# --- write the recipe, build the image
 mkdir -p -- modak-build
 cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04

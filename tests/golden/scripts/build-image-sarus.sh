@@ -8,22 +8,19 @@
 # written by MODAK
 # submit: sbatch FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export BUILD_PARALLELISM=64
 
-# the image
+# --- the image
 MODAK_IMAGE=pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
-# write the recipe, build the image
+# --- write the recipe, build the image
 mkdir -p -- modak-build
 cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04

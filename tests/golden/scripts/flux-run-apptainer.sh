@@ -10,24 +10,21 @@
 # image: apptainer pull pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
 # submit: flux batch FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=16
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export PYTHONNOUSERSITE=1
 
-# the container image
+# --- the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sif
 
-# checks
+# --- checks
 command -v apptainer >/dev/null 2>&1 ||
     modak_stop 71 "apptainer is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
@@ -37,7 +34,7 @@ flux getattr size >/dev/null 2>&1 ||
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
-# the run
+# --- the run
 flux run -N 2 -n 8 -c 16 -g 1 -o gpu-affinity=off -o cpu-affinity=per-task \
     apptainer exec --nv "${MODAK_IMAGE:?}" \
     python3 -u train.py --model resnet50

@@ -10,29 +10,26 @@
 # image: ch-image pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime and ch-convert -i ch-image -o dir pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime pytorch_2.8.0-cuda12.8-cudnn9-runtime make it
 # submit: flux batch FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 
-# the container image
+# --- the container image
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime
 
-# set-up of the launcher
+# --- set-up of the launcher
 MODAK_RDZV_HOST="$(uname -n)"
 MODAK_RDZV_ID="${FLUX_ENCLOSING_ID:-$$}"
 MODAK_RDZV_SUM="$(cksum <<<"${MODAK_RDZV_ID}")"
 MODAK_RDZV_PORT="$((15000 + ${MODAK_RDZV_SUM%% *} % 15000))"
 
-# checks
+# --- checks
 command -v ch-run >/dev/null 2>&1 ||
     modak_stop 71 "ch-run is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -d "${MODAK_IMAGE:?}" ||
@@ -43,8 +40,8 @@ test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 [[ "${PWD:?}" != *[:]* ]] ||
     modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
-test -d "${MODAK_IMAGE:?}"/mnt/0 ||
-    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
+[[ -d ${MODAK_IMAGE:?}/mnt/0 ]] ||
+    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; directories of the job are bound there"
 test -d "${MODAK_IMAGE:?}"/scratch ||
     modak_stop 78 "/scratch is not in the image: create it there, empty; the site binds this directory into containers"
 flux getattr size >/dev/null 2>&1 ||
@@ -52,7 +49,7 @@ flux getattr size >/dev/null 2>&1 ||
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
-# the run
+# --- the run
 flux run -N 2 -n 2 -c 64 -g 4 -o gpu-affinity=off -o cpu-affinity=per-task \
     ch-run --set-env="${MODAK_IMAGE:?}"/ch/environment --bind="${PWD:?}":/mnt/0 --bind=/scratch:/scratch --cd=/mnt/0 \
         "${MODAK_IMAGE:?}" -- \

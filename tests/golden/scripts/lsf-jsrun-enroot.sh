@@ -10,25 +10,22 @@
 # image: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
 # submit: bsub < FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${LS_SUBCWD:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=16
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export PYTHONNOUSERSITE=1
 
-# the container image
+# --- the container image
 MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh
 
-# checks
+# --- checks
 command -v enroot >/dev/null 2>&1 ||
     modak_stop 71 "enroot is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
@@ -42,7 +39,7 @@ command -v jsrun >/dev/null 2>&1 ||
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
-# the run
+# --- the run
 jsrun -n 2 -r 1 -a 4 -c 64 -g 4 -d packed -b packed:16 \
     enroot start --env OMP_NUM_THREADS --env OMP_PLACES --env OMP_PROC_BIND --env PYTHONNOUSERSITE --mount "${PWD:?}":"${PWD:?}" \
         --mount /scratch:/scratch "${MODAK_IMAGE:?}" env --chdir="${PWD:?}" \

@@ -9,24 +9,21 @@
 # written by MODAK
 # submit: bsub < FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${LS_SUBCWD:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=1
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
-# checks
+# --- checks
 command -v jsrun >/dev/null 2>&1 ||
     modak_stop 77 "jsrun is not on this node: load its module, or use mpirun if this LSF has no jsrun"
 
-# the run
+# --- the run
 jsrun -n 2 -r 1 -a 4 -c 64 -g 4 -d packed -b packed:16 \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out

@@ -9,30 +9,27 @@
 # written by MODAK
 # submit: qsub FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
-# checks
+# --- checks
 command -v mpiexec >/dev/null 2>&1 ||
     modak_stop 77 "mpiexec is not on this node: load the PALS module"
 
-# before the run, on the first node
+# --- before the run, on the first node
 mkdir -p results
 
-# the run
+# --- the run
 mpiexec -n 64 --ppn 32 --depth 2 --cpu-bind depth \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out
 
-# after the run, on the first node
+# --- after the run, on the first node
 tar -cf results.tar results

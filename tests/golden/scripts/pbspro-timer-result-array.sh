@@ -12,92 +12,75 @@
 # submit: qsub FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# at exit, however the job ends: modak-result-JOB.json records the outcome
+# --- at exit, however the job ends: modak-result-JOB.json records the outcome (the job itself is below)
 MODAK_HERE="${PWD}"
 MODAK_JOB="${PBS_JOBID:-$$}"
-modak_now() { # milliseconds; for parts of a second, which it does not know, busybox's date writes %N or nothing
-    date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'
-}
+MODAK_JOB="${MODAK_JOB//[!A-Za-z0-9._-]/-}"
+modak_now() { date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'; } # milliseconds; busybox's date has no parts of a second
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
-MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}"-"${PBS_ARRAY_INDEX:-0}".json
+MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB}"-"${PBS_ARRAY_INDEX:-0}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
-modak_metric() { # errors to descriptor 3
+modak_metric() {
     local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
     line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
     if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
-        printf 'modak: no metric: no line of the output matches its pattern\n' >&3
-        return
+        printf 'modak: no metric: no line of the output matches its pattern\n' >&2
+    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
+        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\n' "${value}" >&2
+    elif ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&2
+    else
+        printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
     fi
-    value="${BASH_REMATCH[1]}"
-    if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
-        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\n' "${value}" >&3
-        return
-    fi
-    if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&3
-        return
-    fi
-    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
 }
 modak_report() {
-    local took=0 seconds=null results='' unfinished='' ended host
-    host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
+    local took=0 seconds=null ended results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
-    if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
-        # below 0: the clock was set back
-        test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
-    fi
-    # after a signal, the status is that of the last command: a script that did not finish has failed
-    if test -z "${MODAK_DONE:-}" && test "${MODAK_STATUS}" -eq 0; then
-        MODAK_STATUS=143
-    fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}"; then
-        local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
-        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
-        results+="$(modak_metric)"
-    elif test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
+    test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
+    test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
+    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
+    elif test "${took}" -gt 0; then
+        results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
+        results+="$(modak_metric)"
     fi
-    {
-        printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
-        printf ' "host": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${ended}"
-        printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}"
-    } >"${MODAK_RESULT}"
+    printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
+ "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
+        "${ended}" "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
-modak_send() { # errors to descriptor 3
+modak_send() {
     local token="${MODAK_TOKEN:-}"
-    test -n "${MODAK_SERVER:-}" || return
-    test -n "${token}" || read -r token 2>&3 <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
         curl --config - --proto '=http,https' --silent --show-error --fail --max-time 20 --output /dev/null \
             --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" 2>&3
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
 }
 modak_end() {
     MODAK_STATUS=$?
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
+    if test "${MODAK_STATUS}" -eq 0 && test -z "${MODAK_DONE:-}"; then # a signal leaves the status of the command before
+        printf 'modak: a signal ended the script before its last command\n' >&2
+        MODAK_STATUS=143
+    fi
     modak_untimed
-    if ! modak_report 3>&2 2>/dev/null; then
-        MODAK_SERVER='' # nothing to send
+    if ! modak_report; then
         printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
         test ! -w "${MODAK_RESULT}" || rm -f -- "${MODAK_RESULT}" 2>/dev/null # it is not whole, and could not be loaded
+        MODAK_SERVER=''
     fi
-    modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+    test -z "${MODAK_SERVER:-}" || modak_send ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
     test -z "${MODAK_TEE[*]:-}" || modak_kept
     rm -rf -- "${MODAK_NOTES:-}"
@@ -105,7 +88,7 @@ modak_end() {
 }
 trap modak_end EXIT
 
-# timer: the scheduler does not signal the script before the time limit
+# --- timer: the scheduler does not signal the script before the time limit
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
     sleep "$(($1 - SECONDS))" &
@@ -118,23 +101,23 @@ modak_untimed() {
 modak_timer 3480 USR1 >/dev/null 2>&1 &
 MODAK_TIMER=$!
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
 
-# checks
-mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or not from Open MPI, whose options the script uses: the MPI of this system is unknown, name it in the system file ([[mpi]])"
+# --- checks
+MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
+[[ ${MODAK_SAID} == *'Open MPI'* ]] ||
+    modak_stop 77 "mpirun is missing or not from Open MPI, whose options the script uses: the MPI of this system is unknown, name it in the system file ([[mpi]]). mpirun --version: ${MODAK_SAID:?}"
 test -w "${MODAK_STORAGE:?}" ||
     modak_stop 79 "${MODAK_STORAGE:?} is not writable on this node: is it the right storage for this system?"
-# each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding
+# each rank counts its CPUs; the output shows how many ranks have each binding
 # shellcheck disable=SC2016
 MODAK_PROBE='
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
-list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
-echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+echo "modak: a rank may use $count CPUs ($(sed -n "s/Cpus_allowed_list:[[:space:]]*//p" /proc/self/status))"
 test "$count" -ge "$1"
 '
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH -x LICENCE \
@@ -142,11 +125,10 @@ mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to 
     | sort | uniq -c >&2 ||
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
-# before the run, on the first node
+# --- before the run, on the first node
 mkdir -p results
 
-# the run
-MODAK_STARTED="$(modak_now)"
+# --- the metric, in the output of the run
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more
     mkfifo -- "${MODAK_NOTES}/$1" "${MODAK_NOTES}/$1.lines"
@@ -180,6 +162,8 @@ modak_kept() { # waits until all output has passed, but not for processes that t
     wait "${MODAK_TEE[@]}" "${MODAK_KEEP[@]}" 2>/dev/null || :
     MODAK_TEE=()
 }
+
+# --- the signal before the time limit
 modak_checkpoint() {
     touch 'stop now'
 }
@@ -197,6 +181,9 @@ modak_wait() {
         test -n "${MODAK_SIGNALLED}" || return "${MODAK_STATUS}"
     done
 }
+
+# --- the run
+MODAK_STARTED="$(modak_now)"
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to core -x PATH -x OMP_NUM_THREADS -x OMP_PLACES \
         -x OMP_PROC_BIND -x MODAK_STORAGE -x LICENCE \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/output 2>"${MODAK_NOTES:?}"/errors &
@@ -207,6 +194,6 @@ trap : USR1
 MODAK_ENDED="$(modak_now)"
 modak_kept
 
-# after the run, on the first node
+# --- after the run, on the first node
 tar -cf results.tar results
 MODAK_DONE=1 # no signal has cut the script short

@@ -9,29 +9,26 @@
 # image: podman-hpc pull docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once
 # submit: qsub FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 
-# the container image
+# --- the container image
 MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
-# set-up of the launcher
+# --- set-up of the launcher
 MODAK_RDZV_HOST="$(uname -n)"
 MODAK_RDZV_ID="${PBS_JOBID:-$$}"-"${PBS_ARRAY_INDEX:-}"
 MODAK_RDZV_SUM="$(cksum <<<"${MODAK_RDZV_ID}")"
 MODAK_RDZV_PORT="$((15000 + ${MODAK_RDZV_SUM%% *} % 15000))"
 
-# checks
+# --- checks
 command -v podman-hpc >/dev/null 2>&1 ||
     modak_stop 71 "podman-hpc is not on this node: load the module that provides it, or ask the site which container runtime to use"
 podman-hpc images 2>&1 | grep -F -e docker.io/pytorch/pytorch >/dev/null ||
@@ -45,7 +42,7 @@ command -v mpiexec >/dev/null 2>&1 ||
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
-# the run
+# --- the run
 mpiexec -n 2 --ppn 1 --depth 64 --cpu-bind depth \
     podman-hpc run --rm --env-host --gpu --ipc=host --network=host --uts=host --volume "${PWD:?}":"${PWD:?}" --volume /scratch:/scratch \
         --workdir "${PWD:?}" "${MODAK_IMAGE:?}" \

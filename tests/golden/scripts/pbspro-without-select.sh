@@ -12,27 +12,25 @@
 # written by MODAK
 # submit: qsub FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=1
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
-# checks
-mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module"
+# --- checks
+MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
+[[ ${MODAK_SAID} == *'Open MPI'* ]] ||
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module. mpirun --version: ${MODAK_SAID:?}"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
-# the run
+# --- the run
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node:PE=16 --bind-to core -x PATH -x OMP_NUM_THREADS -x OMP_PLACES \
         -x OMP_PROC_BIND \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out

@@ -12,23 +12,20 @@
 # written by MODAK
 # submit: sbatch FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=4
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 
-# set-up of the launcher
+# --- set-up of the launcher
 # a program with MPI would look for the process manager of the session in which this script was submitted
 unset PMI_FD PMIX_NAMESPACE SLURM_STEP_ID SLURM_STEPID
 
-# the run
+# --- the run
 python3 sweep.py --case "${SLURM_ARRAY_TASK_ID:?}"

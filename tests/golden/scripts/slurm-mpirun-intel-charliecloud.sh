@@ -17,16 +17,13 @@
 # submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# modules
+# --- modules
 module load slurm_setup ||
     modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 module load charliecloud ||
@@ -34,7 +31,7 @@ module load charliecloud ||
 module load intel-mpi/2019 ||
     modak_stop 70 "module intel-mpi/2019 could not be loaded: module avail lists the modules of this system"
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=12
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
@@ -44,27 +41,25 @@ export PYTHONNOUSERSITE=1
 export HOROVOD_FUSION_THRESHOLD=134217728
 export KMP_BLOCKTIME=0
 
-# rule omni-path (environment)
+# --- rule omni-path (environment)
 export PSM2_MTU=8196
 
-# the container image
+# --- the container image
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 : "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi/2019}"
 MODAK_LIBRARY_PATH="${LD_LIBRARY_PATH:?load the module of the host MPI, intel-mpi/2019}"
 
-# set-up of the launcher
+# --- set-up of the launcher
 # mpirun starts its daemons with srun, which would not find them with --export=NONE
 # srun would take these for options; they may be of the environment in which this script was submitted
-unset SLURM_EXPORT_ENV SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS \
-        SLURM_GPUS_PER_NODE SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU \
-        SLURM_MEM_PER_NODE SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_NTASKS_PER_TRES \
-        SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_CLUSTERS SLURM_CONSTRAINT SLURM_EXCLUSIVE \
-        SLURM_GRES SLURM_HET_SIZE SLURM_LABELIO SLURM_NO_KILL SLURM_REMOTE_CWD SLURM_RESV_PORTS SLURM_SEND_LIBS \
-        SLURM_SRUN_MULTI SLURM_STDERRMODE SLURM_STDOUTMODE SLURM_STEP_GRES SLURM_TIMELIMIT SLURM_WAIT SLURM_WORKING_DIR
+unset SLURM_{EXPORT_ENV,CPU_BIND,CPUS_PER_GPU,DISTRIBUTION,GPU_BIND,GPUS,GPUS_PER_NODE,GPUS_PER_SOCKET,GPUS_PER_TASK} \
+    SLURM_{MEM_BIND,MEM_PER_CPU,MEM_PER_GPU,MEM_PER_NODE,NTASKS_PER_CORE,NTASKS_PER_GPU,NTASKS_PER_SOCKET,NTASKS_PER_TRES} \
+    SLURM_{OVERCOMMIT,THREADS_PER_CORE,TRES_PER_TASK,CLUSTERS,CONSTRAINT,EXCLUSIVE,GRES,HET_SIZE,LABELIO,NO_KILL} \
+    SLURM_{REMOTE_CWD,RESV_PORTS,SEND_LIBS,SRUN_MULTI,STDERRMODE,STDOUTMODE,STEP_GRES,TIMELIMIT,WAIT,WORKING_DIR}
 
-# checks
+# --- checks
 command -v ch-run >/dev/null 2>&1 ||
     modak_stop 71 "ch-run is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -d "${MODAK_IMAGE:?}" ||
@@ -73,16 +68,17 @@ test -r "${MODAK_IMAGE:?}"/ch/environment ||
     modak_stop 72 "${MODAK_IMAGE:?}/ch/environment is not in the image: create it, empty if the image sets no variables"
 [[ "${PWD:?}" != *[:]* ]] ||
     modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
-test -d "${MODAK_IMAGE:?}"/mnt/0 ||
-    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
+[[ -d ${MODAK_IMAGE:?}/mnt/0 ]] ||
+    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; directories of the job are bound there"
 test -e "${I_MPI_ROOT:?}" ||
     modak_stop 73 "${I_MPI_ROOT:?} is not on this node: the host MPI cannot be bound into the container"
 test -e "${MODAK_IMAGE:?}""${I_MPI_ROOT:?}" ||
     modak_stop 73 "${I_MPI_ROOT:?} is not in the image: create it there, empty; it is the mount point of the host MPI"
-mpirun --version 2>&1 | grep -F -e HYDRA >/dev/null || mpirun --version 2>&1 | grep -F -e 'Intel(R) MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Intel MPI; load its module"
+MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
+[[ ${MODAK_SAID} == *HYDRA* || ${MODAK_SAID} == *'Intel(R) MPI'* ]] ||
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Intel MPI; load its module. mpirun --version: ${MODAK_SAID:?}"
 
-# the run
+# --- the run
 mpirun -bootstrap slurm -n 96 -ppn 4 -genvall \
     ch-run --set-env="${MODAK_IMAGE:?}"/ch/environment --bind="${PWD:?}":/mnt/0 \
         --bind="${I_MPI_ROOT:?}":"${I_MPI_ROOT:?}" --cd=/mnt/0 --join --join-ct=4 --join-tag="${MODAK_GROUP:?}" \

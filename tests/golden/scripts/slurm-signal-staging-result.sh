@@ -15,44 +15,35 @@
 # submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# at exit, however the job ends: modak-result-JOB.json records the outcome
+# --- at exit, however the job ends: modak-result-JOB.json records the outcome (the job itself is below)
 MODAK_HERE="${PWD}"
 MODAK_JOB="${SLURM_JOB_ID:-$$}"
-modak_now() { # milliseconds; for parts of a second, which it does not know, busybox's date writes %N or nothing
-    date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'
-}
+MODAK_JOB="${MODAK_JOB//[!A-Za-z0-9._-]/-}"
+modak_now() { date +%s%N | sed -E 's/[^0-9]*$/000/; s/^(.{13}).*/\1/'; } # milliseconds; busybox's date has no parts of a second
 MODAK_PLAN=0123456789abcdef0123
 MODAK_RECORD='"application": "solver", "dataset": "it'"'"'s 50% of \"all\"", "nodes": 2, "ranks_per_node": 32, "threads_per_rank": 2'
-MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB//[!A-Za-z0-9._-]/-}".json
+MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
-modak_metric() { # errors to descriptor 3
+modak_metric() {
     local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
     line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
     if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
-        printf 'modak: no metric: no line of the output matches its pattern\n' >&3
-        return
+        printf 'modak: no metric: no line of the output matches its pattern\n' >&2
+    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
+        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\n' "${value}" >&2
+    elif ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&2
+    else
+        printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
     fi
-    value="${BASH_REMATCH[1]}"
-    if [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
-        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\n' "${value}" >&3
-        return
-    fi
-    if ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&3
-        return
-    fi
-    printf ', %s, %s, "value": %.12g}' "${record}" "${MODAK_METRIC}" "${value}"
 }
 MODAK_BEFORE="${SLURM_JOB_DEPENDENCY:-}"
 modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
@@ -81,25 +72,16 @@ modak_earlier() { # milliseconds of this run in the jobs before, each with those
     test -n "${known}" && printf '%d' "${most}"
 }
 modak_report() {
-    local took=0 seconds=null results='' unfinished='' ended host
-    host="$(uname -n)" # not HOSTNAME, which may be inherited from the submit host
+    local took=0 seconds=null ended lost='' results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
-    if test -n "${MODAK_STARTED:-}"; then
-        took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
-        # below 0: the clock was set back
-        test "${took}" -lt 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))"
-    fi
-    # after a signal, the status is that of the last command: a script that did not finish has failed
-    if test -z "${MODAK_DONE:-}" && test "${MODAK_STATUS}" -eq 0; then
-        MODAK_STATUS=143
-    fi
-    # a job of higher priority: Slurm may have told the ranks, not this script, to stop early, or suspended them
+    test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
+    test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
+    # preempted or suspended (this job, not another of its array): Slurm may have told the ranks alone to stop early
     if test "${MODAK_STATUS}" -eq 0 &&
-        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" |
-        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then # not of another task of the array
+        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
+        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then
         MODAK_STOPPED=perhaps
     fi
-    local lost=''
     test "${SLURM_RESTART_COUNT:-0}" = 0 || lost=1 # the start before may have done a part
     local before earlier=null whole=''
     if before="$(modak_earlier)"; then
@@ -108,41 +90,41 @@ modak_report() {
     else
         lost=1
     fi
-    if test "${MODAK_STATUS}" -eq 0 && test "${took}" -gt 0 && test -z "${MODAK_STOPPED:-}${lost}"; then
-        local record="{${MODAK_RECORD}, \"measured_at\": \"${ended}\""
-        results="${record}, \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${whole}}"
-        results+="$(modak_metric)"
-    elif test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
+    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
         test -z "${lost}" || unfinished=', "unfinished": null'
+    elif test "${took}" -gt 0 && test -z "${lost}"; then
+        results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${whole}}"
+        results+="$(modak_metric)"
     fi
-    {
-        printf '{"modak_result": 1, "plan": "%s", "job": "%s",' "${MODAK_PLAN}" "${MODAK_JOB//[!A-Za-z0-9._-]/}"
-        printf ' "host": "%s", "ended": "%s",\n' "${host//[!A-Za-z0-9._-]/}" "${ended}"
-        printf ' "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_STATUS}" "${seconds}, \"earlier\": ${earlier}" "${results}" "${unfinished}"
-    } >"${MODAK_RESULT}"
+    printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
+ "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
+        "${ended}" "${MODAK_STATUS}" "${seconds}, \"earlier\": ${earlier}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
-modak_send() { # errors to descriptor 3
+modak_send() {
     local token="${MODAK_TOKEN:-}"
-    test -n "${MODAK_SERVER:-}" || return
-    test -n "${token}" || read -r token 2>&3 <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
+    test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
         curl --config - --proto '=http,https' --silent --show-error --fail --max-time 20 --output /dev/null \
             --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
-            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result" 2>&3
+            -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
 }
 modak_end() {
     MODAK_STATUS=$?
     trap '' TERM # may be sent more than once at the time limit
     trap - EXIT
     set +e
-    if ! modak_report 3>&2 2>/dev/null; then
-        MODAK_SERVER='' # nothing to send
+    if test "${MODAK_STATUS}" -eq 0 && test -z "${MODAK_DONE:-}"; then # a signal leaves the status of the command before
+        printf 'modak: a signal ended the script before its last command\n' >&2
+        MODAK_STATUS=143
+    fi
+    if ! modak_report; then
         printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
         test ! -w "${MODAK_RESULT}" || rm -f -- "${MODAK_RESULT}" 2>/dev/null # it is not whole, and could not be loaded
+        MODAK_SERVER=''
     fi
     test -z "${MODAK_MADE:-}" || modak_tidy
-    modak_send 3>&2 2>/dev/null || test -z "${MODAK_SERVER:-}" ||
+    test -z "${MODAK_SERVER:-}" || modak_send ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2
     test -z "${MODAK_TEE[*]:-}" || modak_kept
     rm -rf -- "${MODAK_NOTES:-}"
@@ -150,32 +132,30 @@ modak_end() {
 }
 trap modak_end EXIT
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export MODAK_STORAGE="${SCRATCH:?}"
 
-# set-up of the launcher
+# --- set-up of the launcher
 # srun would take these for options; they may be of the environment in which this script was submitted
-unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
-        SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE \
-        SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_NTASKS_PER_TRES SLURM_OVERCOMMIT \
-        SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_CLUSTERS SLURM_CONSTRAINT SLURM_EXCLUSIVE SLURM_GRES \
-        SLURM_HET_SIZE SLURM_LABELIO SLURM_NO_KILL SLURM_REMOTE_CWD SLURM_RESV_PORTS SLURM_SEND_LIBS SLURM_SRUN_MULTI \
-        SLURM_STDERRMODE SLURM_STDOUTMODE SLURM_STEP_GRES SLURM_TIMELIMIT SLURM_WAIT SLURM_WORKING_DIR
+unset SLURM_{CPU_BIND,CPUS_PER_GPU,DISTRIBUTION,GPU_BIND,GPUS,GPUS_PER_NODE,GPUS_PER_SOCKET,GPUS_PER_TASK,HINT,MEM_BIND} \
+    SLURM_{MEM_PER_GPU,MEM_PER_NODE,NTASKS_PER_CORE,NTASKS_PER_GPU,NTASKS_PER_SOCKET,NTASKS_PER_TRES,OVERCOMMIT} \
+    SLURM_{THREADS_PER_CORE,TRES_PER_TASK,CLUSTERS,CONSTRAINT,EXCLUSIVE,GRES,HET_SIZE,LABELIO,NO_KILL,REMOTE_CWD} \
+    SLURM_{RESV_PORTS,SEND_LIBS,SRUN_MULTI,STDERRMODE,STDOUTMODE,STEP_GRES,TIMELIMIT,WAIT,WORKING_DIR}
 
-# checks
-srun --mpi=list 2>&1 | grep -F -e pmix >/dev/null ||
-    modak_stop 77 "this Slurm does not offer pmix (see srun --mpi=list): the ranks could not connect to each other"
+# --- checks
+MODAK_SAID="$(srun --mpi=list 2>&1 || echo "status $?")."
+[[ ${MODAK_SAID} == *pmix* ]] ||
+    modak_stop 77 "this Slurm does not offer pmix: the ranks could not connect to each other. srun --mpi=list: ${MODAK_SAID:?}"
 test -w "${MODAK_STORAGE:?}" ||
     modak_stop 79 "${MODAK_STORAGE:?} is not writable on this node: is it the right storage for this system?"
-# each rank counts the CPUs that it is bound to; the output shows how many ranks have each binding
+# each rank counts its CPUs; the output shows how many ranks have each binding
 # shellcheck disable=SC2016
 MODAK_PROBE='
 count=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
-list=$(grep -s Cpus_allowed_list /proc/self/status) || list=unknown
-echo "modak: a rank may use $count CPUs (${list##*[[:space:]]})"
+echo "modak: a rank may use $count CPUs ($(sed -n "s/Cpus_allowed_list:[[:space:]]*//p" /proc/self/status))"
 test "$count" -ge "$1"
 '
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
@@ -184,7 +164,7 @@ srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cor
     | sort | uniq -c >&2 ||
     modak_stop 75 "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own; without any counts above, the launcher could not start the ranks: see its own message"
 
-# the job's own directory
+# --- the job's own directory
 MODAK_SINCE="$(modak_now)" # an earlier start, on a node that failed, may have left its directory
 export MODAK_SCRATCH="${SCRATCH:?}"/modak-"${MODAK_JOB:?}"-"${MODAK_SINCE:?}"
 modak_copy_in() {
@@ -217,22 +197,18 @@ modak_tidy() {
 mkdir -m 700 -- "${MODAK_SCRATCH:?}" ||
     modak_stop 79 "the job could not create its directory on the storage: check free space and write permission"
 MODAK_MADE=1
-# on Lustre: how the files that are written from here on are striped
-if command -v lfs >/dev/null 2>&1; then
-    lfs setstripe -c 8 "${MODAK_SCRATCH:?}" || :
-fi
+! command -v lfs >/dev/null 2>&1 || lfs setstripe -c 8 "${MODAK_SCRATCH:?}" || : # on Lustre: for all files made below
 
-# stage in
+# --- stage in
 modak_copy_in "${HOME:?}"'/data sets/mesh' in/mesh ||
     modak_stop 80 "data could not be copied in: check that it exists, that you may read it, and that there is free space"
 modak_copy_in /data/x x ||
     modak_stop 80 "data could not be copied in: check that it exists, that you may read it, and that there is free space"
 
-# before the run, on the first node
+# --- before the run, on the first node
 mkdir -p results
 
-# the run
-MODAK_STARTED="$(modak_now)"
+# --- the metric, in the output of the run
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more
     mkfifo -- "${MODAK_NOTES}/$1" "${MODAK_NOTES}/$1.lines"
@@ -266,6 +242,8 @@ modak_kept() { # waits until all output has passed, but not for processes that t
     wait "${MODAK_TEE[@]}" "${MODAK_KEEP[@]}" 2>/dev/null || :
     MODAK_TEE=()
 }
+
+# --- the signal before the time limit
 modak_checkpoint() {
     touch 'stop now'
 }
@@ -283,6 +261,9 @@ modak_wait() {
         test -n "${MODAK_SIGNALLED}" || return "${MODAK_STATUS}"
     done
 }
+
+# --- the run
+MODAK_STARTED="$(modak_now)"
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --mpi=pmix --export=ALL \
         --kill-on-bad-exit=1 \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out >"${MODAK_NOTES:?}"/output 2>"${MODAK_NOTES:?}"/errors &
@@ -293,11 +274,11 @@ trap : USR1
 MODAK_ENDED="$(modak_now)"
 modak_kept
 
-# stage out
+# --- stage out
 modak_stage_out ||
     modak_stop 80 "results could not be copied out: check free space and write permission at the destination"
 MODAK_COPIED=1
 
-# after the run, on the first node
+# --- after the run, on the first node
 tar -cf results.tar results
 MODAK_DONE=1 # no signal has cut the script short

@@ -15,20 +15,17 @@
 # submit: sbatch FILE, from the directory that its relative paths refer to
 # plan 0123456789abcdef0123
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${SLURM_SUBMIT_DIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# modules
+# --- modules
 module load slurm_setup ||
     modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=48
 export OMP_PLACES=threads
 export OMP_PROC_BIND=close
@@ -37,24 +34,22 @@ export PYTHONNOUSERSITE=1
 export HOROVOD_FUSION_THRESHOLD=134217728
 export KMP_BLOCKTIME=0
 
-# rule omni-path (environment)
+# --- rule omni-path (environment)
 export PSM2_MTU=8196
 
-# the container image
+# --- the container image
 export USER="${USER:-$(id -un)}"
 MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"
 
-# set-up of the launcher
+# --- set-up of the launcher
 # srun would take these for options; they may be of the environment in which this script was submitted
-unset SLURM_CPU_BIND SLURM_CPUS_PER_GPU SLURM_DISTRIBUTION SLURM_GPU_BIND SLURM_GPUS SLURM_GPUS_PER_NODE \
-        SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_HINT SLURM_MEM_BIND SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU \
-        SLURM_MEM_PER_NODE SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_SOCKET SLURM_NTASKS_PER_TRES \
-        SLURM_OVERCOMMIT SLURM_THREADS_PER_CORE SLURM_TRES_PER_TASK SLURM_CLUSTERS SLURM_CONSTRAINT SLURM_EXCLUSIVE \
-        SLURM_GRES SLURM_HET_SIZE SLURM_LABELIO SLURM_NO_KILL SLURM_REMOTE_CWD SLURM_RESV_PORTS SLURM_SEND_LIBS \
-        SLURM_SRUN_MULTI SLURM_STDERRMODE SLURM_STDOUTMODE SLURM_STEP_GRES SLURM_TIMELIMIT SLURM_WAIT SLURM_WORKING_DIR
+unset SLURM_{CPU_BIND,CPUS_PER_GPU,DISTRIBUTION,GPU_BIND,GPUS,GPUS_PER_NODE,GPUS_PER_SOCKET,GPUS_PER_TASK,HINT,MEM_BIND} \
+    SLURM_{MEM_PER_CPU,MEM_PER_GPU,MEM_PER_NODE,NTASKS_PER_CORE,NTASKS_PER_GPU,NTASKS_PER_SOCKET,NTASKS_PER_TRES} \
+    SLURM_{OVERCOMMIT,THREADS_PER_CORE,TRES_PER_TASK,CLUSTERS,CONSTRAINT,EXCLUSIVE,GRES,HET_SIZE,LABELIO,NO_KILL} \
+    SLURM_{REMOTE_CWD,RESV_PORTS,SEND_LIBS,SRUN_MULTI,STDERRMODE,STDOUTMODE,STEP_GRES,TIMELIMIT,WAIT,WORKING_DIR}
 
-# checks
+# --- checks
 command -v ch-run >/dev/null 2>&1 ||
     modak_stop 71 "ch-run is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -d "${MODAK_IMAGE:?}" ||
@@ -65,12 +60,13 @@ printf '%s\n' 0.27 "$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | he
     modak_stop 76 "ch-run is older than 0.27, which is needed for the image's own environment: correct its version in the system file"
 [[ "${PWD:?}" != *[:]* ]] ||
     modak_stop 78 "${PWD:?} has : in its name, so it cannot be bound into the container: use another directory"
-test -d "${MODAK_IMAGE:?}"/mnt/0 ||
-    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; it is the mount point of a directory of the job"
-srun --mpi=list 2>&1 | grep -F -e pmi2 >/dev/null ||
-    modak_stop 77 "this Slurm does not offer pmi2 (see srun --mpi=list): the ranks could not connect to each other"
+[[ -d ${MODAK_IMAGE:?}/mnt/0 ]] ||
+    modak_stop 78 "/mnt/0 is not in the image: create it there, empty; directories of the job are bound there"
+MODAK_SAID="$(srun --mpi=list 2>&1 || echo "status $?")."
+[[ ${MODAK_SAID} == *pmi2* ]] ||
+    modak_stop 77 "this Slurm does not offer pmi2: the ranks could not connect to each other. srun --mpi=list: ${MODAK_SAID:?}"
 
-# the run
+# --- the run
 srun --nodes=4 --ntasks=8 --ntasks-per-node=2 --cpus-per-task=48 --cpu-bind=cores --mpi=pmi2 --export=ALL \
         --kill-on-bad-exit=1 \
     ch-run --set-env --bind="${PWD:?}":/mnt/0 --cd=/mnt/0 --join --join-ct=2 --join-tag="${MODAK_GROUP:?}" \

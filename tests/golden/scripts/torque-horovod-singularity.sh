@@ -10,16 +10,13 @@
 # image: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it
 # submit: qsub FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# modules
+# --- modules
 test -r /etc/profile.d/modules.sh ||
     modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it defines the module command"
 # shellcheck source=/dev/null
@@ -27,29 +24,28 @@ test -r /etc/profile.d/modules.sh ||
 module load singularity ||
     modak_stop 70 "module singularity could not be loaded: module avail lists the modules of this system"
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=5
 export PYTHONNOUSERSITE=1
-export MODAK_STORAGE=/scratch/ssd
-export MODAK_RANKS=8
 
-# the container image
+# --- the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/tensorflow_2.1.0-gpu.sif
 
-# checks
+# --- checks
 command -v singularity >/dev/null 2>&1 ||
     modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
     modak_stop 72 "${MODAK_IMAGE:?} cannot be read: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it, or set SINGULARITY_DIR to its directory"
 test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
-mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module"
+MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
+[[ ${MODAK_SAID} == *'Open MPI'* ]] ||
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module. mpirun --version: ${MODAK_SAID:?}"
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
-# the run
+# --- the run
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node --bind-to none --mca pml ob1 --mca btl '^openib' -x PATH \
-        -x LD_LIBRARY_PATH -x OMP_NUM_THREADS -x PYTHONNOUSERSITE -x MODAK_STORAGE -x MODAK_RANKS \
+        -x LD_LIBRARY_PATH -x OMP_NUM_THREADS -x PYTHONNOUSERSITE \
     singularity exec --nv --bind /scratch "${MODAK_IMAGE:?}" \
     python3 train.py --batch 128

@@ -8,16 +8,13 @@
 # image: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it
 # submit: qsub FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# modules
+# --- modules
 test -r /etc/profile.d/modules.sh ||
     modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it defines the module command"
 # shellcheck source=/dev/null
@@ -27,17 +24,17 @@ module load singularity ||
 module load openmpi/4.1 ||
     modak_stop 70 "module openmpi/4.1 could not be loaded: module avail lists the modules of this system"
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export PYTHONNOUSERSITE=1
 
-# the container image
+# --- the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/lammps_2024.sif
 MODAK_LIBRARY_PATH=/opt/openmpi/lib"${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}":/.singularity.d/libs
 
-# checks
+# --- checks
 command -v singularity >/dev/null 2>&1 ||
     modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
@@ -46,10 +43,11 @@ test -e /scratch ||
     modak_stop 78 "/scratch is not on this node, but has to be bound into the container: is its file system mounted?"
 test -e /opt/openmpi/lib ||
     modak_stop 73 "/opt/openmpi/lib is not on this node: the host MPI cannot be bound into the container"
-mpirun --version 2>&1 | grep -F -e 'Open MPI' >/dev/null ||
-    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module"
+MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
+[[ ${MODAK_SAID} == *'Open MPI'* ]] ||
+    modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module. mpirun --version: ${MODAK_SAID:?}"
 
-# the run
+# --- the run
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 20 --map-by ppr:10:node:PE=2 --bind-to core -x PATH -x LD_LIBRARY_PATH -x OMP_NUM_THREADS \
         -x OMP_PLACES -x OMP_PROC_BIND -x PYTHONNOUSERSITE \
     singularity exec --bind /scratch --bind /opt/openmpi/lib:/opt/openmpi/lib "${MODAK_IMAGE:?}" env \

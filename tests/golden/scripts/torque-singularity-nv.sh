@@ -10,16 +10,13 @@
 # image: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it
 # submit: qsub FILE, from the directory that its relative paths refer to
 
-# stop at the first error; unset inherited variables that could run code
+# --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
 cd -- "${PBS_O_WORKDIR:?}"
-modak_stop() {
-    printf 'modak: %s\n' "$2" >&2
-    exit "$1"
-}
+modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
-# modules
+# --- modules
 test -r /etc/profile.d/modules.sh ||
     modak_stop 70 "/etc/profile.d/modules.sh is not on this node: it defines the module command"
 # shellcheck source=/dev/null
@@ -27,7 +24,7 @@ test -r /etc/profile.d/modules.sh ||
 module load singularity ||
     modak_stop 70 "module singularity could not be loaded: module avail lists the modules of this system"
 
-# environment
+# --- environment
 export OMP_NUM_THREADS=20
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
@@ -35,13 +32,13 @@ export PYTHONNOUSERSITE=1
 export MODAK_STORAGE=/scratch/ssd
 export MODAK_RANKS=1
 
-# rule xla (environment)
+# --- rule xla (environment)
 export TF_XLA_FLAGS="--tf_xla_auto_jit=2 ${TF_XLA_FLAGS:-}"
 
-# the container image
+# --- the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/tensorflow_2.1.0-gpu.sif
 
-# checks
+# --- checks
 command -v singularity >/dev/null 2>&1 ||
     modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
 test -r "${MODAK_IMAGE:?}" ||
@@ -51,7 +48,7 @@ test -e /scratch ||
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
-# rule stage-in (staging)
+# --- rule stage-in (staging)
 (
 set -u
 files=("$PWD"/*.tfrecord)
@@ -60,11 +57,11 @@ cp -- "${files[@]}" ${MODAK_STORAGE:?}/
 : # a false condition on the last line is not an error
 )
 
-# the run
+# --- the run
 singularity exec --nv --bind /scratch "${MODAK_IMAGE:?}" \
     python3 train.py --batch 128
 
-# rule tidy-up (after)
+# --- rule tidy-up (after)
 (
 set -u
 # the copies are not needed any more

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EISDIR
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from modak.errors import RequestError
 
@@ -23,17 +22,6 @@ def read(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise RequestError(f"cannot be read: {error.strerror}", field=path) from None
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
-    from modak.ingest.csv import write_csv
-    from modak.ingest.values import cell
-
-    stream = io.StringIO()
-    cells = ({name: f"{value:.6g}" if isinstance(value, float) else cell(value) for name, value in row.items()} for row in rows)
-    write_csv(cells, stream)
-    return stream.getvalue()
 
 
 @contextmanager

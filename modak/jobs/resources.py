@@ -1,0 +1,94 @@
+"""The nodes, ranks, cores and memory that a job asks for."""
+
+from __future__ import annotations
+
+from modak.choosing.memory import needed_gb
+from modak.choosing.shapes import Shape
+from modak.choosing.software import gpu_vendor
+from modak.dsl import Request
+from modak.facts import Node
+from modak.jobs.spec import Resources
+from modak.target import Target
+
+
+def resources_of(request: Request, target: Target, shape: Shape, nodes: int) -> Resources:
+    """What the job of a shape asks for on a number of nodes."""
+    node, options = target.node, request.job_options
+    per_core = node.threads_per_core if node else 1
+    cores = _cores_per_rank(request, node, shape)
+    mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
+    oversubscribed = _oversubscribed(target, shape)
+    whole = options.node_exclusive or oversubscribed
+    taken = node.usable_cores if node and whole else shape.ranks_per_node * cores
+    share = _memory_share(node, taken, needed_gb(request, shape.ranks_per_node)) if node else None
+    return Resources(
+        nodes=nodes,
+        ranks_per_node=shape.ranks_per_node,
+        threads_per_rank=shape.threads_per_rank,
+        cores_per_rank=cores,
+        gpus_per_node=shape.gpus_per_node,
+        gpu_vendor=gpu_vendor(request, target, shape),
+        hyperthreads=shape.hyperthreads,
+        threads_per_core=per_core,
+        numa_constraint=mode.constraint if mode and not mode.standard else None,
+        memory_per_node=options.memory_limit or _beyond_default(request, target, share, shape.ranks_per_node * cores),
+        memory_per_core=options.minimum_memory_per_processor,
+        oversubscribed=oversubscribed,
+        node_cores=node.usable_cores if node else None,
+        total_ranks=total_ranks(request, shape, nodes),
+        memory_share=share,
+    )
+
+
+def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
+    """The number of ranks in the request, if it is not nodes x ranks per node."""
+    asked = request.application.mpi_ranks
+    return asked if asked and asked < nodes * shape.ranks_per_node else None
+
+
+def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
+    """Cores of a rank: one for each thread. With GPUs and without a word of the request on cores, its part of those that go with them,
+    so that ranks lie as far apart as their GPUs, and have cores to feed them."""
+    cores = shape.cores_per_rank(node.threads_per_core if node else 1)
+    options = request.job_options
+    said = request.application.threads or options.core_count_per_process or options.core_count
+    if node is None or said or not shape.gpus_per_node:
+        return cores
+    there = node.cores_with(0 if options.node_exclusive else shape.gpus_per_node)
+    return max(cores, there // shape.ranks_per_node)
+
+
+def _memory_share(node: Node, cores: int, needed: float) -> int | None:
+    """Bytes of what jobs may use of a node that belong to some of its cores, where that is known; more if more GB are ``needed``."""
+    share = node.usable_memory_gb * min(1, cores / node.usable_cores) if node.usable_memory_gb else None
+    return int(max(share, needed) * 10**9) if share else None
+
+
+def _beyond_default(request: Request, target: Target, share: int | None, cores: int) -> int | None:
+    """The share, if the request asks for no memory and the scheduler would give the cores less; ``None``: the script asks for none."""
+    partition, node, system = target.partition, target.node, target.system
+    asked = request.job_options.minimum_memory_per_processor
+    if not (share and partition and node and system) or partition.resource_directives or asked:
+        return None
+    cpus = min(cores, node.usable_cores) * (node.threads_per_core if system.cpu_unit == "thread" else 1)
+    given = partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
+    return share if 0 < given * 1e9 < share else None
+
+
+def _oversubscribed(target: Target, shape: Shape) -> bool:
+    """Whether a job may use fewer hardware threads of a node than its ranks have threads, or, where these are counted, fewer cores."""
+    node = target.node
+    if node is None:
+        return False
+    by_thread = target.system is not None and target.system.cpu_unit == "thread"
+    cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
+    threads = shape.ranks_per_node * shape.threads_per_rank
+    return threads > node.usable_cores * node.threads_per_core or (not by_thread and cores > node.usable_cores)
+
+
+def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, ...]:
+    """The reason for memory that the request does not ask for."""
+    if has.memory_per_node is None or request.job_options.memory_limit:
+        return ()
+    asked = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node"
+    return (f"{asked}, because {target.title} gives jobs that ask for none less than the part of their cores",)

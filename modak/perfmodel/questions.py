@@ -1,0 +1,156 @@
+"""What is asked of the models, and whether results differ from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
+
+from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name
+from modak.perfmodel import startup
+from modak.perfmodel.curves import Curve
+from modak.perfmodel.layouts import COUNTS
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
+from modak.results.metrics import metric_of
+
+SPREAD: Mapping[str, float] = {
+    "system": 0.7,
+    "precision": 0.7,
+    "dataset": 0.5,
+    "params": 0.5,
+    "framework": 0.5,
+    "compiler": 0.4,
+    "hyperthreads": 0.3,
+    "numa_mode": 0.2,
+    "framework_version": 0.15,
+    "mpi_from": 0.15,
+    "image": 0.1,
+    "mpi": 0.1,
+    "partition": 0.1,
+    "runtime": 0.03,
+}
+"""Standard deviation of log cost that a difference in an attribute adds. In public tables of training, the root mean squares of log ratios
+are 0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against single precision, 0.42 for frameworks, 0.40 for XLA. The others
+are judgement: another system changes published throughputs by a factor of about two, another container runtime by 1 % or less."""
+SWITCHES = ("params", "compiler", "precision")
+"""Attributes that are off (or usual) in a question that does not name them, if there are results that do not name them either."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A kind of run to predict: its known attributes (names of :class:`modak.facts.SeriesKey`), its layout and metric (``None``: any)."""
+
+    attributes: Mapping[str, Any]
+    layout: Layout = field(default_factory=Layout)
+    metric: str | None = None
+    plain: bool = False
+    """Whether :data:`SWITCHES` that are not named are off; else they are open."""
+    without: frozenset[str] = frozenset()
+    """Compilers (spelt as by :func:`same_name`) that are off if the question names no compiler. All others are open then."""
+    elsewhere: frozenset[str] = frozenset()
+    """Partitions of its system with another kind of nodes: results from there count as those of another system."""
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """Length of the run, by unit: ``epochs``, ``steps``, or that of an amount. Results of another length are of the same kind of run."""
+    crowded: bool = False
+    """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
+
+    @cached_property
+    def tests(self) -> Mapping[str, Callable[[Any], bool]]:
+        """Whether a value of results differs from the question, by attribute; those in which none can are not among them."""
+        return {name: _test(name, self) for name in SPREAD if _may_differ(name, self)}
+
+    def differing(self, series: SeriesKey) -> list[str]:
+        """Attributes in which results differ from the question. Partitions of different systems are not compared."""
+        found = [name for name, differs in self.tests.items() if differs(getattr(series, name))]
+        return [name for name in found if name != "partition" or "system" not in found]
+
+    def is_of(self, series: SeriesKey) -> bool:
+        """Whether results differ from the question in no attribute."""
+        return not any(differs(getattr(series, name)) for name, differs in self.tests.items())
+
+    def agrees(self, series: SeriesKey, layout: Layout) -> bool:
+        """Whether results may be of the question's run: none of its attributes differs, nor a count that both give."""
+        return self.is_of(series) and self._has_counts(layout)
+
+    def may_be(self, series: SeriesKey, layout: Layout) -> bool:
+        """Whether times or rates may be of the question's run, on its system: nothing that they state differs."""
+        here = same_name(series.system) == same_name(self.attributes.get("system")) and series.partition not in self.elsewhere
+        if not here or self.metric not in (None, series.metric) or metric_of(series).kind == "other":
+            return False
+        stated = ((value, differs) for name, differs in self.tests.items() if (value := getattr(series, name)) not in (None, {}))
+        return self._has_counts(layout) and not any(differs(value) for value, differs in stated)
+
+    def _has_counts(self, layout: Layout) -> bool:
+        """Whether a layout differs from that of the question in no count that both give."""
+        return not any(both_differ(getattr(layout, name), getattr(self.layout, name)) for name in COUNTS)
+
+
+def closed(curves: Iterable[Curve], question: Question) -> Question:
+    """The question with unnamed switches off, if results without these switches exist; else the question itself."""
+    plain = replace(question, plain=True)
+    return plain if any(plain.is_of(curve.series) for curve in curves if question.metric in (None, curve.series.metric)) else question
+
+
+def doubted_of(doubted: Iterable[Doubted], question: Question, nodes: int) -> int:
+    """How many doubted results may be of the question's run on so many nodes."""
+    return sum(one.count for one in doubted if (one.layout.nodes or 1) == nodes and question.may_be(one.series, one.layout))
+
+
+def both_differ(one: int | None, other: int | None) -> bool:
+    """Whether two counts are known and differ."""
+    return one is not None and other is not None and one != other
+
+
+def _may_differ(name: str, question: Question) -> bool:
+    """Whether results can differ from the question in an attribute: it is asked for, or it is a switch that may be off."""
+    off = (question.plain and name in SWITCHES) or (name == "compiler" and bool(question.without))
+    return off or question.attributes.get(name) is not None
+
+
+def _test(name: str, question: Question) -> Callable[[Any], bool]:
+    """Whether a value of results differs from the question. Many results have few values: each is compared once."""
+    asked = question.attributes.get(name)
+
+    def differs(evidence: Any) -> bool:
+        return _differs(name, evidence, asked) or _switched(name, evidence, asked, question)
+
+    return differs if name == "params" else cache(differs)  # parameters are no key
+
+
+def _differs(name: str, evidence: Any, asked: Any) -> bool:
+    """Whether an attribute of results differs from that of the question; open attributes of the question never differ.
+
+    Results without partition, image, hyper-threads or precision are taken to be of the usual ones.
+    """
+    if isinstance(asked, Mapping):
+        return any(not same_value(evidence.get(key), value) for key, value in asked.items())
+    if name == "precision":
+        evidence, asked = same_precision(evidence), same_precision(asked)
+    if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
+        return False
+    if name == "mpi":
+        return same_mpi(evidence) != same_mpi(asked)
+    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler") else evidence != asked)
+
+
+def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
+    """Whether results have a switch on that is off in the question."""
+    if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
+        return True
+    return question.plain and name in SWITCHES and _on(evidence, asked, question.lengths)
+
+
+def _on(evidence: Any, asked: Any, lengths: Mapping[str, float]) -> bool:
+    """Whether results have a switch on that the question does not name."""
+    if isinstance(evidence, Mapping):
+        return bool(set(evidence) - set(asked or {}) - set(startup.LENGTHS if lengths else ()))
+    return asked is None and evidence not in (None, USUAL_PRECISION) and same_precision(evidence) != USUAL_PRECISION
+
+
+def same_value(one: str | None, other: str) -> bool:
+    """Whether two parameters are equal, as text or as numbers: ``1e6`` is ``1000000``."""
+    try:
+        return one is not None and (one == other or float(one) == float(other))
+    except ValueError:
+        return False
