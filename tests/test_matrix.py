@@ -45,7 +45,7 @@ def test_bash_reads_them_all(scripts: dict[Cell, str], tmp_path: Path) -> None:
     for at, text in enumerate(dict.fromkeys(scripts.values())):
         (tmp_path / f"{at}.sh").write_text(text)
     loop = 'for file in *.sh; do bash -n "$file" 2>&1 || echo "$file"; done'
-    looked = subprocess.run(["bash", "-c", loop], cwd=tmp_path, capture_output=True, text=True, timeout=110)
+    looked = subprocess.run(["bash", "-c", loop], cwd=tmp_path, capture_output=True, text=True, timeout=280)
     assert (looked.returncode, looked.stdout) == (0, "")
 
 
@@ -61,5 +61,5 @@ def test_shellcheck_has_no_remark_on_any(scripts: dict[Cell, str], tmp_path: Pat
             (tmp_path / f"{'_'.join(cell)}.sh").write_text(text)
         seen |= sections
     assert SHELLCHECK
-    looked = subprocess.run([SHELLCHECK, *sorted(tmp_path.glob("*.sh"))], capture_output=True, text=True, timeout=110)
+    looked = subprocess.run([SHELLCHECK, *sorted(tmp_path.glob("*.sh"))], capture_output=True, text=True, timeout=280)
     assert (looked.returncode, looked.stdout) == (0, "")
