@@ -318,7 +318,8 @@ def _answer(address: str, status: int, content: bytes) -> dict[str, Any]:
         answer = json.loads(content)
         if status in (http.HTTPStatus.OK, http.HTTPStatus.CREATED, http.HTTPStatus.ACCEPTED) and isinstance(answer, dict):
             return answer
-        faults = [Fault(str(found["field"]), str(found["message"])) for found in answer["errors"]]
+        of_token = "MODAK_TOKEN" if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN) else ""  # users set no headers
+        faults = [Fault(str(found["field"]) or of_token, str(found["message"])) for found in answer["errors"]]
         error = RemoteError(status, str(answer["title"]), faults)
         error.warnings = tuple(Fault(str(found["field"]), str(found["message"])) for found in answer.get("warnings", ()))
     except (ValueError, KeyError, TypeError):

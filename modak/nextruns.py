@@ -11,29 +11,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from modak.choosing.candidates import enumerate_candidates
+from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import FAR, START_UP_S, Ranking, Scored, rank
+from modak.choosing.objective import FAR, START_UP_S, Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
+from modak.choosing.software import missing_compilers
 from modak.choosing.unmeasured import with_unmeasured
-from modak.choosing.wishes import compilers, in_document, is_build, switches
+from modak.choosing.wishes import compilers, in_document, is_build, switches, without_compilers
 from modak.choosing.workload import amounts_needed, with_problem
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import Answer, least_efficiency, optimise
+from modak.optimise import Answer, decide, least_efficiency, optimise
 from modak.perfmodel import Curve, predict
 from modak.perfmodel.matching import NORMAL
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
 from modak.prepared import prepared
-from modak.target import resolve
+from modak.target import Target, resolve
 
 DRAWS = 256
 """Number of draws; one less than a prime, as the lattice rule needs."""
@@ -87,12 +89,14 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
     target = resolve(request, facts)
+    given_up = decide(request, facts, nearest).given_up
+    request = without_compilers(request, given_up)
     found = enumerate_candidates(request, target, facts.models)
     request = with_problem(request, found.problem)
-    candidates = with_unmeasured(request, target, found)
+    candidates = _runnable(with_unmeasured(request, target, found), request, target, facts)
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
-    warnings = tuple(dict.fromkeys((*target.warnings, *in_document(request, candidates.warnings))))
+    warnings = tuple(dict.fromkeys((*target.warnings, *in_document(request, (*candidates.warnings, *given_up.values())))))
     if not decision.evidence.known:
         needed = amounts_needed(request, decision.facts.needing_more)
         return Programme(decision, (), None, _first(decision, most), () if needed else (NOTHING,), (*warnings, *needed))
@@ -105,6 +109,14 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     proposals = tuple(Proposal(places[step.run], choice_of(decision, places[step.run]), runs[step.run].node_hours, step) for step in steps)
     notes = _enough(len(proposals), most, budget)
     return Programme(decision, _likely(decision, chances), width(known), proposals, notes, warnings)
+
+
+def _runnable(candidates: Candidates, request: Request, target: Target, facts: Facts) -> Candidates:
+    """The candidates without those whose graph compiler no suitable image has: their scripts would run without it."""
+    kept = [not missing_compilers(request, facts, target, shape) for shape in candidates.shapes]
+    if not any(kept):  # it is a part of the framework and cannot be switched off
+        return candidates
+    return replace(candidates, shapes=tuple(compress(candidates.shapes, kept)), nodes=tuple(compress(candidates.nodes, kept)))
 
 
 def measurement(request: Request, facts: Facts, programme: Programme, proposal: Proposal) -> Answer:

@@ -33,12 +33,12 @@ from modak.choosing.essence import (
 )
 from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, question, score
-from modak.choosing.software import Software, choose_software
+from modak.choosing.software import Software, choose_software, missing_compilers
 from modak.choosing.switching import with_switches
-from modak.choosing.wishes import in_document, stated_nodes, without_compilers
+from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
-from modak.errors import Conflict, Fault, Infeasible, UnknownName, unknown
+from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
 from modak.facts import Facts
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
@@ -108,14 +108,9 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     """Steps 1 to 8: the texts for a request, and the decisions behind them. Raises the errors of :func:`optimise`."""
     known = prepared(facts)
     plan_id = _plan_id(request, warnings, known)
-    decision, software, usual = _equipped(request, known)
-    given_up = software.without
-    if given_up:  # what runs without a compiler takes as long as without it, and may run best elsewhere
-        request = without_compilers(request, given_up)
-        try:
-            decision, software, usual = _equipped(request, known)
-        except Infeasible as stands:
-            raise _also(stands, in_document(request, given_up.values())) from None
+    decision = decide(request, known)
+    request = without_compilers(request, decision.given_up)
+    software, usual = _equipped(request, decision, known)
     target, nodes = decision.target, decision.nodes
     wall_time, why_wall_time = wall_time_of(request, decision)
     job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
@@ -140,23 +135,31 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             beyond_limit(request, decision),
             decision.amounts_needed,
             _unused_length(request, decision),
-            in_document(request, (*decision.relaxed, *given_up.values(), *software.warnings, *job.warnings)),
+            in_document(request, (*decision.relaxed, *decision.given_up.values(), *software.warnings, *job.warnings)),
             script.warnings,
         ),
     )
 
 
-def _equipped(request: Request, known: Prepared) -> tuple[Decision, Software, Configured]:
-    """The choice, its image and rules, and what all jobs of it have in common."""
-    decision = decide(request, known)
-    target, shape, nodes = decision.target, decision.shape, decision.nodes
+def _equipped(request: Request, decision: Decision, known: Prepared) -> tuple[Software, Configured]:
+    """Image and rules of the choice, and what all jobs of it have in common."""
+    software, asked, alike = _software(request, decision, decision.best, known)
+    key = (*asked, decision.nodes)
+    return software, known.configured.get(key, lambda: _configured(request, decision, software, alike, known))
+
+
+def _software(
+    request: Request, decision: Decision, index: int, known: Prepared
+) -> tuple[Software, tuple[Hashable, ...], tuple[Hashable, ...]]:
+    """Image and rules of a candidate; a cache key of what all jobs of its shape share, and one of what has the same software."""
+    target, shape, nodes = decision.target, decision.shape_at(index), int(decision.scored.nodes[index])
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     asked = (decision.asked, *outfit_key(request), shape, launcher)
     alike = (*asked, nodes if known.names_images else nodes > 1)
-    software = known.software.get(
+    found = known.software.get(
         alike, lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher)
     )
-    return decision, software, known.configured.get((*asked, nodes), lambda: _configured(request, decision, software, alike, known))
+    return found, asked, alike
 
 
 def _configured(request: Request, decision: Decision, software: Software, alike: tuple[Hashable, ...], known: Prepared) -> Configured:
@@ -229,29 +232,65 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
 
 
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
-    target = decision.target
+    target, request = decision.target, without_compilers(request, decision.given_up)
     if target.name and target.system is None and not decision.evidence.known:
         known = {*facts.systems, *filter(None, decision.measured_on)}
         if None not in decision.measured_on or nearest_name(target.name, known):
             raise UnknownName("system", target.name, known, field="target.name")
     shown = dict.fromkeys((decision.best, *best_of_other_shapes(decision), *pareto_front(decision, MOST_ON_FRONT)))
-    choices = tuple(choice_of(decision, index) for index in sorted(shown, key=decision.ranking.score.__getitem__))
+    choices = tuple(_with_image(request, decision, index) for index in sorted(shown, key=decision.ranking.score.__getitem__))
     figures = (*_without_figures(request, target), *decision.amounts_needed, *_unused_length(request, decision))
     warnings = _each_once(
-        target.warnings, in_document(request, decision.candidates.warnings), figures, in_document(request, decision.relaxed)
+        target.warnings,
+        in_document(request, decision.candidates.warnings),
+        figures,
+        in_document(request, (*decision.relaxed, *decision.given_up.values())),
     )
     counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
     return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
 
 
+def _with_image(request: Request, decision: Decision, index: int) -> Choice:
+    """A candidate with the image that its job would run in. One that no job can be written for is ranked all the same, without an image."""
+    choice = choice_of(decision, index)
+    try:
+        software, _, _ = _software(request, decision, index, decision.facts)
+    except ModakError:
+        return choice
+    return choice.model_copy(update={"configuration": choice.configuration.model_copy(update={"image": software.reference})})
+
+
 def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, float | None], Ranking] = rank) -> Decision:
-    """Steps 1 to 4: where the job runs, what can run there, how long each configuration takes, and which is best."""
-    known = prepared(facts)
+    """Steps 1 to 4: where the job runs, what can run there, how long each configuration takes, and which is best.
+
+    What runs without a graph compiler, because no suitable image has it, takes as long as without it, and may run best elsewhere.
+    """
+    known, stands = prepared(facts), None
+    try:
+        found = _decided(request, known, ranked)
+    except Infeasible as refused:
+        if not compilers(request):
+            raise
+        found, stands = _decided(request, known, nearest), refused
+    given_up = known.missing.get((found.asked, found.shape), lambda: missing_compilers(request, known, found.target, found.shape))
+    if given_up and (less := without_compilers(request, given_up)) != request:
+        try:
+            found = decide(less, known, ranked)
+        except Infeasible as refused:
+            raise _also(refused, in_document(request, given_up.values())) from None
+        return replace(found, given_up={**given_up, **found.given_up})
+    if stands:
+        raise stands
+    return found
+
+
+def _decided(request: Request, known: Prepared, ranked: Callable[[Scored, Objective, float | None], Ranking]) -> Decision:
+    """Steps 1 to 4 for the request as it stands, whatever images have."""
     place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
     lengths = nearest_lengths(request.optimisation.workload, known.lengths)
-    question = (*place, *key_of_any_size(request), *lengths.values())
-    asked = known.questions.get(question, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    key = (*place, *key_of_any_size(request), *lengths.values())
+    asked = known.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
     counts = counts_of(request)
     predicted = known.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, known))
     scored, evidence = score(request, target, predicted)

@@ -114,6 +114,11 @@ class Prepared(Facts):
         return Cache(512)
 
     @cached_property
+    def missing(self) -> Cache:
+        """Graph compilers that no suitable image has."""
+        return Cache(512)
+
+    @cached_property
     def software(self) -> Cache:
         """Chosen images and rules."""
         return Cache(1024)

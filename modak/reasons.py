@@ -10,7 +10,7 @@ import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
-from modak.choosing.objective import DEFAULT_EFFICIENCY
+from modak.choosing.objective import DEFAULT_EFFICIENCY, FAR
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
@@ -61,19 +61,37 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
     basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
     with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
     rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
-    return in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
+    told = in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
+    other = pair[1]
+    if scored.time[other] >= scored.time[best] or np.isfinite(decision.ranking.score[other]):
+        return told
+    several, way = decision.nodes > 1, "with it" if other == on else "without it"
+    beyond = f"{'are' if several else 'is'} more than {FAR:g} doubling beyond the measured sizes"
+    out = beyond if scored.doublings[other] > FAR else f"{'do' if several else 'does'} not meet the constraints"
+    return f"{told}; {way}, {counted(decision.nodes, 'node')} {out}"
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:
     """Why this layout: how much faster it is than the next one at the same size."""
-    ranks, threads, nodes = shape.ranks_per_node, shape.threads_per_rank, decision.nodes
+    ranks, threads = shape.ranks_per_node, shape.threads_per_rank
     text = f"layout: {counted(ranks, 'rank')} per node x {counted(threads, 'thread')} per rank{_beside_counts(shape)}"
+    rivals = {index: _shape_text(decision, index) for index in _same_size(decision) if not decision.shape_at(index).laid_out_as(shape)}
+    return f"{text}{_against(decision, rivals, ': ')}"
+
+
+def _same_size(decision: Decision) -> list[int]:
+    """The candidates on the chosen number of nodes that have a prediction."""
     scored = decision.scored
-    laid_out = np.array([each.laid_out_as(shape) for each in decision.candidates.shapes])
-    rivals = np.flatnonzero(~laid_out[scored.shape] & (scored.nodes == nodes) & np.isfinite(scored.time)).tolist()
-    if not rivals:
-        return f"{text}, the only one with a prediction"
-    return f"{text}: at {counted(nodes, 'node')} {_how_much_longer(decision, {index: _shape_text(decision, index) for index in rivals})}"
+    return np.flatnonzero((scored.nodes == decision.nodes) & np.isfinite(scored.time)).tolist()
+
+
+def _against(decision: Decision, rivals: Mapping[int, str], before: str) -> str:
+    """How much longer the rivals take, by their names. Faster ones were ruled out: they would not say why this is the choice."""
+    time, at = decision.scored.time, f"at {counted(decision.nodes, 'node')}"
+    slower = {i: name for i, name in rivals.items() if np.isfinite(decision.ranking.score[i]) or time[i] >= time[decision.best]}
+    if slower:
+        return f"{before}{at} {_how_much_longer(decision, slower)}"
+    return f", the only one {f'considered {at}' if rivals else 'with a prediction'}"
 
 
 def _how_much_longer(decision: Decision, rivals: Mapping[int, str]) -> str:
@@ -92,11 +110,9 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
     if request.optimisation.workload.compiler:
         yield f"build: {shape.compiler}, as requested"
         return
-    scored = decision.scored
-    same_size = np.flatnonzero((scored.nodes == decision.nodes) & np.isfinite(scored.time)).tolist()
-    named = {index: compiler for index in same_size if (compiler := decision.shape_at(index).compiler) not in (None, shape.compiler)}
-    others = f"at {counted(decision.nodes, 'node')} {_how_much_longer(decision, named)}"
-    yield f"build: {shape.compiler}, {others if named else 'the only one with a prediction'}"
+    compilers = {index: decision.shape_at(index).compiler for index in _same_size(decision)}
+    rivals = {index: compiler for index, compiler in compilers.items() if compiler not in (None, shape.compiler)}
+    yield f"build: {shape.compiler}{_against(decision, rivals, ', ')}"
 
 
 def _described(decision: Decision, index: int) -> str:

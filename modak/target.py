@@ -62,6 +62,10 @@ class Target:
         """The host's MPI that a label such as ``intel-mpi 2019`` means."""
         return self._mpi_of.get(mpi_family(label))
 
+    def mpi_for(self, label: str | None) -> HostMpi | None:
+        """The same, else the system's default MPI."""
+        return self.mpi_called(label) or self.host_mpi
+
     def mpi_from(self, host: HostMpi) -> Literal["host"] | None:
         """Whose MPI ranks use that one of the host's starts; ``None``: that depends on the image."""
         return "host" if self.runtime is None or host.bindable else None

@@ -18,10 +18,10 @@ from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
-from modak.schedulers.commands import Commands
 from modak.schedulers.header import FIELDS
 from modak.script import gate as scriptgate
 from modak.script.bash import Line, run, together
+from modak.script.shelltext import rule_fault
 from modak.script.surroundings import of_any_run, of_any_size
 from modak.text import words
 from modak.text.words import Word
@@ -93,18 +93,26 @@ _SPARED: Final = {"wall_time_s", "name"}
 
 def check_scheduler(scheduler: Scheduler) -> None:
     """A header consists of whole words and has the site's options; every field of a job gives an option, or a warning that names it."""
+    _claim(isinstance(scheduler, Scheduler), f"{type(scheduler).__name__} derives from modak.schedulers.Scheduler, which has the defaults")
     _check_names(scheduler)
     _claim(bool(scheduler.submit), "submit holds the command that takes a script")
     _claim(not scheduler.prefix or scheduler.prefix.startswith("#"), "a header line is a comment of the shell")
     _claim(all(scheduler.signals(job) in (True, False) for job in JOBS), "signals says yes or no")
-    for said in (scheduler.submit_dir, scheduler.job_id, scheduler.array_index, scheduler.restarts, scheduler.host_file):
+    array = (scheduler.array_index, scheduler.array_id)
+    for said in (scheduler.submit_dir, scheduler.job_id, *array, scheduler.restarts, scheduler.dependency, scheduler.host_file):
         _claim(said is None or bool(re.fullmatch(r"[A-Z][A-Z0-9_]*", said)), f"{said!r} is the name of a variable, or None")
     _claim(scheduler.array("1-3") is None or bool(scheduler.array_index), "what takes job arrays names the variable of the index")
+    misfit = plugins.find("launchers", scheduler.launcher).unfit(ONE, scheduler) if scheduler.launcher else ""
+    _claim(not misfit, f"launcher is one that works under this scheduler: {misfit}")
+    _claim(not rule_fault(scheduler.preempted), f"preempted is shell text: {rule_fault(scheduler.preempted)}")
     for job in (*JOBS, *(replace(job, attributes=SAID) for job in JOBS)):
         header = scheduler.directives(job)
         _claim(header == scheduler.directives(job), "the same job gives the same header")
+        checks = scheduler.preflight(job)
+        _claim(checks == scheduler.preflight(of_any_run(job)), "preflight is the same for all runs")
+        _check_lines(checks)
         for option in header.options:
-            line = " ".join(option)
+            line = scheduler.line(option).removeprefix(scheduler.prefix)
             _claim(option != () and option[0].startswith("-"), f"{line!r} begins with an option's name")
             _claim(shlex.split(line, comments=True) == list(option), f"{line!r} is read as the words that it was made of")
     _check_site(scheduler)
@@ -213,7 +221,7 @@ def _check_site(scheduler: Scheduler) -> None:
 
 def _check_commands(scheduler: Scheduler) -> None:
     """Where trials can be submitted: the job's number and state are read from what the commands say of it, and from nothing else."""
-    commands: Commands | None = getattr(scheduler, "commands", None)
+    commands = scheduler.commands
     if commands is None:
         return
     _claim(commands.submit[0] == scheduler.submit[0], "commands.submit runs the command of submit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -12,7 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -43,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ[name]
     os.environ.update(HOME=home, XDG_DATA_HOME=f"{home}/data", NO_COLOR="1", COLUMNS="140")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that fixtures end their servers also when the run is terminated
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it, as would all that tests start
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,10 +67,11 @@ def tool(component: str, name: str, *folders: Path) -> Path:
 
 
 def free_port() -> int:
-    """A port of the loopback interface on which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
+    """A port of the loopback interface on which nothing listens; of those that the system gives no client before a server has it."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def until(holds: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
@@ -130,6 +133,14 @@ def running_postgres() -> Iterator[Postgres]:
             yield Postgres(port, psql, count(), Path(data), control)
         finally:
             control("-m", "immediate", "stop")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_older_knowledge() -> Iterator[None]:
+    """Requests of this process wait for new knowledge as long as a busy machine takes to read it; the version before answers none."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("modak.service.factcache.PATIENCE_S", PATIENCE_S)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -82,6 +82,17 @@ def test_a_compiler_left_to_the_evidence_is_tried(known: Known) -> None:
     assert "xla" in compilers
 
 
+@pytest.mark.parametrize("value", [True, "auto"])
+def test_a_compiler_that_no_image_has_is_not_tried(value: Any, known: Known) -> None:
+    """Its script would run without it, and record another run than the one that was proposed."""
+    framework = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod", "xla": value}}
+    programme = next_runs(request(optimisation__ai_training=framework), shortened(known, 16))
+    assert programme.proposals
+    assert {one.choice.configuration.compiler for one in programme.proposals} == {None}
+    told = [one.message for one in programme.warnings if "contains xla; the job runs without it" in one.message]
+    assert len(told) == (value is True)
+
+
 def test_every_run_narrows_the_interval_of_the_decision(known: Known) -> None:
     """Each from where the ones before it left it; the first from where it stands."""
     programme = next_runs(request(), shortened(known, 16))

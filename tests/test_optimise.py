@@ -392,6 +392,49 @@ def test_a_deadline_that_only_a_missing_compiler_would_meet_is_refused_with_the_
         optimise(asked, replace(facts, models=(*facts.models, *fitted(fast))))
 
 
+def with_xla(value: bool | str, **changes: Any) -> Request:
+    """3DGAN where no image with Horovod and the host's MPI has XLA."""
+    framework = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod", "xla": value}}
+    return example("3dgan-supermuc-ng", optimisation__ai_training=framework, **changes)
+
+
+def test_a_recommendation_is_made_without_a_compiler_that_no_image_has(known: Known) -> None:
+    """As the plan is: the same sizes, times and reasons as for a request without it, and the plan's warning."""
+    facts = known("3dgan")
+    found, plain = (recommend(with_xla(value), facts) for value in (True, False))
+    assert (found.choices, found.decisions, found.advice) == (plain.choices, plain.decisions, plain.advice)
+    (told,) = set(found.warnings) - set(plain.warnings)
+    assert told in optimise(with_xla(True), facts).plan.warnings
+    assert told.message == "no suitable image of tensorflow contains xla; the job runs without it"
+
+
+def test_constraints_that_only_an_unmeasured_missing_compiler_would_miss_are_met(known: Known) -> None:
+    """With XLA, which nobody measured there, the interval would reach beyond the deadline on 24 nodes."""
+    assert optimise(with_xla(True, job_options__node_count=24), known("3dgan")).plan.configuration.nodes == 24
+
+
+@pytest.mark.parametrize(
+    ("objective", "said"),
+    [({}, "with it, 16 nodes are more than 1 doubling beyond the measured sizes"), ({"max_nodes": 16}, "xla: on, ")],
+)
+def test_a_faster_switch_that_is_off_says_what_rules_it_out(objective: dict[str, Any], said: str, known: Known) -> None:
+    """XLA was measured on up to 4 nodes, runs without it on up to 8."""
+    rows = [(None, nodes, 500 / nodes + 10) for nodes in (1, 2, 4, 8)] + [("xla", nodes, 400 / nodes + 8) for nodes in (1, 2, 4)]
+    series = SeriesKey(application="unet", framework="tensorflow", system="supermuc-ng", metric="epoch_time", unit="s")
+    layout = Layout(ranks_per_node=2, threads_per_rank=24)
+    models = fit(
+        [
+            Result(series=series.model_copy(update={"compiler": compiler}), layout=layout.model_copy(update={"nodes": nodes}), value=value)
+            for compiler, nodes, value in rows
+        ]
+    )
+    framework = {"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}}
+    work = {"optimisation__workload": {"application": "unet", "epochs": 100}, "optimisation__objective": objective}
+    found = recommend(example("3dgan-supermuc-ng", optimisation__ai_training=framework, **work), replace(known(None), models=models))
+    (line,) = [line for line in found.decisions if line.startswith("xla: ")]
+    assert said in line
+
+
 def test_a_framework_without_images_is_told(known: Known) -> None:
     """Theano is a backend of Keras: neither an image nor a recipe has it, and the job does not run without a container in silence."""
     found = answer(example("mnist-hlrs-xla", optimisation__ai_training={"keras": {"backend": "theano"}}), known)
@@ -538,6 +581,28 @@ def test_allowed_ranks_hold_on_the_nodes_that_are_named(known: Known) -> None:
     job = {"application": application, "target": {"name": "supermuc-ng"}, "job_options": {"request_specific_nodes": "n1,n2"}}
     made = answer(normalise({"job": job}).request, known).plan.configuration
     assert (made.nodes, made.ranks_per_node) == (2, 32)
+
+
+@pytest.mark.parametrize(
+    ("counts", "chosen", "told"),
+    [
+        ({"node_count": 2, "process_count_per_node": 4}, (2, 4), []),
+        ({"node_count": 2, "process_count_per_node": 2}, (2, 2), []),
+        ({"node_count": 2, "process_count_per_node": 3}, (2, 4), ["job_options.process_count_per_node"]),
+        ({"node_count": 2, "mpi_ranks": 8}, (2, 4), []),
+        ({"node_count": 2, "mpi_ranks": 6}, (2, 3), ["application.mpi_ranks"]),
+    ],
+)
+def test_counts_beside_allowed_ranks_are_kept_or_told(
+    known: Known, counts: dict[str, int], chosen: tuple[int, int], told: list[str]
+) -> None:
+    """A layout that has an allowed number of ranks is no contradiction; of one that has none the nodes are kept."""
+    ranks = {"mpi_ranks": counts.pop("mpi_ranks")} if "mpi_ranks" in counts else {}
+    application = {"app_type": "mpi", "executable": "./a", "allowed_ranks": [4, 8], **ranks}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "job_options": {"account": "a", **counts}}
+    found = answer(normalise({"job": job}).request, known).plan
+    made = found.configuration
+    assert ((made.nodes, made.ranks_per_node), [one.field for one in found.warnings]) == (chosen, told)
 
 
 def test_ranks_that_no_layout_gives_are_infeasible(known: Known) -> None:

@@ -33,21 +33,22 @@ MODULE = '''
 
 from dataclasses import dataclass
 
-from modak.script.bash import Line, assign, variable, word
-from modak.schedulers.header import FIELDS, Directives, note, with_site
+from modak.schedulers import Scheduler
+from modak.schedulers.header import FIELDS, note, with_site
+from modak.script.bash import assign, variable, word
 
 
 @dataclass(frozen=True)
-class Oar:
+class Oar(Scheduler):
     name: str = "oar"
-    aliases: tuple[str, ...] = ("oarsub",)
     prefix: str = "#OAR"
     submit: tuple[str, ...] = ("oarsub", "-S")
+    aliases: tuple[str, ...] = ("oarsub",)
     submit_dir: str | None = "OAR_WORKING_DIRECTORY"
     job_id: str | None = "OAR_JOB_ID"
     array_index: str | None = "OAR_ARRAY_INDEX"
-    restarts: str | None = None
     host_file: str | None = "OAR_NODEFILE"
+    launcher: str | None = "taktuk"
 
     def directives(self, job):
         has, says = job.resources, job.attributes
@@ -60,12 +61,6 @@ class Oar:
 
     def _unsaid(self, job):
         return (note("join", "OAR keeps two files"),) if job.attributes.join is False else ()
-
-    def array(self, indices):
-        return None
-
-    def signals(self, job):
-        return False
 
 
 @dataclass(frozen=True)
@@ -242,6 +237,14 @@ def test_a_system_and_a_request_can_name_them(installed: Path, tmp_path: Path) -
     refused = python(tmp_path / "nothing", tmp_path, "-m", "modak", "systems", "add", "grid.toml")
     assert refused.returncode == 1
     assert "scheduler: unknown scheduler 'oar'" in refused.stderr
+
+
+def test_the_launcher_that_belongs_to_a_scheduler_starts_its_jobs(installed: Path, tmp_path: Path) -> None:
+    """Without a system that names one."""
+    job = {**JOB, "target": {"job_scheduler_type": "oar", "container_runtime": "none"}}
+    (tmp_path / "request.json").write_text(json.dumps({"job": job}))
+    answer = python(installed, tmp_path, "-m", "modak", "optimise", "request.json", "--script")
+    assert 'taktuk -f "${OAR_NODEFILE:?}" broadcast exec' in answer.stdout, answer.stderr
 
 
 def test_tuning_is_refused_where_the_scheduler_cannot_be_asked_for_jobs(installed: Path, tmp_path: Path) -> None:

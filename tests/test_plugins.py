@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from modak.launchers import Launcher
 from modak.launchers.mpirun import Mpirun
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
+from modak.schedulers.slurm import Slurm
 from modak.script.bash import Line, comment
 
 
@@ -62,6 +64,32 @@ def test_a_package_that_cannot_be_loaded_is_named(value: str, why: str) -> None:
 def test_every_scheduler_keeps_its_contract(scheduler: Scheduler) -> None:
     """The importable contract holds for what is installed."""
     testing.check_scheduler(scheduler)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "why"),
+    [
+        (Variant("mine"), "Variant derives from modak.schedulers.Scheduler, which has the defaults"),
+        (replace(Slurm(), launcher="jsrun"), "launcher is one that works under this scheduler: jsrun starts processes under LSF"),
+        (replace(Slurm(), preempted="if true"), "preempted is shell text: it "),
+        (replace(Slurm(), dependency="$DEPENDENCY"), "'.DEPENDENCY' is the name of a variable, or None"),
+    ],
+)
+def test_a_scheduler_that_says_what_scripts_cannot_use_breaks_its_contract(scheduler: Any, why: str) -> None:
+    """Its scripts would fail, or could not be written."""
+    with pytest.raises(AssertionError, match=f"broken: {why}"):
+        testing.check_scheduler(scheduler)
+
+
+def test_a_scheduler_whose_checks_depend_on_the_run_breaks_its_contract() -> None:
+    """They are made once for all runs of a configuration."""
+
+    class Named(Slurm):
+        def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+            return (comment(job.attributes.name),)
+
+    with pytest.raises(AssertionError, match="broken: preflight is the same for all runs"):
+        testing.check_scheduler(Named())
 
 
 @pytest.mark.parametrize("launcher", plugins.all_of("launchers"), ids=lambda each: each.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from modak import plugins
 from modak.choosing.chosen import Chosen
 from modak.choosing.memory import needed_gb, usable_gb
 from modak.dsl import Data
@@ -58,7 +59,7 @@ def local_copy(chosen: Chosen) -> str | None:
     room = None if chosen.request.application.stage_in else _room(chosen)
     if room is None:
         return None
-    able = chosen.nodes == 1 or chosen.target.scheduler == "slurm"
+    able = chosen.nodes == 1 or plugins.find("schedulers", chosen.target.scheduler).is_slurm
     return f"{room}; application.stage_in does so{'' if able else ' only under Slurm or on one node'}"
 
 

@@ -151,16 +151,24 @@ def _far(chosen: Chosen) -> str | None:
 
 
 def _grows(chosen: Chosen) -> str | None:
-    """In weak scaling, the number of nodes follows from the problem and not from the time."""
+    """In weak scaling, the number of nodes (or of ranks, GPUs or threads on one) follows from the problem and not from the time."""
     if chosen.curve is None or not chosen.curve.grows or chosen.prediction.basis == "none":
         return None
-    given = stated_nodes(chosen.request) or chosen.request.application.mpi_ranks
+    options, application = chosen.request.job_options, chosen.request.application
+    nodes = stated_nodes(chosen.request) or application.mpi_ranks
     if chosen.curve.per_batch:
         text = "every step takes a batch on each worker: twice the nodes take twice the samples, ideally in the same time"
-        return text if given else f"{text}; give samples and epochs instead of steps, or set node_count"
-    larger = "on twice the nodes the problem is twice as large, ideally in the same time"
+        return text if nodes else f"{text}; give samples and epochs instead of steps, or set node_count"
+    counts = {
+        "nodes": ("nodes", "node_count", nodes),
+        "ranks": ("ranks", "process_count_per_node", options.process_count_per_node or application.mpi_ranks),
+        "gpus": ("GPUs", "request_gpus", options.request_gpus),
+        "threads": ("threads", "threads", application.threads or options.core_count_per_process),
+    }
+    size, field, given = counts[chosen.curve.scale]
+    larger = f"on twice the {size} the problem is twice as large, ideally in the same time"
     text = f"the results are from weak scaling (params.scaling weak): {larger}"
-    return text if given else f"{text}; the number of nodes follows from the problem, not from the time: set node_count"
+    return text if given else f"{text}; the number of {size} follows from the problem, not from the time: set {field}"
 
 
 def _numa(chosen: Chosen) -> str | None:

@@ -11,6 +11,8 @@ import logging
 import secrets
 from typing import Final
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -28,6 +30,8 @@ from modak.store.audit import Actor
 LOG: Final = logging.getLogger("modak.access")
 RESULT: Final = "result"
 """The scope of a job's token: it may send that job's result."""
+CHECKING: Final = 40
+"""Most tokens of the issuer that are checked at once, in threads of their own: while it does not answer, other requests have theirs."""
 _ALWAYS: Final = frozenset(("/health", "/ready"))
 _ASKING: Final = frozenset(
     (
@@ -86,6 +90,7 @@ class Gate:
 
     def __init__(self, app: ASGIApp, settings: Settings, keys: KeyRing, issuer: oidc.Issuer | None) -> None:
         self._app, self._keys, self._issuer = app, keys, issuer
+        self._checking = CapacityLimiter(CHECKING)
         self._rates = RateLimit(settings.rate_per_minute)
         self._anonymous = Principal("", frozenset(("read", "optimise") if settings.anonymous else ()))
 
@@ -148,7 +153,7 @@ class Gate:
             return self._keys.remembered(token) or await run_in_threadpool(self._keys.find, token)
         if self._issuer is None or token.count(".") != 2:
             raise Unauthorised(REFUSED)
-        return await run_in_threadpool(self._issuer.principal, token)
+        return await run_sync(self._issuer.principal, token, limiter=self._checking)
 
     def _job(self, token: str, path: str) -> Principal:
         plan_id = path.removeprefix("/plans/").removesuffix("/result")

@@ -101,14 +101,15 @@ class Issuer:
         if not isinstance(name, str) or header.get("alg") not in ALGORITHMS or "crit" in header:
             raise Unauthorised(REFUSED)
         known = self._known
-        with self._lock:
-            now = self.clock()
-            wait = FAILURE_WAIT_S if known.failure or known.stale(now) else MISSING_KEY_WAIT_S
-            if known.lacks(name, now) and now - known.tried >= wait:
-                self._refresh(now)
-            if known.failure and known.lacks(name, now):
-                raise Unavailable(known.failure)
-            key = known.keys.get(name)
+        if known.lacks(name, self.clock()):  # who names a known key does not wait while the issuer is asked for others
+            with self._lock:
+                now = self.clock()
+                wait = FAILURE_WAIT_S if known.failure or known.stale(now) else MISSING_KEY_WAIT_S
+                if known.lacks(name, now) and now - known.tried >= wait:
+                    self._refresh(now)
+                if known.failure and known.lacks(name, now):
+                    raise Unavailable(known.failure)
+        key = known.keys.get(name)
         if key is None:
             raise Unauthorised(REFUSED)
         return key

@@ -18,9 +18,9 @@ from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
 from modak.choosing.measured import evidence_shapes, measured_on
 from modak.choosing.openswitch import SwitchEvidence
-from modak.choosing.shapes import ASSUMED, RAISED, Shape
+from modak.choosing.shapes import ASSUMED, FULLER, RAISED, Origin, Shape
 from modak.choosing.topology import Search, topology_shapes
-from modak.choosing.wishes import by_torchrun, is_distributed, mpi_asked, stated_nodes
+from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun, is_distributed, mpi_asked, stated_nodes
 from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
@@ -105,6 +105,7 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible; if all share cores, the
     fewest ranks. Numbers that are uneven on the fewest nodes are spread over more only if there are no others.
     """
+    request, contradiction = _allowed_of_counts(request)
     grids: dict[Shape, list[int]] = {}
     first, nodes = None, stated_nodes(request)
     for ranks, per_node in _splits(request, target):
@@ -132,8 +133,21 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     shapes = tuple(measured or (shape for shape in fitting if shape.ranks_per_node == fullest))
     nodes_of = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
     why = (*_why(shapes, target, curves), *first.decisions[1:])
-    most = max(int(nodes[-1]) for nodes in nodes_of)
-    return replace(first, shapes=shapes, nodes=nodes_of, given=stated_counts(request, target), decisions=why, most_nodes=most)
+    most, given, warnings = max(int(nodes[-1]) for nodes in nodes_of), stated_counts(request, target), (*contradiction, *first.warnings)
+    return replace(first, shapes=shapes, nodes=nodes_of, given=given, decisions=why, warnings=warnings, most_nodes=most)
+
+
+def _allowed_of_counts(request: Request) -> tuple[Request, tuple[Notice, ...]]:
+    """The request with the allowed number of ranks that its nodes and ranks per node make; if they make none, without its ranks per node,
+    and a warning."""
+    nodes, per_node = stated_nodes(request), request.job_options.process_count_per_node
+    if not (nodes and per_node):
+        return request, ()
+    if nodes * per_node in request.application.allowed_ranks:
+        return request.changed(application={"allowed_ranks": (nodes * per_node,)}), ()
+    text = f"{per_node} ranks on each of {nodes} nodes are {nodes * per_node}, which application.allowed_ranks does not have: left out"
+    without = request.changed(job_options={"process_count_per_node": None})
+    return without, (Notice(field="job_options.process_count_per_node", message=text),)
 
 
 def _splits(request: Request, target: Target) -> Iterator[tuple[int, int | None]]:
@@ -206,13 +220,13 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
 
 def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
     """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
-    if shape.origin != ASSUMED:
+    if shape.ranks_per_node:
         return (shape,)
     told = replace(search.counts, threads_per_rank=search.counts.threads_per_rank or shape.threads_per_rank or None)
     layouts, _ = topology_shapes(replace(search, counts=told))
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
-    counted = (replace(shape, **{name: getattr(layout, name) for name in names}) for layout in layouts)
-    return counted if search.distributed else (replace(each, origin="evidence") for each in counted)
+    origin: Origin = ASSUMED if search.distributed else FULLER if shape.origin == FULLER else "evidence"
+    return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)
 
 
 def _possible(search: Search, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
@@ -245,7 +259,7 @@ def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     found: dict[Shape, Shape] = {}
     for shape in shapes:
         key = replace(shape, origin="topology")
-        if key not in found or (found[key].origin in (ASSUMED, RAISED) and shape.origin != ASSUMED):
+        if key not in found or (found[key].origin in (ASSUMED, RAISED, FULLER) and shape.origin not in (ASSUMED, FULLER)):
             found[key] = shape
     return tuple(sorted(found.values(), key=lambda shape: (shape.ranks_per_node, shape.threads_per_rank, repr(shape))))
 
@@ -299,7 +313,7 @@ def _grid(search: Search, shape: Shape) -> npt.NDArray[np.int64]:
     measured = [float(count) for curve in curves for count in curve.nodes]
     most = search.request.optimisation.objective.max_nodes
     least, limit = target.job_nodes or (1, most or 2 * int(max(measured, default=1)))
-    known = scales or shape.origin in ("evidence", ASSUMED, RAISED)
+    known = scales or shape.origin in ("evidence", ASSUMED, RAISED, FULLER)
     grid = node_grid(min(limit, most or limit), measured) if known else np.array([least], dtype=np.int64)
     return taken(grid, target)
 
@@ -336,6 +350,8 @@ def _why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
     why = only_one_node(request, target)
     if not search.distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
         why = "neither the request (the framework's distribution, config.distributed_training) nor results say that there are several ranks"
+        if request.optimisation.framework in WITHIN_ONE_PROCESS:
+            why = f"{request.optimisation.framework} works within one process (unless config.parallelisation names mpi, too)"
     if not (why or scales) and search.distributed and several and request.optimisation.objective.max_nodes != 1:
         why = "no result shows how the application scales over nodes (node_count asks for more)"
     return (f"only single-node runs are considered: {why}",) if why else ()
@@ -356,18 +372,20 @@ def _elsewhere(request: Request, target: Target, curves: Sequence[Curve]) -> tup
 
 def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
     origin = {shape.origin for shape in shapes}
-    listed = ", ".join(sorted({f"{shape.ranks_per_node}x{shape.threads_per_rank}" for shape in shapes}))
+    counts = sorted({(shape.ranks_per_node, shape.threads_per_rank) for shape in shapes})
+    listed = ", ".join(f"{ranks}x{threads}" for ranks, threads in counts)
     if origin == {"request"}:
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
-    if origin <= {"evidence", "request", RAISED}:
+    if origin <= {"evidence", "request", RAISED, FULLER}:
         spread = ", with the requested ranks spread evenly" if "request" in origin else ""
         spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if RAISED in origin else ""
+        spread += ", and with up to twice as many ranks, GPUs or threads where a node has room" if FULLER in origin else ""
         return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}{spread}",)
     known = any(measured_on(curve, target) and curve.estimated is None for curve in curves)
     because = "no layout that was measured there is as requested" if known else "nothing was measured there"
     why = f"derived from the topology of {target.title} by a rule of thumb, because {because}"
     if ASSUMED in origin:
-        some = not origin.isdisjoint({"evidence", RAISED})
+        some = not origin.isdisjoint({"evidence", RAISED, FULLER})
         part = "some results" if some else "the results"
         why = f"derived by a rule of thumb, because {part} on {target.title} do not state ranks_per_node"
         why = f"the ones measured there, and others {why}" if some else why

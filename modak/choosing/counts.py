@@ -44,6 +44,9 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         per_node = follows
     elif ranks and per_node:
         nodes = math.ceil(ranks / per_node)
+    if ranks and application.allowed_ranks and ranks not in application.allowed_ranks:
+        text = f"{ranks} ranks are kept, a number that application.allowed_ranks does not have"
+        notes.append(Notice(field="application.mpi_ranks", message=text))
     threads = application.threads or options.core_count_per_process
     cores = _cores_that_are_there(options.core_count, target, notes)
     if cores and not per_node and not ranks and is_single_threaded(request):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class Decision:
     """If results exist but give no time: what the request would have to state."""
     relaxed: tuple[Notice, ...] = ()
     """Constraints that the counts of the request do not meet, and that do not bind it."""
+    given_up: Mapping[str, Notice] = field(default_factory=dict)
+    """Graph compilers that no suitable image has, with a warning about each: the decision is that of the request without them."""
 
     @property
     def best(self) -> int:

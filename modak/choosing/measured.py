@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from modak.choosing.shapes import ASSUMED, RAISED, Shape
+from modak.choosing.shapes import ASSUMED, FULLER, RAISED, Shape
 from modak.choosing.wishes import (
     allowed_compilers,
     carrier,
@@ -27,11 +27,11 @@ from modak.text.grammar import version_range
 
 
 def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], host: HostMpi | None) -> Iterable[Shape]:
-    """Shapes in which the application was measured on the target and which the request allows.
+    """Shapes in which the application was measured on the target and which the request allows, and fuller ones.
 
     If it was only measured otherwise (another data set, version, precision, batch or MPI, or without a compiler that is on), the shapes of
     those runs: the best layout depends more on application and node than on these. ``host``: the host's MPI that would start the ranks.
-    Shapes of origin :data:`ASSUMED` have 0 for counts that the results do not give.
+    Shapes have 0 for counts that the results do not give.
     """
     allowed, found = allowed_compilers(request), carrier(request)
     here = [curve for curve in curves if measured_on(curve, target)]
@@ -40,8 +40,10 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     spelt = _spelt(own)
     for curve in same or filter(_tells_layout, own):
         each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
-        for layout in _layouts(curve):
+        fuller = _fuller(curve, target.node)
+        for layout in (*_layouts(curve), *fuller):
             shape = _shape_of(curve, layout, target.node, request)
+            shape = replace(shape, origin=FULLER) if layout in fuller else shape
             idle = each and stated != shape.ranks_per_node < shape.gpus_per_node
             shape = _a_rank_per_gpu(shape) if idle else shape
             yield _as_asked(replace(shape, compiler=spelt.get(same_name(shape.compiler), shape.compiler)), request, allowed, host)
@@ -133,10 +135,27 @@ def _mpi_instead(shape: Shape, request: Request, host: HostMpi | None) -> str | 
 
 def _layouts(curve: Curve) -> tuple[Layout, ...]:
     """The layouts in which a curve was measured: one, or one for each size within a node."""
-    name = curve.varying
-    if name is None:
+    if curve.varying is None:
         return (curve.layout,)
-    return tuple(curve.layout_on(count).model_copy(update={name: count}) for count in sorted(curve.per_node) if count)
+    return tuple(_with(curve, count) for count in sorted(curve.per_node) if count)
+
+
+def _with(curve: Curve, count: int) -> Layout:
+    """The layout of a curve over counts within a node, at one count."""
+    return curve.layout_on(count).model_copy(update={str(curve.varying): count})
+
+
+def _fuller(curve: Curve, node: Node | None) -> tuple[Layout, ...]:
+    """Of a curve over several counts within a node, the layout with twice the largest one, or with as many as the node has room for.
+
+    Its time is predicted as surely as that of the measured layouts on twice as many nodes, and no network is needed.
+    """
+    if node is None or curve.varying is None or len(curve.per_node) == 1 or (curve.scale != "gpus" and curve.layout.gpus_per_node):
+        return ()
+    others = {"ranks": curve.layout.threads_per_rank, "threads": curve.layout.ranks_per_node}.get(curve.scale)
+    room = node.accelerators if curve.scale == "gpus" else node.usable_cores // (others or 1)
+    most = max(curve.per_node)
+    return (_with(curve, min(2 * most, room)),) if room > most else ()
 
 
 def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request) -> Shape:

@@ -127,7 +127,10 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     minimise = _minimised(objective)
     known = np.isfinite(scored.time)
     if not np.count_nonzero(known):  # in a third of the time of any()
-        nothing = ("objective: not applied, because nothing could be predicted",)
+        if objective.max_nodes and scored.nodes[0] > objective.max_nodes:
+            raise Infeasible(_beyond_most_nodes(scored.nodes, objective), field="optimisation.objective")
+        kept = f" but for nodes <= {objective.max_nodes}" if objective.max_nodes else ""
+        nothing = (f"objective: not applied{kept}, because nothing could be predicted",)
         return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, minimise)
     constraints = tuple(_constraints(scored, objective, min_efficiency))
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
@@ -261,7 +264,7 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
     """Which constraints no configuration meets, each by itself; the closest configuration; and which relaxed constraints could be met."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
-        return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer: the smallest has {scored.nodes[known].min()}"
+        return _beyond_most_nodes(scored.nodes[known], objective)
     alone = [one.missed() for one in constraints if not _meeting([one], within).any()]
     obstacle = ", and ".join(alone) or "no configuration meets all constraints together"
     near = _closest(scored, constraints)
@@ -273,6 +276,10 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
     would_do = list(_would_do(scored, objective, constraints, known))
     give = "; feasible with: " + ", or ".join(would_do) if would_do else ""
     return f"{obstacle}; {described}{give}"
+
+
+def _beyond_most_nodes(nodes: npt.NDArray[np.int64], objective: Objective) -> str:
+    return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer: the smallest has {nodes.min()}"
 
 
 def _would_do(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]:

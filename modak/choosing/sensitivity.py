@@ -16,11 +16,11 @@ MANY = 10.0
 
 def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
     """Sentences on the best configuration; none if nothing is predicted."""
-    best = ranking.order[0]
+    best = ranking.best
     if not math.isfinite(scored.time[best]):
         return
     reach = math.exp(float(scored.spread[best])) - 1
-    if objective.deadline and scored.bound(objective.confidence)[best] <= objective.deadline:
+    if objective.deadline and scored.bound_of(best, objective.confidence) <= objective.deadline:
         slack = objective.deadline / float(scored.time[best])
         slower = f"takes more than {slack:.0f} times as long as" if slack >= MANY else f"is more than {slack - 1:.0%} slower than"
         yield f"sensitivity: {describe(best)} misses the deadline only if it {slower} predicted (its 90% interval reaches {reach:.0%})"
@@ -40,10 +40,10 @@ def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Desc
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
     """By how much the next smaller size of the same variant misses the deadline, if it does."""
-    nearest = scored.next_smaller(ranking.order[0])
+    nearest = scored.next_smaller(ranking.best)
     if nearest is None or objective.deadline is None:
         return
-    bound = float(scored.bound(objective.confidence)[nearest])
+    bound = scored.bound_of(nearest, objective.confidence)
     if bound > objective.deadline:
         faster = 1 - objective.deadline / bound
         yield f"sensitivity: {describe(nearest)} would meet the deadline if it were {faster:.1%} faster than predicted"
@@ -51,5 +51,4 @@ def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Des
 
 def _rival(scored: Scored, ranking: Ranking) -> int | None:
     """The best feasible configuration of another variant."""
-    best = ranking.order[0]
-    return next((index for index in ranking.order if scored.shape[index] != scored.shape[best]), None)
+    return next((index for index in ranking.order if scored.shape[index] != scored.shape[ranking.best]), None)

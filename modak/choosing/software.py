@@ -42,8 +42,6 @@ class Software:
     own_image: str | None = None
     """The image that the request names, if the catalogue is not used."""
     gpu_vendor: str | None = None
-    without: Mapping[str, Notice] = field(default_factory=dict)
-    """Graph compilers that were wanted, and that the image does not have, with the warning about each."""
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
@@ -87,7 +85,7 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     if found is None and own is None and target.runtime and (named := library(request)):
         choice = _exact(_choose(request, facts, target, shape, nodes, named, builds=False)[0])
     own_image, vendor = own if target.runtime else None, gpu_vendor(request, target, shape)
-    chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor, without=choice.without)
+    chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor)
     if own_image and chosen.reference == own_image:
         target.check_place(own_image, "image", "application.container_runtime")
     applied = rules.apply(prepared(facts).rulebook, _situation(request, target, shape, nodes, launcher, chosen))
@@ -128,6 +126,14 @@ def _choose(
     request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, found: Carrier, *, builds: bool = True
 ) -> tuple[ImageChoice, Recipe | None]:
     """An image of the framework, or (if ``builds``) the recipe to build one."""
+    wanted, build = _wanted(request, target, shape, found, builds=builds)
+    wanted = replace(wanted, seconds=_measured(request, facts, target, shape, nodes))
+    choice = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted)
+    return choice, build if choice.image is None and choice.recipe_version else None
+
+
+def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, builds: bool = True) -> tuple[Wanted, Recipe | None]:
+    """What the image of a shape has to be, but for what was measured, and the recipe of one that has to be built."""
     hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
     mpi = fitting_mpi(target, shape, request)
     layer = distribution(request)
@@ -153,16 +159,23 @@ def _choose(
         runtime=target.runtime.name if target.runtime else None,
         recipe_version=build.version if build else None,
         driver_cuda=hardware.driver_cuda,
-        seconds=_measured(request, facts, target, shape, nodes),
     )
-    choice = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted)
-    return choice, build if choice.image is None and choice.recipe_version else None
+    return wanted, build
 
 
 def _compilers_on(request: Request, shape: Shape) -> tuple[str, ...]:
     """Graph compilers that the image must have: those that the request switches on, and the shape's one."""
     asked = tuple(name for name, value in switches(request).items() if value is True)
     return tuple(dict.fromkeys((*asked, shape.compiler) if shape.compiler and not is_build(shape.compiler) else asked))
+
+
+def missing_compilers(request: Request, facts: Facts, target: Target, shape: Shape) -> Mapping[str, Notice]:
+    """Graph compilers that are wanted for a shape, and that its image would not have, with a warning about each."""
+    found = carrier(request)
+    if found is None or target.runtime is None or not _compilers_on(request, shape):
+        return {}
+    wanted, _ = _wanted(request, target, shape, found)
+    return selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).without
 
 
 def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
@@ -203,7 +216,7 @@ def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | Non
     by_mpi = distribution(request) in ("horovod", None) and not by_torchrun(request)
     if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not by_mpi:
         return None
-    found, asked = target.mpi_called(shape.mpi) or target.host_mpi, mpi_asked(request)
+    found, asked = target.mpi_for(shape.mpi), mpi_asked(request)
     return None if found and asked and not compatible(asked, found.family) else found
 
 
@@ -212,13 +225,13 @@ def whose_mpi(target: Target, shape: Shape, image: str | None) -> str | None:
     it is."""
     if image is None:
         return "host" if shape.mpi else None
-    host = target.mpi_called(shape.mpi) or target.host_mpi
+    host = target.mpi_for(shape.mpi)
     return None if shape.mpi_from == "host" and not (host and host.bindable) else shape.mpi_from
 
 
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:
     """The facts of the job that rules can test."""
-    system, found, host = target.system, carrier(request), target.mpi_called(shape.mpi) or target.host_mpi
+    system, found, host = target.system, carrier(request), target.mpi_for(shape.mpi)
     whose = whose_mpi(target, shape, chosen.reference)
     label, _, last = (shape.mpi or "").rpartition(" ")
     version = last if last[:1].isdigit() else ""

@@ -138,15 +138,13 @@ def predict(
     from modak import files
 
     answer = common.client().predict(files.read(points), points, level=level)
-    if as_json and output is None:
-        show.document(answer)
-        return
-    text = _csv(answer["rows"])
+    text = show.as_json(answer) if as_json else _csv(answer["rows"])
     if output is None:
         typer.echo(text, nl=False)
     else:
         files.write_all({output: text})
-    show.warn(answer.get("warnings", ()))
+    if not as_json:
+        show.warn(answer.get("warnings", ()))
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

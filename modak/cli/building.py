@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from errno import EEXIST
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -227,12 +230,24 @@ def _copy(told: Mapping[str, Any], output: Path | None) -> None:
         for each in told["files"]:
             file, target = Path(each["file"]), output / Path(each["file"]).name
             if file.is_dir():
-                shutil.copytree(file, target, symlinks=True)
+                _copy_folder(file, target)
             else:
-                with replacing(target) as stream, file.open("rb") as content:
+                with file.open("rb") as content, replacing(target) as stream:
                     shutil.copyfileobj(content, stream.buffer)
     except OSError as error:
-        raise RequestError(f"cannot be written: {error.strerror or error}", field=str(output)) from None
+        raise RequestError(f"cannot be copied to {output}: {error.strerror or error}", field=str(error.filename or output)) from None
+
+
+def _copy_folder(folder: Path, target: Path) -> None:
+    """Copy a folder to a place where nothing is, under a temporary name first: a job could take a part of it for an image."""
+    if os.path.lexists(target):
+        raise FileExistsError(EEXIST, os.strerror(EEXIST), str(target))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        shutil.copytree(folder, part, symlinks=True)
+        part.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def _tell(told: Mapping[str, Any]) -> None:

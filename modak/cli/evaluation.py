@@ -189,9 +189,8 @@ def _proof(proof: Proof) -> None:
         show.folded(f"hidden: {hidden} of {counted(proof.series, 'curve')}, {counted(proof.predictions, 'prediction')}{short}", "", "  ")
     )
     if proof.far:
-        typer.echo(
-            f"warning: {proof.far} lie more than {FAR_DOUBLINGS:g} doublings beyond what is shown: such predictions are guesses", err=True
-        )
+        beyond = f"more than {FAR_DOUBLINGS:g} doublings beyond what is shown"
+        typer.echo(f"warning: {counted(proof.far, 'prediction')} {beyond}: a guess each", err=True)
     typer.echo(show.folded("errors: absolute, relative to the measured cost (seconds, or the inverse of a throughput)", "", "  "))
     typer.echo()
     show.table(FIGURES, [_figures(model) for model in proof.models])

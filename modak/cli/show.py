@@ -25,7 +25,12 @@ LEAST_FOLDED = 24
 
 def document(content: Any) -> None:
     """A JSON document on standard output."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    typer.echo(as_json(content), nl=False)
+
+
+def as_json(content: Any) -> str:
+    """A JSON document as text that ends with a line break."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def heading(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from modak.dsl.document import Count, Document, Fraction
-from modak.text.grammar import ImageReference, InsidePath, JobName, Name, SoundText, SourceText
+from modak.text.grammar import ImageReference, InsidePath, JobName, Name, RelativePath, SoundText, SourceText
 from modak.text.words import Word
 
 
@@ -70,7 +70,7 @@ class Application(Document):
     """Whether the script begins with checks."""
     write_result: bool = True
     """Whether the script writes its result at its end, and sends it to the service."""
-    result_file: InsidePath | None = None
+    result_file: RelativePath | None = None
     """Where the script writes its result, relative to the folder of submission. Default: ``modak-result-JOB.json``."""
     metric_file: Word | None = None
     """The file that ``workload.metric`` is read from in place of the output, as the host sees it: ``log.lammps``."""

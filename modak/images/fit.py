@@ -17,11 +17,10 @@ from packaging.version import Version
 from modak import plugins
 from modak.facts import Image, Vendor
 from modak.launchers.family import compatible
-from modak.text.grammar import version_range
+from modak.text.grammar import IMAGE_ENDINGS, version_range
 
 _MINOR_COMPATIBLE_SINCE: Final = 11
 """From this CUDA on, minor versions are compatible with the drivers of their major one (NVIDIA, CUDA Compatibility)."""
-_FILES: Final = (".sif", ".sqfs", ".simg")
 
 
 @dataclass(frozen=True)
@@ -239,7 +238,7 @@ _CHECKS: Final[tuple[Callable[[Image, Wanted], str | None], ...]] = (
 
 def _form(reference: str) -> str:
     """The scheme of the reference (``docker``), or the ending of the file."""
-    return reference.split("://", 1)[0] if "://" in reference else next((end for end in _FILES if reference.endswith(end)), "")
+    return reference.split("://", 1)[0] if "://" in reference else next((end for end in IMAGE_ENDINGS if reference.endswith(end)), "")
 
 
 _range: Final = lru_cache(maxsize=1024)(version_range)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,22 +11,22 @@ from packaging.version import Version
 from modak import plugins
 from modak.choosing.capability import stated_beyond
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, bound_mpi
-from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, mpi_asked
+from modak.choosing.software import Software, bound_mpi, whose_mpi
+from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
-from modak.jobs.placing import Record, configuration, report, staging, storage, without_room
+from modak.jobs.placing import Record, addresses, configuration, report, staging, storage, without_room
 from modak.jobs.resources import resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
 from modak.jobs.starters import command_of
-from modak.launchers.family import TITLES, USUAL_PMI, compatible, own_family
+from modak.launchers.family import TITLES, USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
-from modak.launchers.plain import OWN, USUAL
+from modak.launchers.plain import USUAL
 from modak.target import Target
-from modak.text.grammar import as_name
-from modak.text.words import variables
-from modak.tuning.setting import exported
+from modak.text.grammar import as_name, version_range
+from modak.text.words import expandable, variables
+from modak.tuning.setting import exported, setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
 
@@ -76,7 +76,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         rules=software.rules.texts,
         system=target.system,
         resource_directives=target.partition.resource_directives if target.partition else (),
-        launcher_options=software.rules.launcher_options if launcher not in ("none", "torchrun") else (),
+        launcher_options=software.rules.launcher_options if launcher not in WITHOUT_MPI else (),
         distribution=distribution(request),
     )
     spec, ssh = _without_ssh(spec, target)
@@ -86,6 +86,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         *_own_layer(request, software),
         *stated_beyond(request, target.accelerator if shape.gpus_per_node else None),
         *_unlisted(request, target, shape, spec),
+        *_other_version(request, target, shape, software, spec),
     )
     decisions = (*ssh, *_numa(target, shape), *why_memory(request, target, resources))
     return Configured(spec, launcher, configuration(request, target, shape, nodes, software), request, decisions, warnings)
@@ -132,7 +133,8 @@ def job_of(
         staging=staged,
         report=report(request, usual.record) if application.write_result else None,
     )
-    warnings = (*missing, *early, *_unread(request), *usual.warnings, *place.warnings, *without_room(request, target, staged))
+    own = (*missing, *early, *addresses(request), *_unread(request), *_unset(request, expanded))
+    warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
     return Job(spec, (*usual.decisions, *place.decisions), warnings)
 
 
@@ -146,7 +148,7 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
         return "none", "launcher: none, because there is only one process"
     if target.system and target.system.launcher:
         return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as preferred on {target.system.name}"
-    usual = OWN.get(target.scheduler, USUAL)
+    usual = plugins.find("schedulers", target.scheduler).launcher or USUAL
     return usual, f"launcher: {usual} for {ranks} ranks"
 
 
@@ -181,7 +183,7 @@ def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> 
     """A warning if the system file lists no MPI that starts the image's, or not the layout's: launcher and modules are then of another."""
     usual, asked, own = target.host_mpi, mpi_asked(request), own_family(spec.container)
     lists = f"the system file of {target.title} does not list"
-    if usual is None or spec.launcher in ("none", "torchrun"):
+    if usual is None or spec.launcher in WITHOUT_MPI:
         return ()
     unlike = asked is not None and target.runtime is not None and not compatible(asked, usual.family)
     told = asked if asked and not unlike and shape.mpi_from != "container" and not target.mpi_called(asked) else None  # by candidates
@@ -198,6 +200,19 @@ def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> 
     return (Notice(field="target.name", message=text),)
 
 
+def _other_version(request: Request, target: Target, shape: Shape, software: Software, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if the ranks use the host's MPI, and it is of another version than the request gives."""
+    asked, host = library(request), target.mpi_called(shape.mpi)
+    if asked is None or asked.version is None or spec.launcher in WITHOUT_MPI:
+        return ()
+    if host is None or host.version is None or host.family != asked.framework or whose_mpi(target, shape, software.reference) != "host":
+        return ()
+    if version_range(asked.version).contains(host.version, prereleases=True):
+        return ()
+    text = f"the ranks use the {host.family} of {target.title}, which is version {host.version}, not {asked.version}"
+    return (Notice(field="optimisation.options.version", message=text),)
+
+
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
     """The job with a launcher that needs no ssh, if the system has none between its nodes."""
     system, scheduler = target.system, plugins.find("schedulers", target.scheduler)
@@ -207,11 +222,11 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
         return spec, (
             f"ssh: not available between nodes of {system.name}; {spec.launcher} starts its processes through {target.scheduler}",
         )
-    if target.scheduler != "slurm":
+    if scheduler.launcher is None:
         text = f"{spec.launcher} needs ssh between nodes, which {system.name} does not have; use one node"
         raise Conflict(text, field="job_options.node_count")
-    why = f"launcher: srun; {spec.launcher} would need ssh between nodes, which {system.name} does not have"
-    return replace(spec, launcher="srun"), (why,)
+    why = f"launcher: {scheduler.launcher}; {spec.launcher} would need ssh between nodes, which {system.name} does not have"
+    return replace(spec, launcher=scheduler.launcher), (why,)
 
 
 def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:
@@ -225,6 +240,16 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
         return Signal(asked.name, asked.seconds), ()
     why = f"a signal {asked.seconds} s before the end does not fit a time limit of {wall_time_s} s: it is left out"
     return None, (Notice(field="job_options.signal", message=why),)
+
+
+def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
+    """A warning for each of the ``expanded`` variables that only a tuner sets: without a value the job stops where it is expanded."""
+    tuning = request.optimisation.autotuning
+    tuned = tuning.space.environment if tuning and tuning.space else {}
+    given = (*request.job_options.copy_environment_variable, *setting_of(request).environment)
+    unset = sorted(name for name in expanded if name in tuned and not expandable(name, given))
+    why = "has no value in this script, and the job stops there: give one in optimisation.autotuning.setting (modak tune tries several)"
+    return tuple(Notice(field=f"optimisation.autotuning.space.environment.{name}", message=f"${{{name}}} {why}") for name in unset)
 
 
 def _unread(request: Request) -> tuple[Notice, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,13 +16,14 @@ from modak.jobs.spec import Copy, Report, Staging
 from modak.results.metrics import counted, metric
 from modak.target import Target
 from modak.text.amounts import size
-from modak.text.words import Joined, Variable, Word
+from modak.text.words import Joined, Variable, Word, lead
 from modak.tuning.setting import recorded
 
 COMMON: Final = "default-common"
 """The storage class if the request names none."""
 SMALL_FILE_BYTES: Final = 2**20
 """Data sets with a smaller average file get one stripe."""
+_ADDRESS: Final = re.compile("[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 Record = Mapping[str, str | float | bool]
 """Columns of the results table with their values."""
 STRIPES_ONE_NODE, STRIPES_MORE_NODES = 4, 8
@@ -85,6 +87,15 @@ def without_room(request: Request, target: Target, staged: Staging | None) -> tu
     has = f"{room:g} GB of {'local storage' if node.local_storage_gb else 'memory, and no local storage is recorded'}"
     message = f"the data set has {size(data.size_bytes)}, but is copied to TMPDIR on the nodes, and a node of {target.title} has {has}"
     return (Notice(field="application.stage_in", message=f"{message}; application.storage_class_pref places the copy elsewhere"),)
+
+
+def addresses(request: Request) -> tuple[Notice, ...]:
+    """A warning for each address among the places that data are copied from and to: the script would take it for a path."""
+    application = request.application
+    places = {f"stage_in.{number}.from": copy.source for number, copy in enumerate(application.stage_in)}
+    places |= {f"stage_out.{number}.to": copy.to for number, copy in enumerate(application.stage_out)}
+    text = "an address, which the script takes for a path: it copies files, and neither fetches nor sends them"
+    return tuple(Notice(field=f"application.{field}", message=text) for field, word in places.items() if _ADDRESS.match(lead(word)))
 
 
 def configuration(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:

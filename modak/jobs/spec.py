@@ -183,7 +183,7 @@ class JobSpec:
     launcher: str = "none"
     """Name of a launcher plug-in."""
     launcher_flavour: str | None = None
-    """The MPI family that ``mpirun`` belongs to: ``openmpi``, ``mpich``, ``intel-mpi``."""
+    """The MPI family that ``mpirun`` belongs to: ``openmpi``, ``mpich``, ``mvapich``, ``intel-mpi``."""
     launcher_version: str | None = None
     pmi: str | None = None
     container: Container | None = None

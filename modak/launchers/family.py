@@ -21,6 +21,8 @@ VERSION_SAYS: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "HYDRA
 TITLES: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "mvapich": "MVAPICH", "intel-mpi": "Intel MPI"}
 USUAL_PMI: Final[Mapping[str, str]] = {"openmpi": "pmix", "mpich": "pmi2", "mvapich": "pmi2", "intel-mpi": "pmi2"}
 """The interface to Slurm that each family's libraries are commonly built with."""
+WITHOUT_MPI: Final = frozenset({"torchrun", "none"})
+"""Launchers whose processes no MPI connects: what is known of the MPI, and options for its launcher, do not concern them."""
 ONE_ABI: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
 """Families with the same binary interface (the MPICH ABI initiative): programs built with one run with library and launcher of another."""
 

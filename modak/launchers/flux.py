@@ -28,7 +28,7 @@ class FluxRun(Plain):
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It works under Flux only, and gives each rank the same number of GPUs."""
         has = job.resources
-        if scheduler.name != "flux":
+        if scheduler.launcher != self.name:
             return f"flux run starts processes under Flux, not under {scheduler.name}"
         uneven = has.gpus_per_node % has.ranks_per_node
         return (

@@ -36,7 +36,7 @@ class Mpirun(Plain):
 
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """Between nodes, unless the scheduler's own daemons start its daemons."""
-        return job.resources.nodes > 1 and scheduler.name not in _STARTED_BY
+        return job.resources.nodes > 1 and scheduler.bootstrap is None
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's; Intel MPI takes its binding from variables."""
@@ -45,7 +45,7 @@ class Mpirun(Plain):
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """Under Slurm, daemons get the script's environment even if the job was submitted without one. On one node, Open MPI has none."""
-        if scheduler.name != "slurm" or (job.resources.nodes == 1 and flavour(job) == "openmpi"):
+        if not scheduler.is_slurm or (job.resources.nodes == 1 and flavour(job) == "openmpi"):
             return ()
         return (
             comment("mpirun starts its daemons with srun, which would not find them with --export=NONE"),
@@ -117,8 +117,7 @@ def _mpich(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tup
 
 def _intel(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
     has = job.resources
-    starter = _STARTED_BY.get(scheduler.name)
-    bootstrap = ("-bootstrap", starter) if starter and has.nodes > 1 else ()
+    bootstrap = ("-bootstrap", scheduler.bootstrap) if scheduler.bootstrap and has.nodes > 1 else ()
     return ("mpirun", *bootstrap, "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-genvall")
 
 
@@ -143,5 +142,3 @@ HANDED_ON: Final[Mapping[str, frozenset[str]]] = {
 """Signals that ``mpirun`` passes on to its ranks (tested with Open MPI 4.1.4 and MPICH 4.0.2); others end the ranks, or are ignored. That
 of Intel MPI kills the ranks on any signal unless ``I_MPI_JOB_SIGNAL_PROPAGATION`` is set; it is a shell script, and may not pass them on
 even then."""
-_STARTED_BY: Final = {"slurm": "slurm", "lsf": "lsf", "gridengine": "sge"}
-"""Schedulers whose daemons start those of mpirun on other nodes, and the value of Intel MPI's ``-bootstrap`` for each."""

@@ -30,7 +30,7 @@ class NoLauncher(Plain):
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """Under Slurm, what MPI takes for the sign of a rank is unset. sbatch passes it on from an interactive session."""
-        if scheduler.name != "slurm":
+        if not scheduler.is_slurm:
             return ()
         why = comment("a program with MPI would look for the process manager of the session in which this script was submitted")
         return why, fixed(f"unset {' '.join(_OF_A_RANK)}", ("unset", *_OF_A_RANK))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from modak.jobs.spec import JobSpec
 from modak.launchers.family import OTHER_MPI
@@ -16,8 +16,6 @@ from modak.text.words import Word
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler
 
-_FITS: Final = ("pbspro", "slurm")
-
 
 @dataclass(frozen=True)
 class Pals(Plain):
@@ -28,7 +26,8 @@ class Pals(Plain):
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It works under PBS Pro and Slurm only."""
-        return "" if scheduler.name in _FITS else f"mpiexec of PALS starts processes under PBS Pro or Slurm, not under {scheduler.name}"
+        fits = scheduler.is_slurm or scheduler.name == "pbspro"
+        return "" if fits else f"mpiexec of PALS starts processes under PBS Pro or Slurm, not under {scheduler.name}"
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """A check that ``mpiexec`` is on the node."""

@@ -13,10 +13,8 @@ from modak.text.words import Word
 if TYPE_CHECKING:
     from modak.schedulers import Scheduler
 
-OWN: Final[Mapping[str, str]] = {"slurm": "srun", "flux": "flux"}
-"""The launcher that belongs to a scheduler: it knows the job's nodes, and needs neither ssh nor a host file."""
 USUAL: Final = "mpirun"
-"""The launcher under other schedulers, if the system file names none."""
+"""The launcher under a scheduler that has none of its own, if the system file names none."""
 
 
 def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:

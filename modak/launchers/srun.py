@@ -29,7 +29,7 @@ class Srun(Plain):
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It works under Slurm only."""
-        return "" if scheduler.name == "slurm" else f"srun starts processes under Slurm, not under {scheduler.name}"
+        return "" if scheduler.is_slurm else f"srun starts processes under Slurm, not under {scheduler.name}"
 
     def slurm_step(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """Always."""

@@ -13,7 +13,7 @@ from modak import plugins
 from modak.jobs.spec import JobSpec, Resources
 from modak.jobs.starters import is_python, is_script
 from modak.launchers.jsrun import JSRUN
-from modak.launchers.plain import OWN, USUAL, kept_back
+from modak.launchers.plain import USUAL, kept_back
 from modak.launchers.threads import openmp
 from modak.script.bash import Expansion, Line, assign, export, variable, word
 from modak.script.shelltext import ours
@@ -92,7 +92,7 @@ class Torchrun:
         if job.resources.nodes == 1:
             return ()
         starter, agents = self._agents(job, scheduler)
-        if scheduler.name == "slurm":
+        if scheduler.is_slurm:
             return (*starter.setup(agents, scheduler), *map(ours, _SLURM))
         own = starter.environment(agents)
         task = ("-", Expansion(f"{scheduler.array_index}:-")) if scheduler.array_index else ()
@@ -133,7 +133,7 @@ class Torchrun:
         if has.nodes > 1:
             meet = (
                 "--rdzv-backend=c10d",
-                word("--rdzv-id=", variable("SLURM_JOB_ID" if scheduler.name == "slurm" else "MODAK_RDZV_ID")),
+                word("--rdzv-id=", variable("SLURM_JOB_ID" if scheduler.is_slurm else "MODAK_RDZV_ID")),
                 word("--rdzv-endpoint=", variable("MODAK_RDZV_HOST"), ":", variable("MODAK_RDZV_PORT")),
             )
         program: tuple[Word, ...] = (first, "-m", "torch.distributed.run") if own else ("torchrun",)
@@ -143,7 +143,7 @@ class Torchrun:
         """The launcher that starts one torchrun on each node, and the job as that launcher sees it: one process per node, not bound
         (``mpirun`` would bind it to the first cores), without the image's MPI, which torchrun does not use."""
         preferred = job.system.launcher if job.system else None
-        name = OWN.get(scheduler.name) or (preferred if preferred and preferred not in _CANNOT else USUAL)
+        name = scheduler.launcher or (preferred if preferred and preferred not in _CANNOT else USUAL)
         has = replace(self.asks(job.resources), unbound=True)
         image = replace(job.container, mpi=None) if job.container and job.container.mpi else job.container
         return plugins.find("launchers", name), replace(job, launcher=name, resources=has, pmi=None, container=image)

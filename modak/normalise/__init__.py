@@ -34,6 +34,7 @@ from modak.normalise.spellings import (
     whole,
     wrong,
 )
+from modak.text.grammar import IMAGE_ENDINGS
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def _image(value: Any, path: str) -> Read:
     scheme, mark, name = got.value.partition("://")
     if scheme.isalpha() and mark and scheme != scheme.lower():
         return noted(path, f"{scheme.lower()}://{name}", f"{shown(value)} is read as {scheme.lower()}://…")
-    if not mark and not got.value.endswith((".sif", ".sqfs", ".simg")):
+    if not mark and not got.value.endswith(IMAGE_ENDINGS):
         return noted(path, f"docker://{got.value}", f"{shown(value)} is read as an image of that name: docker://…")
     return got
 

@@ -21,12 +21,10 @@ from modak.normalise.spellings import (
     choice,
     flag,
     fold,
-    left_out,
     number,
     prose,
     seconds,
     several,
-    shown,
     size,
     text,
     whole,
@@ -149,14 +147,6 @@ WORKLOAD: Final[Mapping[str, Reader]] = {
 }
 
 
-def _tuner(value: Any, path: str) -> Read:
-    """The tuner's name; ``creata`` is a misspelling of Cresta. Unknown names are left out."""
-    got = choice(("cresta", "autotune"), {"creata": "cresta"})(value, path)
-    if got.value is LEFT_OUT and not got.faults and isinstance(value, str):
-        return left_out(path, f"unknown tuner {shown(value)}; ignored")
-    return got
-
-
 def _as_it_is(value: Any, path: str) -> Read:
     """An object whose values the model checks; ``null`` values are left out."""
     got = as_object(value, path)
@@ -187,7 +177,14 @@ PLAIN: Final[Mapping[str, Reader]] = {
         )
     ),
     "autotuning": section(
-        {"tuner": _tuner, "input": prose, "space": _as_it_is, "setting": _as_it_is, "trials": whole, "budget_node_hours": number},
+        {
+            "tuner": choice(("cresta", "autotune"), {"creata": "cresta"}),
+            "input": prose,
+            "space": _as_it_is,
+            "setting": _as_it_is,
+            "trials": whole,
+            "budget_node_hours": number,
+        },
         dsl.Autotuning,
     ),
     "objective": remembered(section(OBJECTIVE, dsl.Objective, also={"minimize": "minimise"})),

@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
+from modak import dsl
 from modak.errors import BadSyntax, Fault, nearest
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, spellings, wrong
 from modak.text.documents import strict_json
@@ -129,8 +130,21 @@ def unknown_keys(keys: list[Any], known: Collection[str], path: str) -> tuple[Fa
     return tuple(notes)
 
 
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    name: f"{place}.{name}"
+    for place, model in (
+        ("optimisation.workload", dsl.Workload),
+        ("optimisation.objective", dsl.Objective),
+        ("application", dsl.Application),
+        ("job_options", dsl.JobOptions),
+    )
+    for name in model.model_fields
+}
+"""Fields of a request that are written into another of its sections, by name."""
+
+
 def _unknown(key: str, known: Collection[str]) -> str:
-    close = nearest(key, sorted(known))
+    close = _ELSEWHERE.get(fold(key)) or nearest(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 
@@ -151,7 +165,9 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: 
     try:
         return Read(model.__pydantic_validator__.validate_python(values), so_far.notes, so_far.faults)
     except ValidationError as error:
-        faults = tuple(_as_written(fault, keys, path) for fault in faults_of(error))
+        told = {fault.field for fault in so_far.faults}  # their values are left out, so the model finds them missing
+        found = (_as_written(fault, keys, path) for fault in faults_of(error))
+        faults = tuple(fault for fault in found if fault.field not in told)
         return Read(model.model_construct(**values), so_far.notes, so_far.faults + faults)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from modak.dsl import Basis
 from modak.facts import Doubted, Layout, Result, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve, cost
@@ -19,8 +21,9 @@ from modak.perfmodel.lengths import scaled, with_length
 from modak.perfmodel.matching import Power
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
+from modak.perfmodel.startup import SAME_TIME, WHOLE, is_whole
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
-from modak.results.metrics import Metric, metric, metric_of, to_base
+from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
 from modak.text.amounts import listed
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
@@ -31,6 +34,8 @@ OFF = "none"
 """A row's compiler if graph compilers are off; an empty cell leaves that open."""
 MOST_SAID = 3
 """If there are more relatives, only the number of the others is given."""
+WHOLE_RUNS = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
+"""Metrics that say that they are the time of a whole run."""
 ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
 """Columns that :func:`predict_rows` adds or fills."""
 
@@ -123,8 +128,7 @@ def predict_rows(
         one, nodes = rows[members[0]], np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
-        question, able = with_length(asked, known)
-        predictions = scaled(predict(able, question, nodes, power), question, asked=asked.metric)
+        predictions = _predicted(asked, known, nodes, power)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
         datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
         of_one = _of_system(predictions, one) + _of_one(predictions, len(datasets))
@@ -156,9 +160,39 @@ def left_out(
     return count
 
 
+def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None) -> Predictions:
+    """The question answered from curves of its metric. If there is none and the metric is the time of a whole run, from what would answer
+    for :data:`~modak.perfmodel.startup.WHOLE`, then from whole runs under any name that says so: with wider intervals."""
+    question, able = with_length(asked, curves)
+    found = scaled(predict(able, question, nodes, power), question, asked=asked.metric)
+    if found.curve is not None or asked.metric not in WHOLE_RUNS:
+        return found
+    for name, others in ((WHOLE, curves), (None, _of_metric(curves, asked.metric))):
+        question, able = with_length(replace(asked, metric=name), others)
+        found = scaled(predict(able, question, nodes, power), question, asked=name)
+        if found.curve is not None:
+            return _under_another_name(found)
+    return found
+
+
+def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:
+    """The curves of a metric (``None``: of any); if there is none of the time of a whole run, those of whole runs under other names."""
+    found = [curve for curve in curves if name in (None, curve.series.metric)]
+    if found or name not in WHOLE_RUNS:
+        return found
+    return [curve for curve in curves if curve.series.metric in WHOLE_RUNS and is_whole(curve.series)]
+
+
+def _under_another_name(found: Predictions) -> Predictions:
+    """Predictions of times that may be of somewhat more, or less, than the whole run in question."""
+    spread, below = (np.hypot(side, math.log(SAME_TIME)) for side in (found.spread, found.below))
+    basis: Basis = "transferred"
+    return replace(found, spread=spread, below=below, basis=(basis,) * len(found.basis), differences=(*found.differences, "metric"))
+
+
 def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
     """For a question that names no system, the curves that name none if one of them answers it; else all."""
-    unnamed = [one for one in curves if one.series.system is None and question.metric in (None, one.series.metric)]
+    unnamed = [one for one in _of_metric(curves, question.metric) if one.series.system is None]
     own = "system" not in question.attributes and any(question.is_of(one.series) for one in unnamed)
     return unnamed if own else curves
 
@@ -191,7 +225,7 @@ def _datasets(metric_name: str, system: str | None, curves: Sequence[Curve]) -> 
 
 def _measured(curves: Sequence[Curve], metric_name: str | None, system: str | None) -> tuple[list[Curve], list[Curve]]:
     """The measured curves of a metric (``None``: of any), and those of them on a system."""
-    asked = [curve for curve in curves if curve.estimated is None and metric_name in (None, curve.series.metric)]
+    asked = [curve for curve in _of_metric(curves, metric_name) if curve.estimated is None]
     return asked, [curve for curve in asked if same_name(curve.series.system) == same_name(system)]
 
 
@@ -241,7 +275,7 @@ def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
 
 
 def _said(curve: Curve, names: Sequence[str]) -> str:
-    values = {name: getattr(curve.series, name) if name in SPREAD else _count_of(curve, name) for name in names}
+    values = {name: _count_of(curve, name) if name in COUNTS else getattr(curve.series, name) for name in names}
     return ", ".join(f"{name} {'unknown' if value in (None, {}) else value}" for name, value in values.items())
 
 

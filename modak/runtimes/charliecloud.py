@@ -68,7 +68,7 @@ class Charliecloud:
 
     name: str = "charliecloud"
     aliases: tuple[str, ...] = ("ch-run",)
-    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs"))
+    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs", ".sqsh"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """GPUs need a prepared image, unless the nodes have CDI files; ranks share the mount of an image file; an image directory has no
@@ -167,12 +167,12 @@ def _targets(job: JobSpec) -> tuple[Line, ...]:
 
 
 def file_name(job: JobSpec) -> str:
-    """The directory's name: the file's, without ``.sif``; a ``.sqfs`` stays a file."""
+    """The directory's name: the file's, without ``.sif``; SquashFS stays a file."""
     return re.sub(r"\.(sif|simg)$", "", container(job).file)
 
 
 def _squashed(job: JobSpec) -> bool:
-    return container(job).file.endswith(".sqfs")
+    return container(job).file.endswith((".sqfs", ".sqsh"))
 
 
 def _version(job: JobSpec) -> Version | None:

@@ -39,7 +39,7 @@ class Enroot:
 
     name: str = "enroot"
     aliases: tuple[str, ...] = ("pyxis",)
-    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs"))
+    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs", ".sqsh"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """No option binds the host's MPI at every site; without Pyxis, the launcher's variables do not reach the ranks."""

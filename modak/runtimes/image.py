@@ -8,6 +8,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Container, JobSpec
+from modak.launchers.family import WITHOUT_MPI
 from modak.script.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
 from modak.script.shelltext import ours
 from modak.text import words
@@ -36,7 +37,7 @@ def container(job: JobSpec) -> Container:
 
 def by_mpi(job: JobSpec) -> bool:
     """Whether MPI connects the job's ranks: there are several, and torchrun does not start them."""
-    return job.resources.ranks > 1 and job.launcher not in {"torchrun", "none"}
+    return job.resources.ranks > 1 and job.launcher not in WITHOUT_MPI
 
 
 def places(job: JobSpec, command: tuple[Word, ...]) -> tuple[str, ...]:

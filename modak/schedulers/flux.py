@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, note, options, spelt, whole_environment, with_site
+from modak.schedulers.header import Directives, Option, note, options, spelt, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone
 
 ASKING: Final = ("--nodes", "--nslots", "--cores-per-slot", "--gpus-per-slot")
 KINDS: Final = ("after", "afterany", "afterok", "afternotok")
+_ENDS_A_WORD: Final = frozenset("();<>|&")
+"""What Flux reads in an option as a shell would; other schedulers take it as it stands."""
 
 _SIGNS: Final = {"%j": "{{id}}", "%A": "{{id}}", "%x": "{{name}}"}
 _UNITS: Final = {"minutes": "m", "hours": "h", "days": "d", "": "s"}
@@ -32,19 +36,18 @@ COMMANDS: Final = Commands(
 
 
 @dataclass(frozen=True)
-class Flux:
-    """The Flux framework."""
+class Flux(Scheduler):
+    """The Flux framework.
+
+    It never signals the script alone: by version, its signals reach the ranks, both, or neither; TERM, INT and HUP end the script.
+    """
 
     name: str = "flux"
-    aliases: tuple[str, ...] = ()
     prefix: str = "# flux:"
     submit: tuple[str, ...] = ("flux", "batch")
-    submit_dir: str | None = None
-    job_id: str | None = "FLUX_ENCLOSING_ID"
-    array_index: str | None = None
-    restarts: str | None = None
-    host_file: str | None = None
     commands: Commands = COMMANDS
+    job_id: str | None = "FLUX_ENCLOSING_ID"
+    launcher: str | None = "flux"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of flux batch."""
@@ -68,13 +71,9 @@ class Flux:
         chosen = (*options(table), *waits, *_environment(job))
         return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
 
-    def array(self, indices: str) -> str | None:
-        """None."""
-        return None
-
-    def signals(self, job: JobSpec) -> bool:
-        """Never to the script alone: by version, its signals reach the ranks, both, or neither; TERM, INT and HUP end the script."""
-        return False
+    def line(self, option: Option) -> str:
+        """The words as Flux reads them: like a shell, which ends a word at some signs."""
+        return super().line(tuple(shlex.quote(each) if _ENDS_A_WORD & set(each) else each for each in option))
 
 
 def _requires(job: JobSpec) -> str | None:
@@ -130,6 +129,9 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     if says.array:
         found.append(note("array", "flux batch has no job arrays: left out"))
     found += joined_streams(job, "Flux")
+    if has.oversubscribed:  # other schedulers are asked for the cores that exist, with more ranks
+        why = "the nodes have fewer cores than ranks, but flux run gives each rank its own cores: it may reject the job"
+        found.append(Notice(field="application.threads", message=why))
     if says.dependency and not _dependencies(says.dependency):
         found.append(note("dependency", f"{says.dependency} is left out: Flux supports {', '.join(KINDS)}, combined by 'and' only"))
     return (*found, *own_timer(job, "Flux"), *folders(job, "Flux", _file))

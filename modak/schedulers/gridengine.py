@@ -13,10 +13,12 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import FEWER_CPUS, Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, Option, checked, expand_nodes, flags, mib, note, spelt, whole_environment, with_site
-from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, shared_files
+from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, no_option, own_timer, queues_alone, shared_files
 from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, site_resources, walltime
+from modak.script.bash import Line, need, run, variable, word
 from modak.text.amounts import counted
 
 USUAL: Final = ("smp", "mpi")
@@ -26,6 +28,8 @@ HERE: Final = ("-cwd",)
 """Without it the job's output files go to the home directory."""
 _SIGNS: Final = {"%j": "$JOB_ID", "%A": "$JOB_ID", "%a": "$TASK_ID", "%x": "$JOB_NAME", "%N": "$HOSTNAME"}
 """Grid Engine's variables for the placeholders in names of output files."""
+_COUNT: Final = "{ slots[$1] += $2 } END { for (host in slots) if (slots[host] == %d) full++; exit full != %d }"
+"""PE_HOSTFILE has a line for each queue of each host: host, slots, queue, processors."""
 
 COMMANDS: Final = Commands(
     submit=("qsub", "-terse"),
@@ -42,19 +46,23 @@ COMMANDS: Final = Commands(
 
 
 @dataclass(frozen=True)
-class GridEngine:
-    """Sun Grid Engine and its successors."""
+class GridEngine(Scheduler):
+    """Sun Grid Engine and its successors.
+
+    It never signals the script alone: at a soft limit (``s_rt``) every process of the job gets USR1.
+    """
 
     name: str = "gridengine"
-    aliases: tuple[str, ...] = ("sge", "uge")
     prefix: str = "#$"
     submit: tuple[str, ...] = ("qsub",)
+    aliases: tuple[str, ...] = ("sge", "uge")
+    commands: Commands = COMMANDS
     submit_dir: str | None = "SGE_O_WORKDIR"
     job_id: str | None = "JOB_ID"
     array_index: str | None = "SGE_TASK_ID"
+    array_shares_id: bool = True
     restarts: str | None = "RESTARTED"
-    host_file: str | None = None
-    commands: Commands = COMMANDS
+    bootstrap: str | None = "sge"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""
@@ -96,9 +104,18 @@ class GridEngine:
         """One range, from 1."""
         return _array(indices)
 
-    def signals(self, job: JobSpec) -> bool:
-        """Never to the script alone: at a soft limit (``s_rt``) every process of the job gets USR1."""
-        return False
+    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
+        """Whether each node has its share of the slots, which the parallel environment distributes by a rule of its own: a launcher or a
+        program with threads would run on what it gets. Nothing, if the site requests nodes without slots."""
+        nodes, each = job.resources.nodes, job.cpus_per_node
+        site = (*(job.system.mandatory_directives if job.system else ()), *job.resource_directives)
+        without = job.resource_directives and not any(text.startswith("-pe ") for text in site)
+        if without or nodes * each == 1:
+            return ()
+        where = f"on each of {nodes} nodes" if nodes > 1 else "on one node"
+        share = f"the job needs {counted(each, 'slot')} {where}"
+        advice = f"{share}: name a parallel environment that allocates them so (-pe in the system file)"
+        return (need(run("awk", _COUNT % (each, nodes), word(variable("PE_HOSTFILE"))), FEWER_CPUS, advice),)
 
 
 def _slots(job: JobSpec, named: Sequence[str]) -> tuple[Option, ...]:
@@ -147,7 +164,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     found += queues_alone(job, "Grid Engine")
     if says.constraint or has.numa_constraint:
         found.append(note("constraint", "Grid Engine has no node features, only resources named by the site: the constraint is left out"))
-    found += no_option(job, "Grid Engine", "qos")
+    found += [*no_event(job, "Grid Engine"), *no_option(job, "Grid Engine", "qos")]
     if has.gpus_per_node and not job.resource_directives:
         found.append(note("gpus_per_node", "the script assumes a resource called gpu that counts per job: check both with the site"))
     if has.gpus_per_node and _slot_memory(job):

@@ -8,12 +8,14 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, expand_nodes, flags, licences, mib, note, spelt, whole_environment, with_site
 from modak.schedulers.notices import (
     environment_policy,
     folders,
     joined_streams,
+    no_event,
     no_option,
     own_timer,
     queues_alone,
@@ -41,19 +43,24 @@ COMMANDS: Final = Commands(
 
 
 @dataclass(frozen=True)
-class Lsf:
-    """IBM Spectrum LSF. The script goes to bsub's standard input: ``bsub <job.sh``."""
+class Lsf(Scheduler):
+    """IBM Spectrum LSF. The script goes to bsub's standard input: ``bsub <job.sh``.
+
+    It never signals the script alone: a warning action (``-wa``) reaches every process of the job.
+    """
 
     name: str = "lsf"
-    aliases: tuple[str, ...] = ("bsub",)
     prefix: str = "#BSUB"
     submit: tuple[str, ...] = ("bsub", "<")
+    aliases: tuple[str, ...] = ("bsub",)
+    commands: Commands = COMMANDS
     submit_dir: str | None = "LS_SUBCWD"
     job_id: str | None = "LSB_JOBID"
     array_index: str | None = "LSB_JOBINDEX"
+    array_shares_id: bool = True
     restarts: str | None = "LSB_RESTART"
     host_file: str | None = "LSB_DJOB_HOSTFILE"
-    commands: Commands = COMMANDS
+    bootstrap: str | None = "lsf"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of bsub."""
@@ -90,10 +97,6 @@ class Lsf:
     def array(self, indices: str) -> str | None:
         """``[indices]%limit``, from 1."""
         return _array(indices)
-
-    def signals(self, job: JobSpec) -> bool:
-        """Never to the script alone: a warning action (``-wa``) reaches every process of the job."""
-        return False
 
 
 def _array(array: str | None) -> str | None:
@@ -160,7 +163,7 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
         for field, path in (("output", says.output), ("error", says.error))
         if path and "%N" in path
     ]
-    found += [*queues_alone(job, "LSF"), *no_option(job, "LSF", "qos"), *uncounted(job, "LSF")]
+    found += [*no_event(job, "LSF"), *queues_alone(job, "LSF"), *no_option(job, "LSF", "qos"), *uncounted(job, "LSF")]
     if says.node_list and len(expand_nodes(says.node_list)) > 1:
         found.append(note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out"))
     if says.array and not _array(says.array):

@@ -68,6 +68,14 @@ def joined_streams(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     return (note("error", f"standard error is joined with the output, so the error file is left out for {scheduler}"),)
 
 
+def no_event(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+    """A warning if the request gives an address and no event, and the scheduler then sends no mail."""
+    says = job.attributes
+    if not says.email or set(says.notify) - {"none"}:
+        return ()
+    return (note("email", f"{scheduler} sends no mail unless request_event_notification names an event"),)
+
+
 def own_timer(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     """A warning if the script's own timer sends the signal, because the scheduler cannot send it to the script alone."""
     says = job.attributes

@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, expand_nodes, flags, mib, note, with_site
 from modak.schedulers.notices import no_option, shared_files
@@ -17,19 +18,18 @@ ASKING: Final = ("-l select", "-l place")
 
 
 @dataclass(frozen=True)
-class PbsPro:
+class PbsPro(Scheduler):
     """Altair's PBS Professional, and OpenPBS."""
 
     name: str = "pbspro"
-    aliases: tuple[str, ...] = ("pbs", "openpbs")
     prefix: str = "#PBS"
     submit: tuple[str, ...] = ("qsub",)
+    aliases: tuple[str, ...] = ("pbs", "openpbs")
+    commands: Commands = COMMANDS
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAY_INDEX"
-    restarts: str | None = None
     host_file: str | None = "PBS_NODEFILE"
-    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub. A job array must be rerunnable (``-r y``), which is not the default everywhere."""
@@ -52,10 +52,6 @@ class PbsPro:
     def array(self, indices: str) -> str | None:
         """One range of at least two indices."""
         return _array(indices)
-
-    def signals(self, job: JobSpec) -> bool:
-        """Never."""
-        return False
 
 
 def _select(job: JobSpec) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import Scheduler
 from modak.schedulers.header import Directives, note
 from modak.schedulers.notices import own_timer
 
@@ -16,19 +17,13 @@ _ABSENT: Final = (
 
 
 @dataclass(frozen=True)
-class Shell:
+class Shell(Scheduler):
     """``bash job.sh``."""
 
     name: str = "shell"
-    aliases: tuple[str, ...] = ("bash",)
     prefix: str = ""
     submit: tuple[str, ...] = ("bash",)
-    submit_dir: str | None = None
-    job_id: str | None = None
-    array_index: str | None = None
-    restarts: str | None = None
-    host_file: str | None = None
-    commands: None = None
+    aliases: tuple[str, ...] = ("bash",)
 
     def directives(self, job: JobSpec) -> Directives:
         """Nothing; a warning for what only a scheduler could do."""
@@ -51,11 +46,3 @@ class Shell:
         if has.nodes > 1:
             found.append(note("nodes", f"a plain shell reserves no nodes: the launcher must find all {has.nodes} itself"))
         return Directives((), tuple(found))
-
-    def array(self, indices: str) -> str | None:
-        """None."""
-        return None
-
-    def signals(self, job: JobSpec) -> bool:
-        """Never."""
-        return False

@@ -8,9 +8,10 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, Option, expand_nodes, licences, mib, note, options, whole_environment, with_site
-from modak.schedulers.notices import environment_policy, folders, joined_streams, shared_files, uncounted
+from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, shared_files, uncounted
 from modak.text.units import clock
 
 EVENTS: Final = {
@@ -59,22 +60,35 @@ COMMANDS: Final = Commands(
     away="unable to contact slurm controller|connection refused|temporarily una(?:ble|vailable)",
     lost="timed out|zero bytes",
 )
+PREEMPTED: Final = """    # preempted or suspended (this job, not another of its array): Slurm may have told the ranks alone to stop early
+    if test "${MODAK_STATUS}" -eq 0 &&
+        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
+        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then
+        MODAK_STOPPED=perhaps
+    fi
+"""
+"""The ranks have the partition's GraceTime. ``CONT`` would be no sign: Slurm sends it also to jobs that it has not suspended."""
 
 
 @dataclass(frozen=True)
-class Slurm:
+class Slurm(Scheduler):
     """SchedMD's Slurm."""
 
     name: str = "slurm"
-    aliases: tuple[str, ...] = ("sbatch",)
     prefix: str = "#SBATCH"
     submit: tuple[str, ...] = ("sbatch",)
+    aliases: tuple[str, ...] = ("sbatch",)
+    commands: Commands = COMMANDS
     submit_dir: str | None = "SLURM_SUBMIT_DIR"
     job_id: str | None = "SLURM_JOB_ID"
     array_index: str | None = "SLURM_ARRAY_TASK_ID"
+    array_id: str | None = "SLURM_ARRAY_JOB_ID"
     restarts: str | None = "SLURM_RESTART_COUNT"
-    host_file: str | None = None
-    commands: Commands = COMMANDS
+    dependency: str | None = "SLURM_JOB_DEPENDENCY"
+    preempted: str = PREEMPTED
+    is_slurm: bool = True
+    launcher: str | None = "srun"
+    bootstrap: str | None = "slurm"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of sbatch."""
@@ -214,7 +228,5 @@ def _warnings(job: JobSpec) -> tuple[Notice, ...]:
     if has.memory_per_node and has.memory_per_core:
         covers = f"{mib(has.node_memory)}M per node covers both"
         found.append(note("memory_per_core", f"Slurm accepts memory per node or per CPU, not both: {covers}"))
-    if says.email and not set(says.notify) - {"none"}:
-        found.append(note("email", "Slurm sends no mail unless request_event_notification names an event"))
-    found += uncounted(job, "Slurm")
+    found += [*no_event(job, "Slurm"), *uncounted(job, "Slurm")]
     return (*found, *shared_files(job, "Slurm", ("%a", "%j")), *environment_policy(job), *folders(job, "Slurm"))

@@ -9,6 +9,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, expand_nodes, flags, mib, note, with_site
 from modak.schedulers.notices import no_option
@@ -23,19 +24,17 @@ KINDS: Final = DEPENDENCIES | set(OF_ARRAYS.values())
 
 
 @dataclass(frozen=True)
-class Torque:
+class Torque(Scheduler):
     """Adaptive Computing's Torque."""
 
     name: str = "torque"
-    aliases: tuple[str, ...] = ()
     prefix: str = "#PBS"
     submit: tuple[str, ...] = ("qsub",)
+    commands: Commands = COMMANDS
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAYID"
-    restarts: str | None = None
     host_file: str | None = "PBS_NODEFILE"
-    commands: Commands = COMMANDS
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""
@@ -60,10 +59,6 @@ class Torque:
     def array(self, indices: str) -> str | None:
         """Ranges and lists, without steps."""
         return _array(indices)
-
-    def signals(self, job: JobSpec) -> bool:
-        """Never."""
-        return False
 
 
 def _nodes(job: JobSpec) -> str:

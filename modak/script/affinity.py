@@ -7,11 +7,11 @@ from typing import Final
 from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
+from modak.schedulers.base import FEWER_CPUS
 from modak.script.bash import Line, assign, command_line, comment, fed, needed, piped, variable, word
 from modak.script.shelltext import ours
 from modak.text.words import Word
 
-FEWER_CPUS: Final = 75
 MOST_NODES: Final = 32
 """On more nodes the check would take too long."""
 _PROBE: Final = """
@@ -28,6 +28,8 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
     if not job.affinity or has.oversubscribed or has.nodes > MOST_NODES:
         return ()
     before = (*launcher.words(job, scheduler, ()), *job.launcher_options)
+    if not before and has.cores_per_rank == 1:
+        return ()  # what the script starts itself has a CPU
     program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
     starts = fed(command_line((*before, *program), (len(before),)), "/dev/null")  # srun and mpirun would read the application's input
     fewer = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"

@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from modak import plugins
 from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.jobs.spec import Attributes, BuildSpec, JobSpec, Resources
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
-from modak.schedulers import Scheduler
 from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, named, need, run, word, write
 from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
 from modak.script.shelltext import substituted
 from modak.script.staging import NOT_STAGED
+from modak.script.surroundings import plugins_of
 from modak.text import words
 from modak.text.grammar import SourceText
 from modak.text.words import Word
@@ -40,8 +39,7 @@ _OVER_HTTPS: Final = ("--proto", "=https", "--proto-redir", "=https", "--max-red
 
 def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
     """The script that makes the job's image, its application, or both. Raises as :func:`modak.script.job.render` does."""
-    scheduler: Scheduler = plugins.find("schedulers", scheduler_name)
-    runtime: Runtime = plugins.find("runtimes", job.container.runtime if job.container else "none")
+    scheduler, _, runtime = plugins_of(job, scheduler_name)
     one = _one_node(job, build)
     body = (
         *preamble(scheduler.submit_dir),

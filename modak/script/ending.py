@@ -44,14 +44,6 @@ modak_report() {
     test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
 """
-_PREEMPTED: Final = """    # preempted or suspended (this job, not another of its array): Slurm may have told the ranks alone to stop early
-    if test "${MODAK_STATUS}" -eq 0 &&
-        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
-        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then
-        MODAK_STOPPED=perhaps
-    fi
-"""
-"""The ranks have the partition's GraceTime."""
 _MEASURED: Final = r"""    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
 %s    elif test "${took}" -gt 0%s; then
@@ -153,7 +145,7 @@ _SENT: Final = r"""test -z "${MODAK_SERVER:-}" || modak_send ||
 
 _HERE: Final = assign("MODAK_HERE", Expansion("PWD"))
 _SUSPENDED: Final = "trap MODAK_STOPPED=perhaps CONT # suspended and resumed: its time is not that of the run alone"
-"""Not where a signal is expected, which bash may lose beside this one. Slurm sends it also to jobs that it has not suspended."""
+"""Not where a signal is expected, which bash may lose beside this one."""
 
 
 def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
@@ -171,9 +163,10 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     )
     if not steps:
         return ()
-    number = _number(scheduler.job_id) if scheduler.job_id else ours('MODAK_JOB="$$"')
+    name = (scheduler.array_id if is_array(job, scheduler) else None) or scheduler.job_id
+    number = _number(name) if name else ours('MODAK_JOB="$$"')
     told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    suspended = reports and not told and scheduler.name != "slurm"
+    suspended = reports and not told and not scheduler.preempted
     written = _written(job, report, scheduler) if reports and report else ()
     where = (_HERE, number, _CLOCK) if reports or job.staging else ()
     title = "at exit, however the job ends"
@@ -232,11 +225,11 @@ def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
 
 
 def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
-    """What the job waits for, if it may continue the run of earlier jobs. sbatch may be told more than the request says."""
+    """What the job waits for, if it may continue the run of earlier jobs. The command line may say more than the request."""
     asked = job.attributes.dependency or ""
     waits = re.search("after(any|ok|notok):", asked)
-    if scheduler.name == "slurm" and (waits or job.attributes.signal):
-        return (Expansion(f"SLURM_JOB_DEPENDENCY:-{asked}"),)
+    if scheduler.dependency and (waits or job.attributes.signal):
+        return (Expansion(f"{scheduler.dependency}:-{asked}"),)
     return (asked,) if waits else ()
 
 
@@ -258,17 +251,17 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> tuple[Line, 
         _file(report.file, task(job, scheduler)),
         *printed,
         *chain,
-        _functions(named, bool(pattern), bool(before), restarts, folder, scheduler.name == "slurm"),
+        _functions(named, bool(pattern), bool(before), restarts, folder, scheduler.preempted),
     )
 
 
 @cached
-def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, slurm: bool) -> Line:
+def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, preempted: str) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
     lost = (_FIRST % restarts if restarts else "") + (_WHOLE if chained else "")
     unknown, known, time = _UNKNOWN if lost else "", ' && test -z "${lost}"' if lost else "", "whole" if chained else "seconds"
     measured = _MEASURED % (unknown, known, time, _PRINTED if printed else "")
-    outcome = (_PREEMPTED if slurm else "") + lost + measured if named else ""
+    outcome = preempted + lost + measured if named else ""
     report = _REPORT if named and lost else _REPORT.replace(" lost=''", "")
     written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if chained else _WRITTEN
     return scriptgate.sound((ours(report + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))

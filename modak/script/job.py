@@ -71,7 +71,6 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         (
             *around.warnings,
             *dropped,
-            *_crowded(job, scheduler),
             *_not_passed(job),
             *one_target(job, scheduler),
             *unheard,
@@ -104,14 +103,6 @@ def _with_heard_signal(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -
         return job, ()
     notice = Notice(field="job_options.signal", message=f"the signal is left out: {why}")
     return replace(job, attributes=replace(job.attributes, signal=None)), (notice,)
-
-
-def _crowded(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
-    """A warning for Flux, which gives each rank its own cores. Other schedulers are asked for the cores that exist, with more ranks."""
-    if not job.resources.oversubscribed or scheduler.name != "flux":
-        return ()
-    why = "the nodes have fewer cores than ranks, but flux run gives each rank its own cores: it may reject the job"
-    return (Notice(field="application.threads", message=why),)
 
 
 def _not_passed(job: JobSpec) -> tuple[Notice, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -15,16 +14,13 @@ from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
-from modak.schedulers.header import Option
 from modak.script import gate as scriptgate
-from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, run, variable, word
+from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, quiet, run, variable, word
 from modak.text.grammar import CopiedName
 
 NO_MODULE: Final = 70
 _OURS: Final = frozenset({"PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "PYTHONHASHSEED"})
 PLAN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ENDS_A_WORD: Final = frozenset("();<>|&")
-"""What Flux reads in an option as a shell would; other schedulers take it as it stands."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +35,12 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     """The script of a header and a body, checked. ``image``: a comment on how to get the image."""
     header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
-    options = _quoted(header.options) if scheduler.name == "flux" else header.options
-    shown = "".join([f"{scheduler.prefix} {' '.join(option)}\n" for option in options])
+    shown = "".join([f"{scheduler.line(option)}\n" for option in header.options])
     submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the directory that its relative paths refer to\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
     text = scriptgate.check_script(head, header.options, [*body], scheduler.prefix)
     return Script(text, (*header.warnings, *warnings))
-
-
-def _quoted(options: Iterable[Option]) -> Iterable[Option]:
-    """The options as Flux reads them: like a shell, which ends a word at some signs."""
-    return (tuple(shlex.quote(each) if _ENDS_A_WORD & set(each) else each for each in option) for option in options)
 
 
 @cache
@@ -82,7 +72,8 @@ def modules(job: JobSpec) -> tuple[Line, ...]:
     if not names:
         return ()
     init = job.system.module_init if job.system else None
-    start: tuple[Line, ...] = ()
+    lacking = "this job has no module command: let the system file name the file that defines it (module_init)"
+    start: tuple[Line, ...] = (need(quiet(run("command", "-v", "module")), NO_MODULE, lacking),)
     if init:
         advice = " is not on this node: it defines the module command"
         found = need(run("test", "-r", init), NO_MODULE, init, advice)

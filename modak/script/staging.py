@@ -20,8 +20,6 @@ from modak.text.words import shell, variables
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
-_ONE_NUMBER: Final = frozenset({"lsf", "gridengine"})
-"""Schedulers under which all jobs of an array have the same job number."""
 _EACH: Final = "modak_each "
 _EACH_NODE: Final = """
 modak_each() {
@@ -35,11 +33,13 @@ modak_copy_in() {
 """
 _EVERYWHERE: Final = f"""
 modak_copy_in() {{
-    {_EACH}mkdir -p -- "$(dirname -- "${{MODAK_SCRATCH:?}}/$2")" || return
+    local to="${{MODAK_SCRATCH:?}}/$2"
+    {_EACH}mkdir -p -- "$(dirname -- "${{to}}")" || return
     if test -d "$1"; then
-        {_EACH}cp -R -H -- "$1" "${{MODAK_SCRATCH:?}}/$2"
+        {_EACH}cp -R -H -- "$1" "${{to}}"
     else
-        sbcast --force "$1" "${{MODAK_SCRATCH:?}}/$2"
+        test ! -d "${{to}}" || to+="/${{1##*/}}" # as cp does: sbcast takes no directory
+        sbcast --force "$1" "${{to}}"
     fi
 }}
 """
@@ -80,7 +80,7 @@ modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
         if test -d "${from}"; then # the directory may exist from an earlier job
             mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
         else
-            mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
+            mkdir -p -- "$(dirname -- "$2.")" && cp -f -- "${from}" "$2" # results/ is a directory
         fi || failed=1
         shift 2
     done
@@ -158,7 +158,7 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
     """Copies after the run. If the run fails, ``modak_end`` copies."""
     if not job.staging or not job.staging.out:
         return ()
-    advice = "results could not be copied out: check free space and write permission at the destination"
+    advice = "results could not be copied out: check that the run wrote them, and free space and write permission at the destination"
     return section("stage out", (need(run("modak_stage_out"), NOT_STAGED, advice), ours("MODAK_COPIED=1")))
 
 
@@ -174,7 +174,7 @@ def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
     if not is_array(job, scheduler):
         return ()
     copies, log = job.staging.out if job.staging else (), log_of(job)
-    own = {scheduler.array_index, scheduler.job_id if scheduler.name not in _ONE_NUMBER else None}
+    own = {scheduler.array_index, None if scheduler.array_shares_id else scheduler.job_id}
     shared = [("application.stage_out", copy.outside, "copy there") for copy in copies if not own & set(variables((copy.outside,)))]
     if log and not (own | {"MODAK_SCRATCH", "TMPDIR"}) & set(variables((log,))):
         shared.append(("application.metric_file", log, "write it"))
@@ -185,7 +185,7 @@ def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
 def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
     if has.shared or job.resources.nodes == 1:
         return False
-    if scheduler.name != "slurm":
+    if not scheduler.is_slurm:
         why = f"${{MODAK_SCRATCH}} can be made in the local storage of {job.resources.nodes} nodes only under Slurm"
         raise Conflict(f"{why}; name shared storage (application.storage_class_pref) or use one node", field="application.stage_in")
     return True

@@ -40,7 +40,6 @@ from modak.script.bash import (
 )
 from modak.script.parts import exports, modules, section
 from modak.script.shelltext import code
-from modak.script.slots import slots
 from modak.script.staging import writable
 from modak.text import words
 from modak.text.words import Word
@@ -141,7 +140,7 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     job = changed(job, slurm_step=common.slurm_step)
     variables = {**common.variables, **job.values}
     first, others = common.checks
-    checks = (*first, *slots(job, scheduler), *others, *affinity(job, launcher, scheduler)) if job.preflight else ()
+    checks = (*first, *scheduler.preflight(job), *others, *affinity(job, launcher, scheduler)) if job.preflight else ()
     values = exports(job.values)
     lines = (*common.modules, *common.environment, *values, *common.places, *(section("checks", checks) if checks else ()))
     seen = _seen(job, variables)

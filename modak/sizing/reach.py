@@ -10,6 +10,7 @@ import numpy.typing as npt
 from modak.choosing.candidates import Candidates
 from modak.choosing.objective import Scored
 from modak.choosing.scoring import Evidence
+from modak.choosing.shapes import Shape
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
@@ -31,6 +32,8 @@ class Reach:
     node_hours: Figure
     at: int | None = None
     layout: str | None = None
+    shape: Shape | None = None
+    """``layout`` belongs to it."""
     notes: tuple[str, ...] = ()
 
 
@@ -66,6 +69,7 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
         node_hours=time.mapped(lambda seconds: seconds * at / 3600, "node-hours", f"{counted(at, 'node')} x the time"),
         at=at,
         layout=f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank",
+        shape=shape,
         notes=_far(float(scored.doublings[best])),
     )
 

@@ -8,11 +8,12 @@ from typing import Final
 
 from modak.choosing.candidates import enumerate_candidates, node_grid, taken
 from modak.choosing.scoring import columns, score
-from modak.choosing.wishes import is_distributed
+from modak.choosing.software import missing_compilers
+from modak.choosing.wishes import is_distributed, without_compilers
 from modak.choosing.workload import of_one_problem, with_problem
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
-from modak.facts import Accelerator, Facts, Partition, System
+from modak.facts import VENDORS, Accelerator, Facts, Partition, System
 from modak.sizing.answer import Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
@@ -100,7 +101,8 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
     target = resolve(question, facts)
     found = _reach(question, target, facts, wanted)
     variant = guide.variant(system.name, partition.name)
-    gpus = 0 if request.optimisation.opt_build.acc_type == "none" else partition.node.accelerators
+    unused = request.optimisation.opt_build.acc_type == "none" or (found.shape and not found.shape.gpus_per_node)
+    gpus = 0 if unused else partition.node.accelerators
     accelerator = target.accelerator if gpus else None
     too_large = _memory(wanted, accelerator)
     return Platform(
@@ -138,6 +140,9 @@ def _question(request: Request, system: System, partition: Partition) -> Request
 
 
 def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> Reach:
+    asked = question.optimisation.opt_build.acc_type
+    if asked in VENDORS and (target.accelerator is None or target.accelerator.vendor != asked):
+        return unknown(f"its nodes do not have the accelerators that the request asks for ({asked})", feasible=False)
     try:
         candidates = enumerate_candidates(question, target, facts.models)
     except Infeasible as stands:
@@ -147,7 +152,13 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
     sizes = taken(node_grid(limit), target)
     spread = replace(candidates, nodes=(sizes,) * len(candidates.shapes)) if free else candidates
     scored, evidence = score(question, target, columns(question, target, spread, facts))
-    return reach(spread, scored, evidence, wanted)
+    found = reach(spread, scored, evidence, wanted)
+    given_up = missing_compilers(question, facts, target, found.shape) if found.shape else {}
+    less = without_compilers(question, given_up)
+    if less == question:
+        return found
+    again = _reach(less, target, facts, wanted)
+    return replace(again, notes=(*again.notes, *(one.message for one in given_up.values())))
 
 
 def _memory(wanted: Demand, accelerator: Accelerator | None) -> tuple[str, ...]:

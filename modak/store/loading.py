@@ -55,7 +55,8 @@ class _Done:
     """Series that lost rows."""
     suspicious: list[str] = field(default_factory=list)
     files: list[FileReport] = field(default_factory=list)
-    systems: set[str] = field(default_factory=set)
+    systems: dict[str, int] = field(default_factory=dict)
+    """The systems of the rows; of each, the most ranks x threads on a node."""
     notes: list[str] = field(default_factory=list)
     load_ids: list[int] = field(default_factory=list)
 
@@ -149,7 +150,7 @@ def _load_file(
                 replacing.note(connection, columns)
             new += _insert(connection, columns)
             rows += len(batch)
-            done.systems.update(key.system for key in batch.series if key.system)
+            _note_systems(batch, done.systems)
             _note_suspects(batch, source.name, done)
             done.told(rows)
     if replace:
@@ -248,6 +249,15 @@ def _packed(columns: Sequence[Any]) -> bytes:
         rows[f"n{i}"] = np.dtype(kind).itemsize
         rows[f"v{i}"] = column
     return b"PGCOPY\n\xff\r\n\0" + bytes(8) + rows.tobytes() + b"\xff\xff"
+
+
+def _note_systems(batch: Batch, systems: dict[str, int]) -> None:
+    ranks, threads = (np.maximum(batch.numbers[name], 1) for name in ("ranks_per_node", "threads_per_rank"))
+    most = np.zeros(len(batch.series), dtype=np.int64)
+    np.maximum.at(most, batch.series_of, ranks.astype(np.int64) * threads)
+    for key, on_a_node in zip(batch.series, most.tolist(), strict=True):
+        if key.system:
+            systems[key.system] = max(on_a_node, systems.get(key.system, 0))
 
 
 def _note_suspects(batch: Batch, name: str, done: _Done) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import Connection, select
@@ -25,10 +25,12 @@ SHOWN: Final = 10
 """Most names in one note."""
 
 
-def remarks(connection: Connection, named: set[str], touched: Collection[SeriesKey]) -> Iterator[str]:
-    """Notes on a load: ``named`` are the systems of its rows, ``touched`` the series that they are of."""
+def remarks(connection: Connection, named: Mapping[str, int], touched: Collection[SeriesKey]) -> Iterator[str]:
+    """Notes on a load: ``named`` are the systems of its rows, each with the most ranks x threads on a node, ``touched`` the series that
+    the rows are of."""
     known = catalogue.read(connection, System, sound=True)
     yield from _unknown_systems(known, named)
+    yield from _crowded(known, named)
     yield from _without_partition(known, touched)
     yield from _misnamed(touched)
     yield from _spellings(connection, touched)
@@ -36,7 +38,17 @@ def remarks(connection: Connection, named: set[str], touched: Collection[SeriesK
     yield from _ratios(touched)
 
 
-def _unknown_systems(known: Sequence[System], named: set[str]) -> Iterator[str]:
+def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]:
+    """A note for each system with more ranks x threads on a node than any of its nodes runs at once: counts of a whole run, perhaps."""
+    for system in known:
+        room = max(part.node.cores * part.node.threads_per_core for part in system.partitions)
+        most = max((count for name, count in named.items() if same_name(name) in system.folded_names), default=0)
+        if most > room:
+            text = f"{system.name}: up to {most} ranks x threads on a node, but its nodes run at most {room} at once"
+            yield f"{text}; if ranks_per_node or threads_per_rank count over all nodes, divide them by the nodes and load the rows again"
+
+
+def _unknown_systems(known: Sequence[System], named: Collection[str]) -> Iterator[str]:
     """Notes on systems of the results that are not known by this name or alias, in any spelling: one for each that may be a slip."""
     folded = {name for system in known for name in system.folded_names}
     strange = sorted(name for name in named if same_name(name) not in folded)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
 
 from modak.facts import SeriesKey
+from modak.ingest.values import cell
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
 from modak.store.chunks import chunks
@@ -102,6 +103,10 @@ def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
 
 
 def label(key: SeriesKey) -> str:
-    """A series in one line: its known columns, in their order."""
+    """A series in one line: its known columns, in their order, as in the results table.
+
+    >>> label(SeriesKey(application="net", hyperthreads=True, metric="wall_time", unit="s"))
+    'application net, hyperthreads true, metric wall_time, unit s'
+    """
     known = key.model_dump(exclude_none=True, exclude={"params"})
-    return ", ".join(f"{name} {value}" for name, value in (*known.items(), *sorted(key.params.items())))
+    return ", ".join(f"{name} {cell(value)}" for name, value in (*known.items(), *sorted(key.params.items())))

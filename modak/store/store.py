@@ -31,6 +31,7 @@ from modak.store.spool import PlanSpool
 from modak.store.state import State, state
 from modak.store.underway import Underway
 from modak.store.values import Export, Judged, LoadReport, Page, Refreshed, Replaced
+from modak.text.amounts import counted
 from modak.text.numbering import Numbers, Selection
 
 
@@ -237,7 +238,8 @@ class Store:
                 if token:
                     token.use(connection)
                 told = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files]
-                audit.note(connection, actor, "load results", told)
+                replaced = [f"{counted(report.replaced, 'row')} replaced"] if report.replaced else []
+                audit.note(connection, actor, "load results", [*told, *replaced])
                 return report
             connection.rollback()
         return dataclasses.replace(report, version=before, dry_run=dry_run)

@@ -248,7 +248,9 @@ _SOURCE: Final = re.compile(
     r"https://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[A-Za-z0-9._%+,@-]+)*/?"
     r"|(?:\$\{[A-Z_][A-Z0-9_]*\}/|/|\./)?[A-Za-z0-9._][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)*/?"
 )
-_IMAGE_FILE: Final = re.compile(r"(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*(?:/\.?[A-Za-z0-9_][A-Za-z0-9._+-]*)*)\.(?:sif|sqfs|simg)")
+IMAGE_ENDINGS: Final = (".sif", ".simg", ".sqfs", ".sqsh")
+"""Of files that hold an image: Singularity's, then SquashFS as Charliecloud and Enroot call it."""
+_IMAGE_FILE: Final = re.compile(r"(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*(?:/\.?[A-Za-z0-9_][A-Za-z0-9._+-]*)*)\.(?:sif|simg|sqfs|sqsh)")
 """A directory may be hidden (``.local``); ``..`` is none."""
 
 
@@ -271,7 +273,9 @@ def _output(path: str) -> str:
 def _reference(text: str) -> str:
     found = _OCI.fullmatch(text) if len(text) <= 512 else None
     if found is None and (len(text) > 512 or not _IMAGE_FILE.fullmatch(text)):
-        raise ValueError("an image is 'docker://repository/name:tag' (or oras, library, shub, private) or a file NAME.sif or NAME.sqfs")
+        raise ValueError(
+            "an image is 'docker://repository/name:tag' (or oras, library, shub, private) or a file NAME.sif, NAME.sqfs or NAME.sqsh"
+        )
     if found and found["scheme"] in ("docker", "oras") and not _REPOSITORY.fullmatch(_REGISTRY.sub("", found["path"])):
         raise ValueError(
             "names in registries are in lower case, with '.', '_' or '-' between letters or digits only: docker://repository/name:tag"
@@ -279,11 +283,16 @@ def _reference(text: str) -> str:
     return text
 
 
+def _relative(path: str) -> str:
+    """A relative path that stays below where it begins."""
+    if len(path) > 256 or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9_][A-Za-z0-9._+@-]*)*/?", path):
+        raise ValueError("a relative path: letters, digits and ._+@- between slashes, for instance data/train")
+    return path.rstrip("/")
+
+
 def _inside(path: str) -> str:
     """A relative path within the job's own directory; ``.`` is the directory itself."""
-    if path != "." and (len(path) > 256 or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9_][A-Za-z0-9._+@-]*)*/?", path)):
-        raise ValueError("a path within the job's own directory: letters, digits and ._+@- between slashes, for instance data/train")
-    return path.rstrip("/")
+    return path if path == "." else _relative(path)
 
 
 def _pattern(text: str) -> str:
@@ -336,6 +345,7 @@ def version_range(text: str) -> SpecifierSet:
 OutputPath = Annotated[str, AfterValidator(_output)]
 SourceText = Annotated[str, AfterValidator(_source)]
 """Where sources are fetched or copied from: one word for :func:`modak.text.words.parse`."""
+RelativePath = Annotated[str, AfterValidator(_relative)]
 InsidePath = Annotated[str, AfterValidator(_inside)]
 MetricPattern = Annotated[str, StringConstraints(max_length=200), AfterValidator(_pattern)]
 ImageReference = Annotated[str, AfterValidator(_reference)]
@@ -349,7 +359,7 @@ def image_file(reference: str) -> str:
     >>> image_file("docker://tensorflow/tensorflow:2.1.0-gpu")
     'tensorflow_2.1.0-gpu.sif'
     """
-    if re.search(r"\.(sif|sqfs|simg)$", reference):
+    if reference.endswith(IMAGE_ENDINGS):
         return reference.rsplit("/", 1)[-1]
     last = reference.split("://", 1)[-1].split("@", 1)[0].rsplit("/", 1)[-1]
     return last.replace(":", "_") + ".sif"

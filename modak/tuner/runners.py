@@ -126,11 +126,10 @@ def runner_for(scheduler: str, *, here: bool) -> Runner:
     variant = plugins.find("schedulers", scheduler)
     if here or variant.name == "shell":
         return Here(variant.submit_dir)
-    commands: Commands | None = getattr(variant, "commands", None)  # a plug-in of another package may lack it
-    if commands is None:
+    if variant.commands is None:
         text = f"the plug-in of {variant.name} does not say how trials are submitted; inside an allocation, --here runs them one by one"
         raise RequestError(text, field="target.job_scheduler_type")
-    return Submitted(commands)
+    return Submitted(variant.commands)
 
 
 def _ran(*words: str) -> subprocess.CompletedProcess[str]:
@@ -157,7 +156,7 @@ def _ran(*words: str) -> subprocess.CompletedProcess[str]:
 def _for_trials() -> dict[str, str]:
     """The environment without what it says of the starts of the job in which the search runs, and of the jobs before that. The script of a
     trial would take it for itself, and report no result: ``sbatch``, too, passes it on."""
-    of_this_job = {"SLURM_JOB_DEPENDENCY", *(one.restarts for one in plugins.all_of("schedulers"))}
+    of_this_job = {name for one in plugins.all_of("schedulers") for name in (one.restarts, one.dependency)}
     return {name: value for name, value in os.environ.items() if name not in of_this_job}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,14 @@ from typing import Any
 import pytest
 
 from modak.api import create_app
-from modak.api.access import scope_of
+from modak.api.access import CHECKING, scope_of
 from modak.api.limits import CALLERS, RateLimit, caller
-from modak.auth import SCOPES, tokens
+from modak.auth import SCOPES, oidc, tokens
 from modak.settings import Settings
 from modak.store.audit import Actor
 from tests.api.site import Site
 from tests.auth.provider import AUDIENCE, Provider, running
+from tests.conftest import PATIENCE_S, until
 
 WANTED = {
     ("GET", "/health"): None,
@@ -182,8 +185,9 @@ def test_no_answer_holds_a_token(shared: Site) -> None:
 
 
 @pytest.fixture
-def provider() -> Iterator[Provider]:
-    """A provider of this test's own."""
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    """A provider of this test's own, whose answers may take as long as a busy machine does."""
+    monkeypatch.setattr(oidc, "TIMEOUT_S", PATIENCE_S)
     with running() as started:
         yield started
 
@@ -203,6 +207,20 @@ def test_an_issuers_token_is_its_subjects(opened: ExitStack, own_database: Path,
     answer = other.call("POST", "/results", provider.token(), **csv)
     assert (answer.status_code, "retry-after" in answer.headers) == (503, True)
     assert other.call("GET", "/systems").status_code == 200
+
+
+def test_an_issuer_that_hangs_keeps_no_other_request_waiting(opened: ExitStack, own_database: Path, provider: Provider) -> None:
+    """However many tokens wait for its keys: anybody can send some."""
+    site = opened.enter_context(Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE))
+    provider.answers.clear()
+    with ThreadPoolExecutor(CHECKING + 2) as pool:
+        try:
+            waiting = [pool.submit(site.call, "GET", "/results", provider.token()) for _ in range(CHECKING + 1)]
+            until(lambda: threading.active_count() > 2 * CHECKING)
+            assert pool.submit(site.call, "GET", "/results").result(PATIENCE_S).status_code == 200
+            assert not any(each.done() for each in waiting)
+        finally:
+            provider.answers.set()
 
 
 # --- pages of other sites

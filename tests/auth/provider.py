@@ -30,6 +30,9 @@ class Provider:
         self.keys_at = f"{self.address}/keys"
         self.broken = False
         self.between_bytes_s = 0.0
+        self.answers = threading.Event()
+        """Cleared: nothing is answered until it is set again."""
+        self.answers.set()
         self.asked: Counter[str] = Counter()
 
     def document(self, path: str) -> Any:
@@ -69,6 +72,7 @@ def running() -> Iterator[Provider]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             provider.asked[self.path] += 1
+            provider.answers.wait()
             found = None if provider.broken else provider.document(self.path)
             body = json.dumps(found).encode()
             self.send_response(500 if provider.broken else 200 if found else 404)

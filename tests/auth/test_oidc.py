@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import jwt
 import pytest
@@ -14,11 +15,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from modak.auth import oidc
 from modak.errors import DataError, Unauthorised, Unavailable
 from tests.auth.provider import AUDIENCE, CURVE, KEYS, Provider, running
+from tests.conftest import PATIENCE_S, until
 
 
 @pytest.fixture
-def provider() -> Iterator[Provider]:
-    """A provider of this test's own."""
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    """A provider of this test's own, whose answers may take as long as a busy machine does."""
+    monkeypatch.setattr(oidc, "TIMEOUT_S", PATIENCE_S)
     with running() as started:
         yield started
 
@@ -173,6 +176,22 @@ def test_an_issuer_that_answers_byte_by_byte_is_503(provider: Provider, issuer: 
     provider.between_bytes_s = 0.02
     with pytest.raises(Unavailable):
         issuer.principal(provider.token())
+
+
+def test_who_names_a_known_key_does_not_wait_for_a_slow_issuer(provider: Provider, issuer: oidc.Issuer, moment: list[float]) -> None:
+    """Anybody can name an unknown key; while the issuer is asked for that one, the tokens of others are checked from memory."""
+    issuer.principal(provider.token())
+    moment[0] += oidc.MISSING_KEY_WAIT_S
+    provider.answers.clear()
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(issuer.principal, provider.token(header={"kid": "unknown"}))
+        until(lambda: provider.asked["/.well-known/openid-configuration"] == 2)
+        try:
+            assert pool.submit(issuer.principal, provider.token()).result(PATIENCE_S).name == "oidc:ada"
+            assert not waiting.done()
+        finally:
+            provider.answers.set()
+        assert isinstance(waiting.exception(PATIENCE_S), Unauthorised)
 
 
 def test_nothing_listens() -> None:

@@ -245,7 +245,46 @@ def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_
     curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 * gpus) for gpus in (1, 4)])
     wanted = {"app_type": "ai_inference", "ai_inference": {"pytorch": {}}, "workload": {"application": "net", "amount": "1e6 tokens"}}
     request = normalise({"job": {"optimisation": wanted, "target": {"name": "dgx-1-v100"}}}).request
-    assert layouts(enumerate_candidates(request, resolve(request, known("net")), curves)) == {(1, 5, 1), (1, 20, 4)}
+    assert layouts(enumerate_candidates(request, resolve(request, known("net")), curves)) == {(1, 5, 1), (1, 20, 4), (1, 40, 8)}
+
+
+@pytest.mark.parametrize(
+    ("system", "beside", "name", "measured", "found"),
+    [
+        ("dgx-1-v100", {}, "gpus_per_node", (1, 2), {1, 2, 4}),
+        ("dgx-1-v100", {}, "gpus_per_node", (1, 6), {1, 6, 8}),
+        ("dgx-1-v100", {}, "gpus_per_node", (1, 8), {1, 8}),
+        ("dgx-1-v100", {}, "gpus_per_node", (1,), {1}),
+        ("supermuc-ng", {"threads_per_rank": 1}, "ranks_per_node", (1, 2, 4, 8), {1, 2, 4, 8, 16}),
+        ("supermuc-ng", {"threads_per_rank": 2}, "ranks_per_node", (1, 16), {1, 16, 24}),
+        ("supermuc-ng", {"ranks_per_node": 1}, "threads_per_rank", (1, 2, 4), {1, 2, 4, 8}),
+        ("supermuc-ng", {}, "threads_per_rank", (1, 2, 4), {1, 2, 4, 8}),
+    ],
+)
+def test_a_series_within_a_node_goes_on_before_more_nodes_are_taken(
+    known: Known, system: str, beside: dict[str, int], name: str, measured: tuple[int, ...], found: set[int]
+) -> None:
+    """To twice the largest count, if the node has room for it. One count alone does not show that more are of any use."""
+    series = SeriesKey(application="net", system=system, metric="wall_time", unit="s")
+    curves = fit(Result(series=series, layout=Layout(**{"nodes": 1, **beside, name: count}), value=9e4 / count) for count in measured)
+    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": system}}}).request
+    shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
+    assert {getattr(shape, name) for shape in shapes} == found
+    assert {shape.origin for shape in shapes if getattr(shape, name) not in measured} <= {"fuller"}
+
+
+def test_a_full_node_is_better_than_two_half_empty_ones(known: Known) -> None:
+    """Four GPUs were measured on nodes of eight: eight are on one node, at half the node-hours."""
+    series = SeriesKey(application="net", system="two-dgx", metric="epoch_time", unit="s")
+    curves = fit(Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=9e4 / gpus**0.95) for gpus in (1, 2, 4))
+    facts = known(None)
+    dgx = facts.systems["dgx-1-v100"]
+    partitions = tuple(one.model_copy(update={"nodes": 2}) for one in dgx.partitions)
+    system = dgx.model_copy(update={"name": "two-dgx", "partitions": partitions})
+    facts = replace(facts, systems={**facts.systems, "two-dgx": system}, models=curves)
+    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "two-dgx"}}}).request
+    best = recommend(request, facts).choices[0].configuration
+    assert (best.nodes, best.gpus_per_node) == (1, 8)
 
 
 @pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
@@ -295,6 +334,14 @@ def test_a_run_of_one_process_is_told_why_it_has_one_node(known: Known, wanted: 
     """Who forgets the distribution would wonder why no deadline can be met."""
     found = candidates(known, optimisation=wanted)
     assert any("only single-node runs are considered: neither the request" in line for line in found.decisions) == said
+
+
+def test_threads_alone_are_told_why_they_have_one_node(known: Known) -> None:
+    """Options of training would not give an OpenMP program more."""
+    found = candidates(known, optimisation={"app_type": "hpc", "hpc": {"openmp": {}}})
+    (line,) = [line for line in found.decisions if line.startswith("only single-node runs")]
+    assert "openmp works within one process (unless config.parallelisation names mpi, too)" in line
+    assert "training" not in line
 
 
 @pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])

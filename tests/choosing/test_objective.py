@@ -180,6 +180,16 @@ def test_max_nodes_is_named_also_where_no_queue_takes_so_many() -> None:
         rank(replace(scored(largest=10), most_nodes=64), Objective(deadline=600, max_nodes=15))
 
 
+def test_max_nodes_holds_where_nothing_could_be_predicted() -> None:
+    """Counts that take more nodes are refused as they are with results: they need no prediction to be compared."""
+    unknown = replace(scored(), nodes=np.array([10]), time=np.array([np.nan]))
+    with pytest.raises(Infeasible, match=r"no configuration runs on max_nodes = 9 or fewer: the smallest has 10$"):
+        rank(unknown, Objective(max_nodes=9))
+    assert rank(unknown, Objective(max_nodes=10)).decisions == (
+        "objective: not applied but for nodes <= 10, because nothing could be predicted",
+    )
+
+
 def test_more_nodes_are_offered_only_where_time_is_what_lacks() -> None:
     """They use no fewer node-hours, so a budget below those of one node is not met on more than five."""
     with pytest.raises(Infeasible) as refused:

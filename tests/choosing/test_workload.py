@@ -197,6 +197,14 @@ def test_weak_scaling_is_efficient_where_the_time_stays(known: Known) -> None:
     assert any("weak scaling" in sentence for sentence in found.advice)
 
 
+def test_in_weak_scaling_over_threads_their_number_is_to_be_set(known: Known) -> None:
+    """Twice the threads solve a problem twice as large: the fastest is only the smallest."""
+    layouts = [Layout(nodes=1, ranks_per_node=1, threads_per_rank=threads) for threads in (1, 2, 4)]
+    results = [runs(params={"scaling": "weak"})[0].model_copy(update={"layout": layout}) for layout in layouts]
+    said = [line for line in answer(known, results, nodes=1).advice if "weak scaling" in line]
+    assert said[0].endswith("the number of threads follows from the problem, not from the time: set threads")
+
+
 def test_builds_are_chosen_by_what_was_measured(known: Known) -> None:
     """Compilers that an application was built with are no switches: each is a candidate, and the answer names the one it is of."""
     found = plan(known, [*runs(compiler="gcc-8.3"), *runs(values=(90.0, 50.0, 30.0), compiler="cce-9.0")])
@@ -204,6 +212,23 @@ def test_builds_are_chosen_by_what_was_measured(known: Known) -> None:
     assert found.prediction.value == pytest.approx(30.0)
     assert "build: cce-9.0, at 4 nodes gcc-8.3 takes 1.10 x as long" in found.decisions
     assert any("built with cce-9.0" in sentence for sentence in found.advice)
+
+
+def test_a_faster_build_that_is_ruled_out_is_no_reason(known: Known) -> None:
+    """One was measured on four nodes only: what it might do on more does not say why the other is chosen there."""
+    times = {"gcc-12.1": (5400.0, 2650.0, 1310.0, 760.0, 560.0), "aocc-4.0": (5010.0, 2480.0, 1240.0)}
+    results = [
+        one.model_copy(update={"layout": one.layout.model_copy(update={"nodes": 2**number}), "value": value})
+        for compiler, values in times.items()
+        for number, value in enumerate(values)
+        for one in runs(values=(1.0,), compiler=compiler)
+    ]
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}}, "workload": {"application": "solver"}}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": wanted}}).request
+    found = recommend(request, replace(known(None), models=fit(results)))
+    chosen = found.choices[0].configuration
+    assert (chosen.compiler, chosen.nodes > 8) == ("gcc-12.1", True)
+    assert f"build: gcc-12.1, the only one considered at {chosen.nodes} nodes" in found.decisions
 
 
 def test_a_build_that_is_named_is_asked(known: Known) -> None:

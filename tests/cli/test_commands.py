@@ -171,10 +171,12 @@ def test_validate_asks_no_database(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:
-    """The same choice as for the document that says the same."""
+    """The same choice as for the document that says the same, and a framework: this one has an image."""
     words = ("--application", "3dgan", "--system", "supermuc-ng", "--epochs", "20", "--deadline", "01:00:00", "--objective", "node_hours")
     best = json.loads(run("recommend", *words, "--json").out)["choices"][0]
-    assert best["configuration"] == json.loads(run("recommend", EXAMPLE, "--json").out)["choices"][0]["configuration"]
+    chosen = json.loads(run("recommend", EXAMPLE, "--json").out)["choices"][0]["configuration"]
+    image = json.loads(run("optimise", EXAMPLE, "--json").out)["job"]["plan"]["configuration"]["image"]
+    assert chosen == {**best["configuration"], "image": image}
 
 
 def test_a_throughput_needs_the_samples_that_an_option_gives(run: Run) -> None:
@@ -218,6 +220,16 @@ def test_predict_keeps_rows_and_order_and_adds_columns(run: Run, tmp_path: Path)
     assert 1 < float(rows[1]["lower"]) < float(rows[1]["predicted"]) < float(rows[1]["upper"]) < 10
 
 
+def test_predict_writes_json_to_a_file_as_to_standard_output(run: Run, tmp_path: Path) -> None:
+    """``--json`` says what is written, ``-o`` where."""
+    points = tmp_path / "points.csv"
+    points.write_text("application,metric,system,nodes\n3dgan,epoch_time,supermuc-ng,24\n")
+    written = tmp_path / "predicted.json"
+    assert run("predict", points, "--json", "-o", written) == (0, "", "")
+    assert written.read_text() == run("predict", points, "--json").out
+    assert json.loads(written.read_text())["rows"][0]["nodes"] == 24
+
+
 def test_predict_counts_all_gpus_of_nodes_where_results_are_over_gpus(own: Run, tmp_path: Path) -> None:
     """Nodes alone are no size then; a warning says how many were counted. Results over nodes say themselves how many are usual."""
     measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
@@ -247,6 +259,17 @@ def test_predict_counts_as_many_gpus_on_a_system_without_facts_as_its_results_ha
     asked.write_text("application,system,nodes,metric\nnet,ours,2,throughput\n")
     (row,) = csv.DictReader(io.StringIO(own("predict", asked).out))
     assert (float(row["predicted"]), row["basis"]) == (2400, "measured")
+
+
+def test_predict_counts_gpus_of_whole_runs_under_another_name_too(own: Run, tmp_path: Path) -> None:
+    """The row of the other name is about the same run."""
+    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
+    rows = "".join(f"net,ours,1,{gpus},training_time,{3600 / gpus}\n" for gpus in (1, 2, 4))
+    measured.write_text(f"application,system,nodes,gpus_per_node,metric,value\n{rows}")
+    assert own("load", measured).status == 0
+    asked.write_text("application,system,nodes,metric\nnet,ours,1,training_time\nnet,ours,1,wall_time\n")
+    answered = list(csv.DictReader(io.StringIO(own("predict", asked).out)))
+    assert [(float(row["predicted"]), row["basis"]) for row in answered] == [(900, "measured"), (900, "transferred")]
 
 
 def test_predict_names_the_line_of_a_bad_row(run: Run, tmp_path: Path) -> None:

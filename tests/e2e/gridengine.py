@@ -68,11 +68,11 @@ class GridEngine:
             raise AssertionError(f"qsub refused {script}: {sent.stderr}")
         return sent.stdout.strip().split(".")[0]
 
-    def submit(self, script: Path, cwd: Path, *options: str, patience_s: float = 60) -> Job:
+    def submit(self, script: Path, cwd: Path, *options: str, patience_s: float = 200) -> Job:
         """Submit a script from a folder and wait for its end."""
         return self.wait(self.sent(script, cwd, *options), cwd, patience_s)
 
-    def wait(self, job: str, cwd: Path, patience_s: float = 60) -> Job:
+    def wait(self, job: str, cwd: Path, patience_s: float = 200) -> Job:
         """Wait for a job's end."""
         _until(lambda: self.run("qstat", "-j", job).returncode != 0, lambda: self.run("qstat", "-j", job).stdout, patience_s)
         _until(lambda: self.run("qacct", "-j", job).returncode == 0, lambda: f"qacct does not know job {job}", patience_s)

@@ -184,25 +184,25 @@ def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
     (tmp_path / "parts/a").write_text("part\n")
     subprocess.run(["tar", "-cf", "parts.tar", "parts"], cwd=tmp_path, check=True)
     subprocess.run([tool("SquashFS", "mksquashfs"), "parts", "parts.sqfs", "-quiet", "-no-progress"], cwd=tmp_path, check=True)
-    reads = 'cat "$0/mesh" "$0/more/a" "$0/tar/parts/a" "$0/sqfs/a"; cp "$0/mesh" "$0/out"; df "$0" | tail -n 1; ls -A "$0"'
+    reads = 'cat "$0/mesh" "$0/more/a" "$0/a" "$0/tar/parts/a" "$0/sqfs/a"; cp "$0/mesh" "$0/out"; df "$0" | tail -n 1; ls -A "$0"'
     request = {
         "application": {
             "app_tag": "reads",
             "app_type": "mpi",
             "executable": f"sh -c '{reads}' ${{MODAK_SCRATCH}}",
-            "stage_in": [{"from": "mesh", "to": "mesh"}, {"from": "${PWD}/parts", "to": "more"}]
+            "stage_in": [{"from": "mesh", "to": "mesh"}, {"from": "${PWD}/parts", "to": "more"}, {"from": "parts/a", "to": "."}]
             + [{"from": f"parts.{kind}", "to": kind, "unpack": True} for kind in ("tar", "sqfs")],
-            "stage_out": [{"from": "out", "to": "results/out"}],
+            "stage_out": [{"from": "out", "to": "results/out"}, {"from": "out", "to": "kept/"}],
         },
         "job_options": {"wall_time_limit": 300, "node_count": 2, "process_count_per_node": 1},
         "target": {"name": "throwaway", "container_runtime": "none"},
     }
     job = ran(slurm.knowing(TMPDIR="/dev/shm"), answered(system("mpich"), request), tmp_path)  # each node has its own
     assert job.state == "COMPLETED", job
-    assert (job.output.count("points\n"), job.output.count("part\n")) == (2, 6), job
+    assert (job.output.count("points\n"), job.output.count("part\n")) == (2, 8), job
     assert ".packed" not in job.output
     assert {"node1", "node2"} <= set(job.output.split())  # what the tests' nodes call their own /dev/shm
-    assert (tmp_path / "results/out").read_text() == "points\n"
+    assert [(tmp_path / folder / "out").read_text() for folder in ("results", "kept")] == ["points\n"] * 2
     left = slurm.run("srun", "-N2", "--ntasks-per-node=1", "sh", "-c", "ls -d /dev/shm/modak-* 2>/dev/null; true")
     assert left.stdout == ""
 
@@ -273,7 +273,7 @@ def test_a_metric_in_a_log_file_is_read_on_the_host(slurm: Slurm, image_folder: 
         (system(runtimes=(RuntimePolicy(name="charliecloud", version="0.40"),)), "charliecloud", 72, "cannot be read"),
         (system(runtimes=(RuntimePolicy(name="apptainer", binds=("/no/such",)),)), "apptainer", 78, "/no/such is not on this node"),
         (system(mpi=(HostMpi(family="openmpi", library_dir="/no/such/mpi"),)), "apptainer", 73, "/no/such/mpi is not on this node"),
-        (system(modules=("no-such-module",)), "none", 70, "module no-such-module could not be loaded"),
+        (system(modules=("gcc",)), "none", 70, "this job has no module command"),
     ],
 )
 def test_checks_stop_a_real_job(

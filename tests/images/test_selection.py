@@ -211,6 +211,7 @@ def test_a_gpu_image_serves_a_cpu_job_only_where_nothing_better_is_there() -> No
         ("site/tf.sif", "apptainer", True),
         ("site/tf.sqfs", "charliecloud", True),
         ("site/tf.sqfs", "singularity", False),
+        ("site/tf.sqsh", "enroot", True),
         ("library://a/b:1", "podman-hpc", False),
         ("library://a/b:1", None, True),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from modak.dsl import Request
+from modak.errors import Conflict
 from modak.facts import Facts, HostMpi, ImageLabels, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, System
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
@@ -57,6 +58,34 @@ def test_a_script_may_leave_no_result() -> None:
     assert told == ["application.result_file", "optimisation.workload.metric"]
 
 
+@pytest.mark.parametrize(
+    ("tuning", "options", "told"),
+    [
+        ({"space": {"environment": {"BLOCK": [1, 2]}}}, {}, True),
+        ({"space": {"environment": {"BLOCK": [1, 2]}}, "setting": {"environment": {"BLOCK": 1}}}, {}, False),
+        ({"space": {"environment": {"BLOCK": [1, 2]}}}, {"copy_environment_variable": "BLOCK"}, False),
+    ],
+)
+def test_a_variable_that_only_a_tuner_sets_is_told(tuning: dict[str, Any], options: dict[str, str], told: bool) -> None:
+    """The script stops where it expands a variable without a value."""
+    application = {"app_type": "mpi", "executable": "./solver ${BLOCK}"}
+    job = {"application": application, "target": {"job_scheduler_type": "slurm"}, "job_options": options}
+    answer = optimise(normalise({"job": job | {"optimisation": {"autotuning": tuning}}}).request, Facts(version="1"))
+    expected = ["optimisation.autotuning.space.environment.BLOCK"] * told
+    assert [each.field for each in answer.plan.warnings] == expected
+
+
+def test_an_address_among_the_data_is_told() -> None:
+    """It would be taken for a path: the job stops there, or leaves its results in a directory called ``s3:``."""
+    staged = {
+        "stage_in": [{"from": "data.tar", "to": "a"}, {"from": "https://example.org/data.tar", "to": "b"}],
+        "stage_out": [{"from": "out", "to": "s3://bucket/out"}, {"from": "out", "to": "${HOME}/out"}],
+    }
+    job = {"application": {"executable": "./solver", **staged}, "target": {"job_scheduler_type": "slurm"}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert [each.field for each in warnings] == ["application.stage_in.1.from", "application.stage_out.0.to"]
+
+
 @pytest.mark.parametrize("metric", [{}, {"metric": {"name": "rate", "unit": "1/s", "pattern": "rate: ([0-9.]+)"}}])
 def test_a_log_file_in_which_nothing_is_looked_for_is_told(metric: dict[str, Any]) -> None:
     """The result would come without the number, after the run."""
@@ -91,6 +120,21 @@ def test_a_job_asks_for_memory_where_it_would_get_less_than_its_part(
     partition = GPUS.partitions[0].model_copy(update=default)
     text = script(GPUS.model_copy(update={"partitions": (partition,)}), {"request_gpus": 0, "process_count_per_node": 8, **options})
     assert [line for line in text.splitlines() if "--mem" in line] == ([f"#SBATCH {memory}"] if memory else [])
+
+
+@pytest.mark.parametrize(("scheduler", "started"), [("flux", "flux run -N 2"), ("slurm", "mpirun"), ("lsf", "mpirun")])
+def test_nodes_without_ssh_are_reached_by_the_scheduler(scheduler: str, started: str) -> None:
+    """Its own launcher starts what the system's would start by ssh; daemons of Slurm and LSF start those of mpirun."""
+    closed = {"scheduler": scheduler, "launcher": "mpirun", "ssh_between_nodes": False}
+    text = script(GPUS.model_copy(update=closed), {"request_gpus": 0, "node_count": 2, "process_count_per_node": 8})
+    assert f"\n{started} " in text
+
+
+def test_nodes_that_nothing_reaches_are_refused() -> None:
+    """The job would hang at its start."""
+    closed = GPUS.model_copy(update={"scheduler": "pbspro", "ssh_between_nodes": False})
+    with pytest.raises(Conflict, match="mpirun needs ssh between nodes, which here does not have; use one node"):
+        script(closed, {"request_gpus": 0, "node_count": 2, "process_count_per_node": 8})
 
 
 @pytest.mark.parametrize(
@@ -208,6 +252,21 @@ def solved(
     wanted = {"app_type": "hpc", "hpc": {"parallelisation": "mpi", **named}}
     job = {"application": application, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": wanted}
     return optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": system}, models=models))
+
+
+@pytest.mark.parametrize(
+    ("version", "image", "told"), [("3.1", None, True), ("4.1.4", None, False), (">=4,<5", None, False), ("3.1", "docker://a/b:1", False)]
+)
+def test_another_version_of_the_hosts_library_is_told(version: str, image: str | None, told: bool) -> None:
+    """Without an image, whose own may be of the version that is asked for."""
+    host = HostMpi(family="openmpi", version="4.1.4", default=True)
+    system = GPUS.model_copy(update={"mpi": (host,), "runtimes": (RuntimePolicy(name="apptainer"),)})
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi", "version": version}}}
+    application = {"executable": "solver", "container_runtime": image}
+    job = {"application": application, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": wanted}
+    found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": system})).plan
+    expected = [("optimisation.hpc.mpi.version", f"the ranks use the openmpi of here, which is version 4.1.4, not {version}")] * told
+    assert [(one.field, one.message) for one in found.warnings] == expected
 
 
 def test_the_library_in_an_image_does_not_matter_to_torchrun(known: Callable[[str | None], Facts]) -> None:

@@ -444,6 +444,12 @@ def test_a_runtime_where_an_image_belongs_is_understood() -> None:
     assert found.request.application.container_runtime is None
 
 
+def test_a_squashfs_file_is_an_image_by_each_of_its_endings() -> None:
+    """``.sqsh`` as Enroot writes it is no repository of a registry."""
+    images = [normalise(job("application", container_runtime=name)) for name in ("solver.sqfs", "solver.sqsh")]
+    assert [(found.request.application.container_runtime, found.warnings) for found in images] == [("solver.sqfs", ()), ("solver.sqsh", ())]
+
+
 def test_the_scheme_of_an_image_may_have_capitals() -> None:
     """Schemes are the same in any case."""
     found = normalise(job("application", container_runtime="Docker://site/solver:1"))
@@ -510,6 +516,7 @@ def test_an_unknown_framework_is_named_and_left_out() -> None:
         ("target", "container_runtime", "aptainer", "apptainer"),
         ("optimisation", "objective", {"minimise": "node hour"}, "node_hours"),
         ("optimisation", "opt_build", {"acc_type": "nvida"}, "nvidia"),
+        ("optimisation", "autotuning", {"tuner": "cresto"}, "cresta"),
     ],
 )
 def test_a_misspelt_word_is_told_what_it_may_have_been(section: str, name: str, word: object, meant: str) -> None:
@@ -665,6 +672,28 @@ def test_a_fault_elsewhere_does_not_make_a_copied_variable_unknown() -> None:
 def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None:
     """Nodes with more than a terabyte are common."""
     assert normalise(job("job_options", memory_limit=given)).request.job_options.memory_limit == 1_500_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "meant"),
+    [
+        ("application", "node_count", "job_options.node_count"),
+        ("job_options", "MPI-ranks", "application.mpi_ranks"),
+        ("target", "partition", "job_options.partition"),
+        ("optimisation", "deadline", "optimisation.objective.deadline"),
+        ("job_options", "epochs", "optimisation.workload.epochs"),
+    ],
+)
+def test_a_field_of_another_section_is_told_its_place(section: str, key: str, meant: str) -> None:
+    """It is left out: where it stands it may mean something else."""
+    (warning,) = normalise(job(section, **{key: 2})).warnings
+    assert (warning.field, warning.message) == (f"{section}.{key}", f"unknown key, ignored; did you mean {meant!r}?")
+
+
+def test_a_value_that_is_wrong_is_not_missing_as_well() -> None:
+    """One fault for a required field, about what was written."""
+    found = faulty(job("application", stage_in=[{"from": "a directory", "to": "data"}]))
+    assert found == {"application.stage_in.0.from": "one path, which may not begin with '-' (write ./-name); put quotes around blanks"}
 
 
 def test_a_flood_of_unknown_keys_is_counted() -> None:

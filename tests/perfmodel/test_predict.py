@@ -469,6 +469,36 @@ def test_a_whole_run_of_epochs_that_were_measured_takes_these() -> None:
     assert (row["predicted"], row["unit"], row["basis"]) == (pytest.approx(250), "s", "measured")
 
 
+@pytest.mark.parametrize(
+    ("measured", "asked", "expected"),
+    [
+        ("training_time", {"metric": "wall_time"}, 25),
+        ("wall_time", {"metric": "run_time"}, 25),
+        ("epoch_time", {"metric": "training_time", "params.epochs": "10"}, 250),
+    ],
+)
+def test_a_whole_run_is_predicted_from_whole_runs_under_another_name(measured: str, asked: dict[str, str], expected: float) -> None:
+    """With an interval of at least a factor of 2 either way; the model says which metric was measured."""
+    (row,) = predict_rows([{"application": "app", "system": "here", "nodes": 4, **asked}], {"app": curves(metric=measured)})
+    assert (row["basis"], row["predicted"]) == ("transferred", pytest.approx(expected))
+    assert min(row["predicted"] / row["lower"], row["upper"] / row["predicted"]) > 2
+    assert row["model"].endswith(f"; from results with metric {measured}")
+
+
+@pytest.mark.parametrize(("measured", "asked"), [("solve_time", "wall_time"), ("wall_time", "epoch_time"), ("step_time", "run_time")])
+def test_a_part_of_a_run_is_no_other_name_of_the_whole(measured: str, asked: str) -> None:
+    """Nor is a time under a name that does not say what it is of."""
+    (row,) = predict_rows([{"application": "app", "system": "here", "nodes": 4, "metric": asked}], {"app": curves(metric=measured)})
+    assert (row["basis"], row["predicted"]) == ("none", None)
+
+
+def test_a_whole_run_under_its_own_name_answers_alone() -> None:
+    """As if the runs under another name had not been measured, of other data sets too."""
+    own, other = curves(metric="run_time", dataset="mine"), curves(metric="wall_time", dataset="other", work=500.0)
+    asked = {"application": "app", "system": "here", "nodes": 4, "metric": "run_time", "dataset": "other"}
+    assert predict_rows([asked], {"app": (*own, *other)}) == predict_rows([asked], {"app": own})
+
+
 @pytest.mark.parametrize("other", [{"dataset": "other"}, {"system": "there"}], ids=str)
 def test_a_whole_run_is_predicted_from_its_own_epochs_before_other_whole_runs(other: dict[str, str]) -> None:
     """Epochs were timed of this run, whole runs of another data set or on another system."""

@@ -57,7 +57,10 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"join": False}, {"pbspro": [], "lsf": ["-e solver.%J.err"], "flux": ["--error={{name}}-{{id}}.err"], "gridengine": []}),
     ({"notify": ("begin", "end", "fail")}, {"pbspro": ["-m abe"], "lsf": ["-B", "-N"], "flux": None, "gridengine": ["-m abe"]}),
     ({"notify": ("requeue",)}, dict.fromkeys(DIALECTS)),
-    ({"email": "a@b.de"}, {"pbspro": ["-M a@b.de"], "lsf": ["-u a@b.de"], "flux": None, "gridengine": ["-M a@b.de"]}),
+    (
+        {"email": "a@b.de", "notify": ("end",)},
+        {"pbspro": ["-m e", "-M a@b.de"], "lsf": ["-u a@b.de", "-N"], "flux": None, "gridengine": ["-m e", "-M a@b.de"]},
+    ),
     (
         {"dependency": "afterany:1:2"},
         {
@@ -171,6 +174,13 @@ def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], e
         assert warned
     else:
         assert [line for line in lines if line in options] == options
+
+
+@pytest.mark.parametrize(("dialect", "told"), [("pbspro", False), ("lsf", True), ("flux", True), ("gridengine", True)])
+def test_an_address_without_an_event_is_told_where_no_mail_comes(dialect: str, told: bool) -> None:
+    """PBS Pro sends mail if a job is aborted, unless it is told otherwise; the others send none."""
+    _, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, email="a@b.de")))
+    assert warned == ["job_options.email_address"] * told
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

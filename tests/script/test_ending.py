@@ -15,8 +15,12 @@ from typing import Any
 
 import pytest
 
+from modak import plugins
 from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
+from modak.schedulers.slurm import Slurm
+from modak.script.ending import ending
 from modak.script.job import render
+from modak.script.staging import scratch
 from modak.text.grammar import MetricPattern
 from modak.text.words import Joined, Variable, parse
 from tests.script.test_whole import ran, stub
@@ -180,7 +184,8 @@ def test_a_chain_of_which_a_part_is_not_known_reports_no_time(
     job = replace(JOB, report=Report(RECORD), attributes=replace(JOB.attributes, **more))
     for number, command, after, has in ((7, "exit 3", None, variables), (8, "sleep 0.1", dependency, {})):
         each = replace(job, command=("bash", "-c", command), attributes=replace(job.attributes, dependency=after))
-        ran(render(each, "slurm").text, tmp_path, SLURM_JOB_ID=str(number), SLURM_SUBMIT_DIR=str(tmp_path), **has)
+        numbers = {"SLURM_JOB_ID": str(number), "SLURM_ARRAY_JOB_ID": str(number)}
+        ran(render(each, "slurm").text, tmp_path, **numbers, SLURM_SUBMIT_DIR=str(tmp_path), **has)
     last = result(tmp_path, "modak-result-8*.json")
     assert (last["exit_status"], last["earlier"], last["results"]) == (0, None, [])
 
@@ -378,10 +383,11 @@ def test_a_run_nobody_named_is_no_result(tmp_path: Path) -> None:
 
 
 def test_each_task_of_an_array_writes_its_own(tmp_path: Path) -> None:
-    """By its index."""
+    """By the number that sbatch told of the array, and its index: each task has another one of its own, which Slurm hardly shows."""
     text = render(replace(JOB, attributes=replace(JOB.attributes, array="1-3")), "slurm").text
-    assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_ARRAY_TASK_ID="2", SLURM_JOB_ID="77").returncode == 0
-    assert result(tmp_path, "modak-result-77-2.json")["job"] == "77"
+    task = {"SLURM_ARRAY_JOB_ID": "70", "SLURM_ARRAY_TASK_ID": "2", "SLURM_JOB_ID": "77"}
+    assert ran(text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), **task).returncode == 0
+    assert result(tmp_path, "modak-result-70-2.json")["job"] == "70"
 
 
 def test_an_array_that_is_left_out_leaves_no_index_in_the_name(tmp_path: Path) -> None:
@@ -405,6 +411,19 @@ def test_a_requeued_job_reports_no_time(tmp_path: Path, scheduler: str, restarts
     here = {"SLURM_SUBMIT_DIR": str(tmp_path), "SGE_O_WORKDIR": str(tmp_path), "LS_SUBCWD": str(tmp_path), "SLURM_JOB_ID": "77"}
     assert ran(render(JOB, scheduler).text, tmp_path, **here, **restarts).returncode == 0
     assert [row["metric"] for row in result(tmp_path)["results"]][:1] == metrics
+
+
+def test_a_script_depends_on_what_its_scheduler_says_of_itself_and_not_on_the_name() -> None:
+    """A plug-in of another name gets the same: what ends it, directories on each node, launchers."""
+    attributes, staged = replace(JOB.attributes, dependency="afterok:3", array="1-3"), Staging(out=(Copy("/home/v/o", "o"),))
+    job = replace(JOB, resources=Resources(nodes=2), attributes=attributes, staging=staged)
+
+    def said(slurm: Slurm) -> list[Any]:
+        launchers = [each for each in plugins.all_of("launchers") if not each.unfit(job, slurm)]
+        told = [(each.name, each.setup(job, slurm), each.words(job, slurm, ()), each.inside(job, slurm)) for each in launchers]
+        return [ending(job, slurm, timed=False), scratch(job, slurm), told]
+
+    assert said(replace(Slurm(), name="other")) == said(Slurm())
 
 
 def test_a_job_that_is_never_requeued_has_its_time(tmp_path: Path) -> None:

@@ -121,6 +121,13 @@ def test_75_a_rank_has_fewer_cpus_than_planned(tmp_path: Path) -> None:
     assert (status, "a rank may use" in said) == (0, True), said
 
 
+def test_a_process_of_one_core_that_no_launcher_starts_is_not_counted(tmp_path: Path) -> None:
+    """The check could not fail."""
+    one = replace(JOB, affinity=True, resources=Resources())
+    assert checked(one, tmp_path) == (0, "")
+    assert checked(replace(one, resources=Resources(cores_per_rank=4096)), tmp_path)[0] == 75
+
+
 def test_the_count_of_cpus_leaves_the_input_to_the_program(tmp_path: Path) -> None:
     """``sbatch --input`` gives the script one, and a launcher reads it to hand it on."""
     stub(tmp_path, "mpirun", f'test "$1" = --version || cat\n{MPIRUN.format(says="mpirun (Open MPI) 4.1")}')

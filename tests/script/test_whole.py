@@ -493,9 +493,16 @@ def test_a_missing_part_ends_the_job_at_once_with_a_sentence(tmp_path: Path, the
 
 def test_a_module_that_does_not_load_is_named(tmp_path: Path) -> None:
     """Instead of a program that is not found later."""
+    stub(tmp_path, "module", "exit 1")
     done = ran(render(replace(SMALL, modules=("gcc/13",)), "shell").text, tmp_path)
     assert done.returncode == 70
     assert "modak: module gcc/13 could not be loaded" in done.stderr
+
+
+def test_a_job_without_the_module_command_says_what_the_site_has_to_name(tmp_path: Path) -> None:
+    """Batch jobs read no file that defines it; ``module avail`` would not help."""
+    done = ran(render(replace(SMALL, modules=("gcc/13",)), "shell").text, tmp_path)
+    assert (done.returncode, "module_init" in done.stderr, "module avail" in done.stderr) == (70, True, False), done.stderr
 
 
 def test_checks_can_be_left_out() -> None:

@@ -15,7 +15,7 @@ from modak.errors import RequestError, UnknownName
 from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.knowledge import packaged_root, read_guide
 from modak.normalise import normalise
-from modak.perfmodel import fit
+from modak.perfmodel import Curve, fit
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import asked as questions
 from modak.sizing.guide import Guide
@@ -159,6 +159,29 @@ def test_the_gpus_of_a_run_on_processors_do_not_count(sized: Callable[..., Sizin
     assert {(one.feasible, one.gpus, one.accelerator) for one in found.platforms} == {(True, None, None)}
 
 
+def on_processors(system: str) -> tuple[Curve, ...]:
+    """A run whose results on a system use no GPU."""
+    series = SeriesKey(application="climate", system=system, metric="wall_time", unit="s")
+    layouts = [Layout(nodes=nodes, ranks_per_node=2, threads_per_rank=8, gpus_per_node=0) for nodes in (1, 2, 4)]
+    return fit([Result(series=series, layout=one, value=3600 / (one.nodes or 1)) for one in layouts])
+
+
+def test_a_layout_without_gpus_needs_none(known: Callable[[str | None], Facts], guide: Guide) -> None:
+    """Its nodes have some, but nothing was measured with them."""
+    name = "skylake-bronze-1080ti"
+    request = asked(target={"name": name}, workload={"application": "climate"}, objective={"deadline": 10_000_000})
+    (one,) = size(request, replace(known(None), models=on_processors(name)), guide).platforms
+    assert one.feasible
+    assert (one.gpus, one.accelerator) == (None, None)
+
+
+def test_nodes_without_the_accelerators_that_are_asked_for_do_not_meet_the_goal(sized: Callable[..., Sizing]) -> None:
+    """A time there would be that of another device."""
+    found = sized(asked(target={"name": "supermuc-ng"}, opt_build={"acc_type": "nvidia"}))
+    assert {(one.feasible, one.time.value) for one in found.platforms} == {(False, None)}
+    assert all("do not have the accelerators that the request asks for (nvidia)" in (one.time.why or "") for one in found.platforms)
+
+
 def test_no_more_nodes_are_given_than_a_queue_takes(known: Callable[[str | None], Facts], guide: Guide) -> None:
     """The partition has more, but no job of so many could be submitted."""
     facts, request = known("resnet50"), asked("sizing-large")
@@ -279,3 +302,16 @@ def test_there_is_an_example_for_every_size() -> None:
     """Small, moderate, large."""
     targets = {json.loads(path.read_text())["job"]["target"]["name"] for path in EXAMPLES}
     assert targets == set(REFERENCE)
+
+
+def test_a_compiler_that_no_image_has_does_not_size_a_system(known: Callable[[str | None], Facts], guide: Guide) -> None:
+    """3DGAN with XLA on SuperMUC-NG: the nodes of a run without it, and a note."""
+
+    def thin(**switch: bool) -> Platform:
+        framework = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod"} | switch}
+        request = asked("3dgan-supermuc-ng", ai_training=framework)
+        return platform(size(request, known("3dgan"), guide), "supermuc-ng", "thin")
+
+    found, plain = thin(xla=True), thin()
+    assert (found.nodes, found.time) == (plain.nodes, plain.time)
+    assert set(found.notes) - set(plain.notes) == {"no suitable image of tensorflow contains xla; the job runs without it"}

@@ -64,6 +64,14 @@ def test_what_was_replaced_does_not_come_back_by_itself(store: Store) -> None:
     assert len(values(store)) == 8
 
 
+def test_the_trail_says_how_many_rows_a_load_replaced(store: Store) -> None:
+    """Also if no row of it is new: the row that it brings back was in the database."""
+    for rows, name in ((ROWS, "first.csv"), (HEADER + LINE.format(940), "wrong.csv"), (ROWS, "first.csv")):
+        store.load([csv_table(rows, name)], ME, replace=True)
+    targets = [entry.target for entry in reversed(store.access.audit("", 10).items)]
+    assert targets == ["first.csv (8 of 8 rows)", "wrong.csv (1 of 1 rows), 1 row replaced", "first.csv (0 of 8 rows), 1 row replaced"]
+
+
 def test_replacing_with_the_same_rows_changes_nothing(store: Store) -> None:
     """No row, no history, no new version of the data."""
     first = store.load([csv_table(ROWS)], ME)

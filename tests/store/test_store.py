@@ -178,6 +178,15 @@ def test_systems_without_a_known_name_share_a_note(store: Store, known: knowledg
     assert others.endswith("'machine7' and 2 more; their rows are kept")
 
 
+def test_counts_of_a_whole_run_on_one_node_are_noted(store: Store, known: knowledge.Knowledge) -> None:
+    """The usual table has one column of cores over all nodes; 96 on a node of SuperMUC-NG are its hyper-threads, 768 are of eight nodes."""
+    store.add([system for system in known.systems if system.name == "supermuc-ng"], ME)
+    header, row = "application,system,ranks_per_node,threads_per_rank,metric,value\n", "a,supermuc_ng,{},2,wall_time,1\n"
+    assert store.load([csv_table(header + row.format(48))], ME).notes == ()
+    (note,) = store.load([csv_table(header + row.format(48) + row.format(384))], ME).notes
+    assert note.startswith("supermuc-ng: up to 768 ranks x threads on a node, but its nodes run at most 96 at once")
+
+
 def test_names_in_several_spellings_are_noted(store: Store) -> None:
     """Of applications and their data sets, also if the other spelling was loaded before; models keep them apart."""
     store.load([csv_table("application,dataset,metric,value\nLAMMPS,lj,wall_time,1\n")], ME)

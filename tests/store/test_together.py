@@ -42,7 +42,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.timeout(60 + 20 * ROUNDS)
+@pytest.mark.timeout(300 + 20 * ROUNDS)
 def test_a_killed_load_leaves_all_or_nothing(url: str, big: Path) -> None:
     """`kill -9` at random moments of a load, the first at its start: the rows are all there or none is, and the next load works."""
     upgrade(url, fill=False)

@@ -67,6 +67,7 @@ HEADERS = {
             "library://U/c",
             "/images/a.sif",
             "a.sqfs",
+            "/images/a.sqsh",
         ],
         [
             *(
@@ -82,6 +83,7 @@ HEADERS = {
             *("docker://A/b", "docker://a/B:1", "oras://h:5000/A", "docker://a/b.-c", "docker://a/b-"),
         ],
     ),
+    "RelativePath": (["r.json", "results/r", "results/"], [".", "./r", "../r", "/tmp/r", "a//b", "-r", "a b", ".r"]),
     "VersionText": (["2.1", "1.14.0rc1", "12.8+cu115"], ["2.*", "a", "2.1;x", " 2.1", "2.1\n", ""]),
     "VersionRange": (["2.1", "2.*", ">=1.14,<2"], ["latest", ">=", "2.1 or 3", "", "2.1\n", ">=1\t,<2"]),
     "SoundText": (["a\tb\nc", "é"], ["a\0", "a\x1b[1m", "\u2028", "a\r"]),
@@ -157,6 +159,7 @@ def test_versions_are_versions(wanted: str, version: str, holds: bool) -> None:
         ("shub://vsoch/hello-world", "hello-world.sif"),
         ("docker://h:5000/a/b@sha256:" + "a" * 64, "b.sif"),
         ("/images/a.sqfs", "a.sqfs"),
+        ("a.sqsh", "a.sqsh"),
     ],
 )
 def test_the_file_of_an_image(reference: str, file: str) -> None:

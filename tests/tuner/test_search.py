@@ -15,7 +15,7 @@ from modak.cli import main
 from modak.tuner.study import Run
 from tests.tuning.requests import document
 
-pytestmark = pytest.mark.timeout(300)  # a search runs up to eight jobs, of fifty short processes each: long on a busy machine
+pytestmark = pytest.mark.timeout(600)  # a search runs up to eight jobs, of fifty short processes each: long on a busy machine
 PROGRAM = """#!/bin/bash
 test "${LEVEL}" != 4 || exit 3
 echo "rate: $((100 * LEVEL + $2))"

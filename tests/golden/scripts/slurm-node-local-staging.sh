@@ -132,11 +132,13 @@ modak_each() {
     srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@" </dev/null
 }
 modak_copy_in() {
-    modak_each mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" || return
+    local to="${MODAK_SCRATCH:?}/$2"
+    modak_each mkdir -p -- "$(dirname -- "${to}")" || return
     if test -d "$1"; then
-        modak_each cp -R -H -- "$1" "${MODAK_SCRATCH:?}/$2"
+        modak_each cp -R -H -- "$1" "${to}"
     else
-        sbcast --force "$1" "${MODAK_SCRATCH:?}/$2"
+        test ! -d "${to}" || to+="/${1##*/}" # as cp does: sbcast takes no directory
+        sbcast --force "$1" "${to}"
     fi
 }
 modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
@@ -146,7 +148,7 @@ modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
         if test -d "${from}"; then # the directory may exist from an earlier job
             mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
         else
-            mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
+            mkdir -p -- "$(dirname -- "$2.")" && cp -f -- "${from}" "$2" # results/ is a directory
         fi || failed=1
         shift 2
     done
@@ -213,7 +215,7 @@ modak_logged
 
 # --- stage out
 modak_stage_out ||
-    modak_stop 80 "results could not be copied out: check free space and write permission at the destination"
+    modak_stop 80 "results could not be copied out: check that the run wrote them, and free space and write permission at the destination"
 MODAK_COPIED=1
 
 # --- after the run, on the first node

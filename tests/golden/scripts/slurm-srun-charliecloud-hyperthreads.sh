@@ -22,6 +22,8 @@ cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- modules
+command -v module >/dev/null 2>&1 ||
+    modak_stop 70 "this job has no module command: let the system file name the file that defines it (module_init)"
 module load slurm_setup ||
     modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 

@@ -84,7 +84,7 @@ modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
         if test -d "${from}"; then # the directory may exist from an earlier job
             mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
         else
-            mkdir -p -- "$(dirname -- "$2")" && cp -f -- "${from}" "$2"
+            mkdir -p -- "$(dirname -- "$2.")" && cp -f -- "${from}" "$2" # results/ is a directory
         fi || failed=1
         shift 2
     done
@@ -114,6 +114,6 @@ srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 --cpu-bind=core
 
 # --- stage out
 modak_stage_out ||
-    modak_stop 80 "results could not be copied out: check free space and write permission at the destination"
+    modak_stop 80 "results could not be copied out: check that the run wrote them, and free space and write permission at the destination"
 MODAK_COPIED=1
 MODAK_DONE=1 # no signal has cut the script short
