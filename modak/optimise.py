@@ -251,13 +251,17 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
 
 
 def _with_image(request: Request, decision: Decision, index: int) -> Choice:
-    """A candidate with the image that its job would run in. One that no job can be written for is ranked all the same, without an image."""
-    choice = choice_of(decision, index)
+    """A candidate with the image that its job would run in, and the framework's version that was measured, else the image's.
+
+    One that no job can be written for is ranked all the same, without an image.
+    """
     try:
         software, _, _ = _software(request, decision, index, decision.facts)
     except ModakError:
-        return choice
-    return choice.model_copy(update={"configuration": choice.configuration.model_copy(update={"image": software.reference})})
+        return choice_of(decision, index)
+    choice, measured = choice_of(decision, index, software), decision.shape_at(index).framework_version
+    named = {"framework_version": measured or choice.configuration.framework_version}
+    return choice.model_copy(update={"configuration": choice.configuration.model_copy(update=named)})
 
 
 def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, float | None], Ranking] = rank) -> Decision:

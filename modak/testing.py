@@ -102,8 +102,9 @@ def check_scheduler(scheduler: Scheduler) -> None:
     for said in (scheduler.submit_dir, scheduler.job_id, *array, scheduler.restarts, scheduler.dependency, scheduler.host_file):
         _claim(said is None or bool(re.fullmatch(r"[A-Z][A-Z0-9_]*", said)), f"{said!r} is the name of a variable, or None")
     _claim(scheduler.array("1-3") is None or bool(scheduler.array_index), "what takes job arrays names the variable of the index")
-    misfit = plugins.find("launchers", scheduler.launcher).unfit(ONE, scheduler) if scheduler.launcher else ""
-    _claim(not misfit, f"launcher is one that works under this scheduler: {misfit}")
+    if scheduler.launcher:
+        misfit = plugins.find("launchers", scheduler.launcher).unfit(JOBS[-1], scheduler)
+        _claim(not misfit, f"launcher is one that works under this scheduler: {misfit}")
     _claim(not rule_fault(scheduler.preempted), f"preempted is shell text: {rule_fault(scheduler.preempted)}")
     for job in (*JOBS, *(replace(job, attributes=SAID) for job in JOBS)):
         header = scheduler.directives(job)

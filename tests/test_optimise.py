@@ -408,6 +408,19 @@ def test_a_recommendation_is_made_without_a_compiler_that_no_image_has(known: Kn
     assert told.message == "no suitable image of tensorflow contains xla; the job runs without it"
 
 
+def test_the_image_of_a_recommendation_is_told_as_in_the_plan(known: Known) -> None:
+    """Whose MPI its ranks use: Stampede2 does not say where its own lies, so that it cannot be bound into the image."""
+    series = SeriesKey(application="unet", framework="tensorflow", system="stampede2", metric="epoch_time", unit="s", mpi="intel-mpi 2018")
+    layouts = [Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12) for nodes in (1, 2, 4)]
+    series = series.model_copy(update={"mpi_from": "host"})
+    models = fit([Result(series=series, layout=one, value=400 / (one.nodes or 1)) for one in layouts])
+    asked = with_xla(False, optimisation__workload={"application": "unet", "epochs": 100}, target={"name": "stampede2"})
+    facts = replace(known(None), models=models)
+    plan, found = optimise(asked, facts).plan.configuration, recommend(asked, facts).choices[0].configuration
+    assert plan.image
+    assert found.model_copy(update={"runtime": plan.runtime}) == plan
+
+
 def test_constraints_that_only_an_unmeasured_missing_compiler_would_miss_are_met(known: Known) -> None:
     """With XLA, which nobody measured there, the interval would reach beyond the deadline on 24 nodes."""
     assert optimise(with_xla(True, job_options__node_count=24), known("3dgan")).plan.configuration.nodes == 24

@@ -247,6 +247,17 @@ def test_the_launcher_that_belongs_to_a_scheduler_starts_its_jobs(installed: Pat
     assert 'taktuk -f "${OAR_NODEFILE:?}" broadcast exec' in answer.stdout, answer.stderr
 
 
+@pytest.mark.parametrize("preferred", ["taktuk", "mpirun"])
+def test_a_launcher_that_needs_ssh_does_not_stand_in_for_one_that_does(installed: Path, tmp_path: Path, preferred: str) -> None:
+    """The job would hang at its start."""
+    (tmp_path / "grid.toml").write_text(SYSTEM.replace('"taktuk"', f'"{preferred}"\nssh_between_nodes = false'))
+    (tmp_path / "request.json").write_text(json.dumps({"job": JOB}))
+    assert python(installed, tmp_path, "-m", "modak", "systems", "add", "grid.toml").returncode == 0
+    refused = python(installed, tmp_path, "-m", "modak", "optimise", "request.json")
+    assert refused.returncode == 1
+    assert f"{preferred} needs ssh between nodes, which grid does not have; use one node" in refused.stderr
+
+
 def test_tuning_is_refused_where_the_scheduler_cannot_be_asked_for_jobs(installed: Path, tmp_path: Path) -> None:
     """With the way that there is."""
     job = {**JOB, "target": {"job_scheduler_type": "oar", "container_runtime": "none"}}

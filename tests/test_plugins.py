@@ -71,6 +71,7 @@ def test_every_scheduler_keeps_its_contract(scheduler: Scheduler) -> None:
     [
         (Variant("mine"), "Variant derives from modak.schedulers.Scheduler, which has the defaults"),
         (replace(Slurm(), launcher="jsrun"), "launcher is one that works under this scheduler: jsrun starts processes under LSF"),
+        (replace(Slurm(), launcher="none"), "launcher is one that works under this scheduler: without a launcher 2000 ranks"),
         (replace(Slurm(), preempted="if true"), "preempted is shell text: it "),
         (replace(Slurm(), dependency="$DEPENDENCY"), "'.DEPENDENCY' is the name of a variable, or None"),
     ],

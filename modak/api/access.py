@@ -31,7 +31,7 @@ LOG: Final = logging.getLogger("modak.access")
 RESULT: Final = "result"
 """The scope of a job's token: it may send that job's result."""
 CHECKING: Final = 40
-"""Most tokens of the issuer that are checked at once, in threads of their own: while it does not answer, other requests have theirs."""
+"""Most tokens with unknown keys that are checked at once, in threads of their own: while the issuer does not answer, others have theirs."""
 _ALWAYS: Final = frozenset(("/health", "/ready"))
 _ASKING: Final = frozenset(
     (
@@ -153,7 +153,7 @@ class Gate:
             return self._keys.remembered(token) or await run_in_threadpool(self._keys.find, token)
         if self._issuer is None or token.count(".") != 2:
             raise Unauthorised(REFUSED)
-        return await run_sync(self._issuer.principal, token, limiter=self._checking)
+        return await run_sync(self._issuer.principal, token, limiter=None if self._issuer.knows(token) else self._checking)
 
     def _job(self, token: str, path: str) -> Principal:
         plan_id = path.removeprefix("/plans/").removesuffix("/result")

@@ -95,6 +95,18 @@ class Issuer:
             raise Unauthorised(REFUSED)
         return Principal(f"oidc:{subject}", frozenset(_scopes(claims.get(self.scopes_claim))))
 
+    def knows(self, token: str) -> bool:
+        """Whether the key that a token names is known, so that :meth:`principal` does not wait for the issuer."""
+        import jwt
+
+        if len(token) > LONGEST_TOKEN:
+            return False
+        try:
+            name = jwt.get_unverified_header(token).get("kid")
+        except (jwt.PyJWTError, ValueError, TypeError):
+            return False
+        return isinstance(name, str) and not self._known.lacks(name, self.clock())
+
     def _key(self, header: Mapping[str, Any]) -> PyJWK:
         """The key that the token names. If it is unknown, the issuer is asked, but not too often."""
         name = header.get("kid")

@@ -40,12 +40,10 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     spelt = _spelt(own)
     for curve in same or filter(_tells_layout, own):
         each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
-        fuller = _fuller(curve, target.node)
-        for layout in (*_layouts(curve), *fuller):
-            shape = _shape_of(curve, layout, target.node, request)
-            shape = replace(shape, origin=FULLER) if layout in fuller else shape
-            idle = each and stated != shape.ranks_per_node < shape.gpus_per_node
-            shape = _a_rank_per_gpu(shape) if idle else shape
+        measured = (_shape_of(curve, layout, target.node, request) for layout in _layouts(curve))
+        for known in (*measured, *_fuller(curve, target.node, request)):
+            idle = each and stated != known.ranks_per_node < known.gpus_per_node
+            shape = _a_rank_per_gpu(known) if idle else known
             yield _as_asked(replace(shape, compiler=spelt.get(same_name(shape.compiler), shape.compiler)), request, allowed, host)
 
 
@@ -145,17 +143,25 @@ def _with(curve: Curve, count: int) -> Layout:
     return curve.layout_on(count).model_copy(update={str(curve.varying): count})
 
 
-def _fuller(curve: Curve, node: Node | None) -> tuple[Layout, ...]:
-    """Of a curve over several counts within a node, the layout with twice the largest one, or with as many as the node has room for.
+def _fuller(curve: Curve, node: Node | None, request: Request) -> tuple[Shape, ...]:
+    """Of a curve over several counts within a node, the shape with twice the largest one, or with as many as the node has room for.
 
-    Its time is predicted as surely as that of the measured layouts on twice as many nodes, and no network is needed.
+    Its time is predicted as surely as that of the measured shapes on twice as many nodes, and no network is needed. Its ranks share the
+    cores, or the hyper-threads if these were measured: where they do not suffice for ranks on more GPUs, each rank has fewer threads.
     """
     if node is None or curve.varying is None or len(curve.per_node) == 1 or (curve.scale != "gpus" and curve.layout.gpus_per_node):
         return ()
     others = {"ranks": curve.layout.threads_per_rank, "threads": curve.layout.ranks_per_node}.get(curve.scale)
     room = node.accelerators if curve.scale == "gpus" else node.usable_cores // (others or 1)
     most = max(curve.per_node)
-    return (_with(curve, min(2 * most, room)),) if room > most else ()
+    if room <= most:
+        return ()
+    largest, shape = (_shape_of(curve, _with(curve, count), node, request) for count in (most, min(2 * most, room)))
+    cores = max(node.usable_cores, largest.ranks_per_node * largest.threads_per_rank)
+    if shape.ranks_per_node > cores:
+        return ()
+    threads = min(shape.threads_per_rank, cores // max(1, shape.ranks_per_node))
+    return (replace(shape, threads_per_rank=threads, hyperthreads=largest.hyperthreads, origin=FULLER),)
 
 
 def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request) -> Shape:

@@ -234,6 +234,9 @@ def _copy(told: Mapping[str, Any], output: Path | None) -> None:
             else:
                 with file.open("rb") as content, replacing(target) as stream:
                     shutil.copyfileobj(content, stream.buffer)
+    except shutil.Error as error:  # it lists all files of a folder that could not be copied
+        first, _, why = error.args[0][0]
+        raise RequestError(f"cannot be copied to {output}: {why}", field=str(first)) from None
     except OSError as error:
         raise RequestError(f"cannot be copied to {output}: {error.strerror or error}", field=str(error.filename or output)) from None
 

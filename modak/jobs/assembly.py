@@ -180,7 +180,8 @@ def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
 
 
 def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the system file lists no MPI that starts the image's, or not the layout's: launcher and modules are then of another."""
+    """A warning if the system file lists no MPI that starts the image's, or no module of it, or not the layout's: launcher and modules are
+    then of another."""
     usual, asked, own = target.host_mpi, mpi_asked(request), own_family(spec.container)
     lists = f"the system file of {target.title} does not list"
     if usual is None or spec.launcher in WITHOUT_MPI:
@@ -193,6 +194,9 @@ def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> 
         if spec.launcher not in stops:
             return ()
         text = f"{lists} {TITLES.get(own, own)} ([[mpi]]), which is in the image: the job stops where {stops[spec.launcher]}"
+    elif own and spec.launcher == "mpirun" and (host := _mpi(target, shape, own)) != usual and not (host and host.module):
+        text = f"the system file of {target.title} names no module of {TITLES.get(own, own)} ([[mpi]]), which is in the image: "
+        text += f"the job stops where mpirun is that of {TITLES.get(usual.family, usual.family)}"
     elif label and not own and not target.mpi_called(label) and (mpi_family(label) or label) != told:
         text = f"{lists} {label} ([[mpi]]): the job is set up for its default, {' '.join(filter(None, (usual.family, usual.version)))}"
     else:
@@ -222,11 +226,12 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
         return spec, (
             f"ssh: not available between nodes of {system.name}; {spec.launcher} starts its processes through {target.scheduler}",
         )
-    if scheduler.launcher is None:
+    other = replace(spec, launcher=scheduler.launcher) if scheduler.launcher else spec
+    if plugins.find("launchers", other.launcher).needs_ssh(other, scheduler):
         text = f"{spec.launcher} needs ssh between nodes, which {system.name} does not have; use one node"
         raise Conflict(text, field="job_options.node_count")
-    why = f"launcher: {scheduler.launcher}; {spec.launcher} would need ssh between nodes, which {system.name} does not have"
-    return replace(spec, launcher=scheduler.launcher), (why,)
+    why = f"launcher: {other.launcher}; {spec.launcher} would need ssh between nodes, which {system.name} does not have"
+    return other, (why,)
 
 
 def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:

@@ -162,17 +162,17 @@ def left_out(
 
 def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None) -> Predictions:
     """The question answered from curves of its metric. If there is none and the metric is the time of a whole run, from what would answer
-    for :data:`~modak.perfmodel.startup.WHOLE`, then from whole runs under any name that says so: with wider intervals."""
+    for :data:`~modak.perfmodel.startup.WHOLE`, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
     question, able = with_length(asked, curves)
     found = scaled(predict(able, question, nodes, power), question, asked=asked.metric)
     if found.curve is not None or asked.metric not in WHOLE_RUNS:
         return found
-    for name, others in ((WHOLE, curves), (None, _of_metric(curves, asked.metric))):
-        question, able = with_length(replace(asked, metric=name), others)
-        found = scaled(predict(able, question, nodes, power), question, asked=name)
-        if found.curve is not None:
-            return _under_another_name(found)
-    return found
+    others = []
+    for name, named in ((WHOLE, curves), (None, _of_metric(curves, asked.metric))):
+        question, able = with_length(replace(asked, metric=name), named)
+        others.append(scaled(predict(able, question, nodes, power), question, asked=name))
+    known = [one for one in others if one.curve is not None]
+    return _under_another_name(min(known, key=lambda one: float(one.spread.mean()))) if known else found
 
 
 def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:

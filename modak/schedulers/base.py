@@ -50,7 +50,7 @@ class Scheduler(ABC):
     is_slurm: bool = False
     """Its jobs run under Slurm, however they are submitted: with ``srun``, ``sbcast``, ``scontrol`` and the variables ``SLURM_…``."""
     launcher: str | None = None
-    """The launcher that belongs to it: it knows the job's nodes, and needs neither ssh nor a host file."""
+    """The launcher that belongs to it: it starts its jobs, unless the system prefers another; ``None``: ``mpirun`` does."""
     bootstrap: str | None = None
     """Its name for Intel MPI's ``-bootstrap``, if its own daemons start those of ``mpirun`` on other nodes; ``None``: ssh does."""
 

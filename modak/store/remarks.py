@@ -40,9 +40,12 @@ def remarks(connection: Connection, named: Mapping[str, int], touched: Collectio
 
 def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]:
     """A note for each system with more ranks x threads on a node than any of its nodes runs at once: counts of a whole run, perhaps."""
+    counts: dict[str, int] = {}
+    for name, count in named.items():
+        counts[same_name(name)] = max(count, counts.get(same_name(name), 0))
     for system in known:
         room = max(part.node.cores * part.node.threads_per_core for part in system.partitions)
-        most = max((count for name, count in named.items() if same_name(name) in system.folded_names), default=0)
+        most = max(counts.get(name, 0) for name in system.folded_names)
         if most > room:
             text = f"{system.name}: up to {most} ranks x threads on a node, but its nodes run at most {room} at once"
             yield f"{text}; if ranks_per_node or threads_per_rank count over all nodes, divide them by the nodes and load the rows again"

@@ -273,6 +273,22 @@ def test_a_series_within_a_node_goes_on_before_more_nodes_are_taken(
     assert {shape.origin for shape in shapes if getattr(shape, name) not in measured} <= {"fuller"}
 
 
+@pytest.mark.parametrize(
+    ("ranks", "threads", "found"), [(1, 5, (8, 5, False)), (1, 10, (8, 5, False)), (1, 20, (8, 10, True)), (10, 1, (40, 1, False))]
+)
+def test_a_fuller_node_gives_its_ranks_no_more_cores_than_it_has(
+    known: Known, ranks: int, threads: int, found: tuple[int, int, bool]
+) -> None:
+    """A DGX-1 has 40 cores and 8 GPUs: ranks that had ten cores each on four GPUs have five on eight. Hyper-threads only as measured."""
+    series = SeriesKey(application="net", system="dgx-1-v100", metric="wall_time", unit="s")
+    counts = [{"ranks_per_node": ranks * gpus, "threads_per_rank": threads, "gpus_per_node": gpus} for gpus in (1, 2, 4)]
+    curves = fit(Result(series=series, layout=Layout(nodes=1, **each), value=9e4 / each["gpus_per_node"]) for each in counts)
+    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "dgx-1-v100"}}}).request
+    shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
+    largest = max(shapes, key=lambda shape: shape.gpus_per_node)
+    assert (largest.ranks_per_node, largest.threads_per_rank, largest.hyperthreads) == found
+
+
 def test_a_full_node_is_better_than_two_half_empty_ones(known: Known) -> None:
     """Four GPUs were measured on nodes of eight: eight are on one node, at half the node-hours."""
     series = SeriesKey(application="net", system="two-dgx", metric="epoch_time", unit="s")

@@ -175,8 +175,8 @@ def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:
     words = ("--application", "3dgan", "--system", "supermuc-ng", "--epochs", "20", "--deadline", "01:00:00", "--objective", "node_hours")
     best = json.loads(run("recommend", *words, "--json").out)["choices"][0]
     chosen = json.loads(run("recommend", EXAMPLE, "--json").out)["choices"][0]["configuration"]
-    image = json.loads(run("optimise", EXAMPLE, "--json").out)["job"]["plan"]["configuration"]["image"]
-    assert chosen == {**best["configuration"], "image": image}
+    plan = json.loads(run("optimise", EXAMPLE, "--json").out)["job"]["plan"]["configuration"]
+    assert chosen == {**best["configuration"], "image": plan["image"], "framework_version": plan["framework_version"]}
 
 
 def test_a_throughput_needs_the_samples_that_an_option_gives(run: Run) -> None:

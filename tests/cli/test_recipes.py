@@ -89,8 +89,10 @@ def copied(monkeypatch: pytest.MonkeyPatch, image: Path, output: Path) -> int:
         return main(["images", "build", "mpich", "-o", str(output)])
 
 
-def test_a_directory_that_cannot_be_copied_whole_is_not_copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A job would take the part for an image, and the next copy would find it in its way. Here a pipe cannot be copied."""
+def test_a_directory_that_cannot_be_copied_whole_is_not_copied(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A job would take the part for an image, and the next copy would find it in its way. Here a pipe cannot be copied, which is said."""
     image = tmp_path / "image"
     (image / "bin").mkdir(parents=True)
     assert copied(monkeypatch, image, tmp_path / "whole") == 0
@@ -98,6 +100,8 @@ def test_a_directory_that_cannot_be_copied_whole_is_not_copied(monkeypatch: pyte
     os.mkfifo(image / "pipe")
     assert copied(monkeypatch, image, tmp_path / "part") == 1
     assert not list((tmp_path / "part").iterdir())
+    said = capsys.readouterr().err
+    assert said == f"modak: {image}/pipe: cannot be copied to {tmp_path}/part: `{image}/pipe` is a named pipe\n"
 
 
 def test_an_image_that_lies_on_the_services_machine_is_named(

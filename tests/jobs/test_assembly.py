@@ -225,6 +225,18 @@ def test_the_library_in_an_image_is_started_by_a_host_library_of_its_kind(known:
     assert any("does not list Open MPI" in notice.message for notice in found.plan.warnings) != listed
 
 
+@pytest.mark.parametrize("module", [None, "openmpi"])
+def test_a_library_in_an_image_whose_module_is_not_named_is_told(module: str | None) -> None:
+    """The default's mpirun would be found, under which each rank is alone; the script stops there."""
+    system = GPUS.model_copy(update={"scheduler": "pbspro", "mpi": (INTEL, HostMpi(family="openmpi", module=module))})
+    system = system.model_copy(update={"runtimes": (RuntimePolicy(name="apptainer"),)})
+    wanted = {"app_type": "hpc", "hpc": {"parallelisation": "mpi", "parallelisation-mpi": {"library": "openmpi"}}}
+    application = {"app_tag": "solver", "executable": "solver", "container_runtime": "docker://site/solver:1"}
+    job = {"application": application, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": wanted}
+    found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": system}))
+    assert any("names no module of Open MPI" in notice.message for notice in found.plan.warnings) == (module is None)
+
+
 @pytest.mark.parametrize(("library", "pmi"), [("mpich", "pmi2"), ("openmpi", "pmix")])
 def test_ranks_of_an_image_whose_library_is_not_listed_are_connected_by_its_usual_interface(library: str, pmi: str) -> None:
     """With the ``--mpi=`` of another family Slurm starts each rank as the only one, and the job seems to succeed."""

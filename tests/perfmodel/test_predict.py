@@ -499,6 +499,14 @@ def test_a_whole_run_under_its_own_name_answers_alone() -> None:
     assert predict_rows([asked], {"app": (*own, *other)}) == predict_rows([asked], {"app": own})
 
 
+def test_whole_runs_of_the_same_data_answer_under_any_other_name() -> None:
+    """Before those of other data, whatever these are called."""
+    known = (*curves(metric="training_time", dataset="mine"), *curves(metric="wall_time", dataset="other", work=500.0))
+    asked = {"application": "app", "system": "here", "nodes": 4, "metric": "run_time", "dataset": "mine"}
+    (row,) = predict_rows([asked], {"app": known})
+    assert (row["predicted"], row["model"].partition("; ")[2]) == (pytest.approx(25), "from results with metric training_time")
+
+
 @pytest.mark.parametrize("other", [{"dataset": "other"}, {"system": "there"}], ids=str)
 def test_a_whole_run_is_predicted_from_its_own_epochs_before_other_whole_runs(other: dict[str, str]) -> None:
     """Epochs were timed of this run, whole runs of another data set or on another system."""
