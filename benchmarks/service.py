@@ -148,12 +148,19 @@ class Client:
 
     def ask(self, method: str, path: str, body: bytes | None) -> bytes:
         """The body of an answer, which has to be 200."""
-        self._connection.request(method, path, body, {"Content-Type": "application/json"})
-        answer = self._connection.getresponse()
+        try:
+            answer = self._answer(method, path, body)
+        except ConnectionError:  # closed after it was idle for some seconds: on a slow machine others start meanwhile
+            self._connection.close()
+            answer = self._answer(method, path, body)
         content = answer.read()
         if answer.status != 200:
             raise SystemExit(f"{path}: {answer.status} {content[:300]!r}")
         return content
+
+    def _answer(self, method: str, path: str, body: bytes | None) -> http.client.HTTPResponse:
+        self._connection.request(method, path, body, {"Content-Type": "application/json"})
+        return self._connection.getresponse()
 
 
 def requests(number: int, seed: int = 1) -> list[bytes]:
