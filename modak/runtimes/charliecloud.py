@@ -37,6 +37,7 @@ from modak.runtimes.image import (
 )
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
 from modak.script.shelltext import ours
+from modak.text.grammar import SQUASHFS_ENDINGS
 from modak.text.words import Word, replaced
 
 DEFAULT_ENVIRONMENT: Final = Version("0.27")
@@ -68,7 +69,7 @@ class Charliecloud:
 
     name: str = "charliecloud"
     aliases: tuple[str, ...] = ("ch-run",)
-    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs", ".sqsh"))
+    reads: frozenset[str] = frozenset(("docker", "private", *SQUASHFS_ENDINGS))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """GPUs need a prepared image, unless the nodes have CDI files; ranks share the mount of an image file; an image directory has no
@@ -172,7 +173,7 @@ def file_name(job: JobSpec) -> str:
 
 
 def _squashed(job: JobSpec) -> bool:
-    return container(job).file.endswith((".sqfs", ".sqsh"))
+    return container(job).file.endswith(SQUASHFS_ENDINGS)
 
 
 def _version(job: JobSpec) -> Version | None:

@@ -25,6 +25,7 @@ from modak.runtimes.image import (
     unproven,
 )
 from modak.script.bash import Line, holds, need, run, variable, word
+from modak.text.grammar import SQUASHFS_ENDINGS
 from modak.text.words import Word
 
 _ALONE: Final = (
@@ -39,7 +40,7 @@ class Enroot:
 
     name: str = "enroot"
     aliases: tuple[str, ...] = ("pyxis",)
-    reads: frozenset[str] = frozenset(("docker", "private", ".sqfs", ".sqsh"))
+    reads: frozenset[str] = frozenset(("docker", "private", *SQUASHFS_ENDINGS))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """No option binds the host's MPI at every site; without Pyxis, the launcher's variables do not reach the ranks."""

@@ -248,9 +248,13 @@ _SOURCE: Final = re.compile(
     r"https://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[A-Za-z0-9._%+,@-]+)*/?"
     r"|(?:\$\{[A-Z_][A-Z0-9_]*\}/|/|\./)?[A-Za-z0-9._][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)*/?"
 )
-IMAGE_ENDINGS: Final = (".sif", ".simg", ".sqfs", ".sqsh")
-"""Of files that hold an image: Singularity's, then SquashFS as Charliecloud and Enroot call it."""
-_IMAGE_FILE: Final = re.compile(r"(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*(?:/\.?[A-Za-z0-9_][A-Za-z0-9._+-]*)*)\.(?:sif|simg|sqfs|sqsh)")
+SQUASHFS_ENDINGS: Final = (".sqfs", ".sqsh")
+"""Of an image's SquashFS file, as Charliecloud and Enroot call it."""
+IMAGE_ENDINGS: Final = (".sif", ".simg", *SQUASHFS_ENDINGS)
+"""Of files that hold an image."""
+_IMAGE_FILE: Final = re.compile(
+    rf"/?[A-Za-z0-9_][A-Za-z0-9._+-]*(?:/\.?[A-Za-z0-9_][A-Za-z0-9._+-]*)*(?:{'|'.join(map(re.escape, IMAGE_ENDINGS))})"
+)
 """A directory may be hidden (``.local``); ``..`` is none."""
 
 
