@@ -143,31 +143,26 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
 
 def _equipped(request: Request, decision: Decision, known: Prepared) -> tuple[Software, Configured]:
     """Image and rules of the choice, and what all jobs of it have in common."""
-    software, asked, alike = _software(request, decision, decision.best, known)
-    key = (*asked, decision.nodes)
-    return software, known.configured.get(key, lambda: _configured(request, decision, software, alike, known))
+    software, key = _software(request, decision, decision.best, known)
+    return software, known.configured.get((*key, decision.nodes), lambda: _configured(request, decision, software, key, known))
 
 
-def _software(
-    request: Request, decision: Decision, index: int, known: Prepared
-) -> tuple[Software, tuple[Hashable, ...], tuple[Hashable, ...]]:
-    """Image and rules of a candidate; a cache key of what all jobs of its shape share, and one of what has the same software."""
+def _software(request: Request, decision: Decision, index: int, known: Prepared) -> tuple[Software, tuple[Hashable, ...]]:
+    """Image and rules of a candidate, and their cache key. They depend on the number of nodes only where results name images, otherwise on
+    whether there are several."""
     target, shape, nodes = decision.target, decision.shape_at(index), int(decision.scored.nodes[index])
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
-    asked = (decision.asked, *outfit_key(request), shape, launcher)
-    alike = (*asked, nodes if known.names_images else nodes > 1)
-    found = known.software.get(
-        alike, lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher)
-    )
-    return found, asked, alike
+    key = (decision.asked, *outfit_key(request), shape, launcher, nodes if known.names_images else nodes > 1)
+    found = known.software.get(key, lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher))
+    return found, key
 
 
-def _configured(request: Request, decision: Decision, software: Software, alike: tuple[Hashable, ...], known: Prepared) -> Configured:
+def _configured(request: Request, decision: Decision, software: Software, key: tuple[Hashable, ...], known: Prepared) -> Configured:
     """What all jobs of the chosen configuration have in common. Most of it is the same for all numbers of nodes above one that have the
-    same software; ``alike``: the cache key of the software."""
+    same software; ``key``: the cache key of the software."""
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     few = min(nodes, 2)
-    outfit = known.outfits.get(alike, lambda: configured(without_nodes(essence(request, OUTFIT)), target, shape, few, software))
+    outfit = known.outfits.get(key, lambda: configured(without_nodes(essence(request, OUTFIT)), target, shape, few, software))
     return of_size(outfit, target, shape, nodes)
 
 
@@ -256,7 +251,7 @@ def _with_image(request: Request, decision: Decision, index: int) -> Choice:
     One that no job can be written for is ranked all the same, without an image.
     """
     try:
-        software, _, _ = _software(request, decision, index, decision.facts)
+        software, _ = _software(request, decision, index, decision.facts)
     except ModakError:
         return choice_of(decision, index)
     choice, measured = choice_of(decision, index, software), decision.shape_at(index).framework_version
@@ -269,22 +264,22 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
 
     What runs without a graph compiler, because no suitable image has it, takes as long as without it, and may run best elsewhere.
     """
-    known, stands = prepared(facts), None
+    known = prepared(facts)
     try:
-        found = _decided(request, known, ranked)
-    except Infeasible as refused:
+        found, infeasible = _decided(request, known, ranked), None
+    except Infeasible as error:
         if not compilers(request):
             raise
-        found, stands = _decided(request, known, nearest), refused
-    given_up = known.missing.get((found.asked, found.shape), lambda: missing_compilers(request, known, found.target, found.shape))
-    if given_up and (less := without_compilers(request, given_up)) != request:
+        found, infeasible = _decided(request, known, nearest), error  # without missing compilers the request may be feasible
+    missing = known.missing.get((found.asked, found.shape), lambda: missing_compilers(request, known, found.target, found.shape))
+    if missing and (without := without_compilers(request, missing)) != request:
         try:
-            found = decide(less, known, ranked)
-        except Infeasible as refused:
-            raise _also(refused, in_document(request, given_up.values())) from None
-        return replace(found, given_up={**given_up, **found.given_up})
-    if stands:
-        raise stands
+            found = decide(without, known, ranked)
+        except Infeasible as error:
+            raise _also(error, in_document(request, missing.values())) from None
+        return replace(found, given_up={**missing, **found.given_up})
+    if infeasible:
+        raise infeasible
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from modak.cache import Cache
 from modak.facts import Facts, same_name
 from modak.images.selection import Catalogue, catalogue
-from modak.perfmodel import startup
+from modak.perfmodel import Curve, startup
 from modak.results.metrics import Metric, counted, metric_of
 from modak.rules import Rulebook, rulebook
 
@@ -19,6 +19,9 @@ from modak.rules import Rulebook, rulebook
 @dataclass(frozen=True)
 class Prepared(Facts):
     """Facts, with what is computed from them on first use."""
+
+    models: tuple[Curve, ...] = ()
+    """Fitted curves of the application that is asked about."""
 
     @cached_property
     def catalogue(self) -> Catalogue:

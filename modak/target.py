@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal
+from typing import Literal
 
-from modak.cache import Cache
 from modak.dsl import Notice, Request
 from modak.errors import RequestError, unknown
 from modak.facts import (
@@ -31,9 +30,6 @@ from modak.facts import (
 )
 from modak.prepared import prepared
 from modak.text.amounts import counted
-
-SIZES_KEPT: Final = 256
-"""Numbers of nodes whose queues are cached for one target."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +90,6 @@ class Target:
         return self.partition.queue_for(self._queues(nodes), seconds) if self.partition and self.is_recorded else None
 
     def _queues(self, nodes: int) -> Sequence[Queue]:
-        """As :meth:`_found_queues`, from the cache."""
-        return self._by_nodes.get(nodes, lambda: self._found_queues(nodes))
-
-    @cached_property
-    def _by_nodes(self) -> Cache:
-        return Cache(SIZES_KEPT)
-
-    def _found_queues(self, nodes: int) -> Sequence[Queue]:
         """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do, else
         the nearest."""
         if self.partition is None:
@@ -196,15 +184,15 @@ def place_of(request: Request, facts: Facts) -> tuple[Hashable, ...]:
 
 def resolve(request: Request, facts: Facts) -> Target:
     """The target of a request, with what was decided and what was done instead of what the request said."""
-    notes: list[Notice] = []
-    system = _system(request, facts, notes)
-    scheduler = _scheduler(request, system, notes)
+    system, unknown_system = _system(request, facts)
+    scheduler, other_scheduler = _scheduler(request, system)
+    notes = (*unknown_system, *other_scheduler)
     if system is None:
         runtime, why = _runtime_without_facts(request)
         qos = request.job_options.qos
-        return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, qos=qos, decisions=why, warnings=tuple(notes))
-    partition, asked, why_there = _partition(request, system, facts, notes)
-    runtime, why = _runtime(request.target.container_runtime, system, notes)
+        return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, qos=qos, decisions=why, warnings=notes)
+    partition, asked, why_there, other_partition = _partition(request, system, facts)
+    runtime, why, other_runtime = _runtime(request.target.container_runtime, system)
     return Target(
         scheduler=scheduler,
         name=system.name,
@@ -217,7 +205,7 @@ def resolve(request: Request, facts: Facts) -> Target:
         qos=request.job_options.qos,
         on_gpus=request.optimisation.opt_build.acc_type is None and bool(_ran_on_gpus(system, facts)),
         decisions=(*why_there, *why),
-        warnings=tuple(notes),
+        warnings=(*notes, *other_partition, *other_runtime),
     )
 
 
@@ -241,64 +229,65 @@ def find_system(name: str, facts: Facts) -> System | None:
     return next((system for system in facts.systems.values() if wanted in system.folded_names), None)
 
 
-def _system(request: Request, facts: Facts, notes: list[Notice]) -> System | None:
+def _system(request: Request, facts: Facts) -> tuple[System | None, tuple[Notice, ...]]:
     name = request.target.name
-    if name is None:
-        return None
-    system = find_system(name, facts)
-    if system is None:
-        known = unknown("system", name, facts.systems)
-        alone = "" if request.target.job_scheduler_type else " and for a plain shell (set target.job_scheduler_type)"
-        describe = "'modak systems detect' on its login node writes its description"
-        text = f"{known}; the script is written without knowledge of the system{alone}; {describe}"
-        notes.append(Notice(field="target.name", message=text))
-    return system
+    system = find_system(name, facts) if name else None
+    if name is None or system:
+        return system, ()
+    known = unknown("system", name, facts.systems)
+    alone = "" if request.target.job_scheduler_type else " and for a plain shell (set target.job_scheduler_type)"
+    describe = "'modak systems detect' on its login node writes its description"
+    text = f"{known}; the script is written without knowledge of the system{alone}; {describe}"
+    return None, (Notice(field="target.name", message=text),)
 
 
-def _scheduler(request: Request, system: System | None, notes: list[Notice]) -> str:
+def _scheduler(request: Request, system: System | None) -> tuple[str, tuple[Notice, ...]]:
     asked = request.target.job_scheduler_type
     known = system.scheduler if system else None
-    if asked and known and asked != known and system:
-        message = f"{system.name} uses {known}, not {asked}; the script is written for {known}"
-        notes.append(Notice(field="target.job_scheduler_type", message=message))
-    return known or asked or "shell"
+    if system is None or known is None or asked in (None, known):
+        return known or asked or "shell", ()
+    message = f"{system.name} uses {known}, not {asked}; the script is written for {known}"
+    return known, (Notice(field="target.job_scheduler_type", message=message),)
 
 
-def _partition(request: Request, system: System, facts: Facts, notes: list[Notice]) -> tuple[Partition, str | None, tuple[str, ...]]:
+Where = tuple[Partition, str | None, tuple[str, ...], tuple[Notice, ...]]
+"""A partition, the name that the script asks for, decisions and warnings."""
+
+
+def _partition(request: Request, system: System, facts: Facts) -> Where:
     """The partition whose facts hold, the name that the script asks for, and why where the request names neither it nor a queue. A request
     that names both means a queue of that partition; another queue is left out, with a warning."""
-    partition, asked, why = _named(request, system, facts, notes)
+    partition, asked, why, notes = _named(request, system, facts)
     options = request.job_options
     if options.queue and options.partition and options.queue not in (asked, partition.name):
         queues = [queue.name for queue in partition.queues]
         if asked is None and options.queue in queues:
-            return partition, options.queue, why
+            return partition, options.queue, why, notes
         of_it = f" (queues: {', '.join(dict.fromkeys(queues)) or partition.queue or partition.name})"
         named = f"{options.partition!r}{of_it if options.partition in partition.scheduler_names else ''}"
-        notes.append(Notice(field="job_options.queue", message=f"{options.queue} is left out: job_options.partition names {named}"))
-    return partition, asked, why
+        notes += (Notice(field="job_options.queue", message=f"{options.queue} is left out: job_options.partition names {named}"),)
+    return partition, asked, why, notes
 
 
-def _named(request: Request, system: System, facts: Facts, notes: list[Notice]) -> tuple[Partition, str | None, tuple[str, ...]]:
+def _named(request: Request, system: System, facts: Facts) -> Where:
     """As :func:`_partition`, of the partition that the request names or, if it names none, of the queue."""
     options = request.job_options
     field_name = "job_options.partition" if options.partition else "job_options.queue"
     asked = options.partition or options.queue
     if asked is None:
-        return _not_named(request, system, facts)
+        return *_not_named(request, system, facts), ()
     for partition in system.partitions:
         if asked in (partition.name, partition.queue):
-            return partition, _called(partition), ()
+            return partition, _called(partition), (), ()
         if asked in [queue.name for queue in partition.queues]:
-            return partition, asked, ()
+            return partition, asked, (), ()
     default = system.default_partition
     queues = [queue for partition in system.partitions for queue in (partition.queues or (partition,))]
     known = ", ".join(dict.fromkeys(queue.name for queue in queues))
     missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
     meant = "; its quality of service of that name is requested by job_options.qos" if asked in [queue.qos for queue in queues] else ""
     message = f"{missing}; the script requests it as given, with the limits of {default.name!r}{meant}"
-    notes.append(Notice(field=field_name, message=message))
-    return default, asked, ()
+    return default, asked, (), (Notice(field=field_name, message=message),)
 
 
 def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
@@ -349,25 +338,27 @@ def _gpus(partition: Partition, kind: str | None, facts: Facts) -> int:
     return 0 if other else partition.node.accelerators
 
 
-def _runtime(asked: str | None, system: System, notes: list[Notice]) -> tuple[RuntimePolicy | None, tuple[str, ...]]:
+def _runtime(asked: str | None, system: System) -> tuple[RuntimePolicy | None, tuple[str, ...], tuple[Notice, ...]]:
+    """The runtime, why, and a warning if it is not the requested one."""
     allowed = tuple(policy for policy in system.runtimes if policy.allowed)
     first = allowed[0] if allowed else None
     if asked is None:
-        return first, _why_first(first, system)
+        return first, _why_first(first, system), ()
     if asked == "none":
-        return None, ("runtime: none, as requested",)
+        return None, ("runtime: none, as requested",), ()
     if not system.runtimes:
-        return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested; {system.name} states no policy",)
+        return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested; {system.name} states no policy",), ()
     alike = sorted((p for p in system.runtimes if same_runtime(p.name) == same_runtime(asked)), key=lambda p: p.name != asked)
     twin = next((policy for policy in alike if policy.allowed), None)
     if twin and twin is alike[0]:  # the site's word on the very runtime counts before that on its twin
-        return twin, (f"runtime: {twin.name}, as requested and allowed on {system.name}",)
+        return twin, (f"runtime: {twin.name}, as requested and allowed on {system.name}",), ()
     stated = _policy_text(alike[0] if alike else None)
     message = f"{system.name} does not allow {asked}{stated}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
     chosen = twin or first
     used = f"{chosen.name} is used instead" if chosen else "the job runs without a container"
-    notes.append(Notice(field="target.container_runtime", message=f"{message}; {used}"))
-    return (twin, (f"runtime: {twin.name}, which runs the images of {asked}",)) if twin else (first, _why_first(first, system))
+    notes = (Notice(field="target.container_runtime", message=f"{message}; {used}"),)
+    why = (f"runtime: {twin.name}, which runs the images of {asked}",) if twin else _why_first(first, system)
+    return chosen, why, notes
 
 
 def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import itemgetter
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Path, Query, Request
@@ -59,8 +58,8 @@ def add_routes(app: FastAPI) -> None:
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
     listed = told(page_of("measured_result"))
     add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
-    for kind, key in KEYS.items():
-        add_listing(app, kind, partial(_page_of, kind, key))
+    for kind in KEYS:
+        add_listing(app, kind, partial(_page_of, kind))
     add_listing(app, "models", lambda service, cursor, limit: service.models_page(limit=limit, cursor=cursor))
     add("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
     add("/schema/{kind}", schema, responses=told({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
@@ -123,8 +122,8 @@ FILTERS: Final = {
 
 async def optimise(request: Request, strict: Strict = False, preflight: Preflight = True) -> Response:
     """The request document with the answer filled in; `job_script` and `build_script` are URLs for download."""
-    sent = document(await read(request))
-    asked, at = sent if preflight else without_preflight(sent), address(request)
+    given = document(await read(request))
+    asked, at = given if preflight else without_preflight(given), address(request)
     return answer_text(await one_at_a_time(request, lambda service: service.optimised(asked, strict=strict, address=at)))
 
 
@@ -224,11 +223,8 @@ def ready(request: Request) -> Response:
     return answer({"status": "ready", "data": service_of(request).store.ready()})
 
 
-def _page_of(kind: str, key: str, service: Service, cursor: str, limit: int) -> dict[str, Any]:
-    """One page of the items sorted by ``key``, after the one that ``cursor`` names."""
-    rest = sorted((item for item in service.listing(kind) if item[key] > cursor), key=itemgetter(key))
-    shown = rest[:limit]
-    return {"items": shown} | ({"next": shown[-1][key]} if len(rest) > limit else {})
+def _page_of(kind: str, service: Service, cursor: str, limit: int) -> Mapping[str, Any]:
+    return service.listing_page(kind, limit=limit, cursor=cursor)
 
 
 def located(filled: Mapping[str, Any], request: Request) -> dict[str, Any]:

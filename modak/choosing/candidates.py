@@ -7,7 +7,7 @@ node's topology: one rank per node, NUMA domain, core or GPU. Counts that the re
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -106,6 +106,27 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     fewest ranks. Numbers that are uneven on the fewest nodes are spread over more only if there are no others.
     """
     request, contradiction = _allowed_of_counts(request)
+    grids, first = _allowed_grids(request, target, curves)
+    if first is None:
+        allowed = ", ".join(map(str, request.application.allowed_ranks))
+        message = f"no layout on {target.title} has {allowed} ranks, as many on each node (application.mpi_ranks may be uneven)"
+        raise Infeasible(message, field="application.allowed_ranks")
+    measured = tuple(shape for shape in grids if shape.origin not in ("request", "topology"))
+    shapes = measured or _fullest(grids, target.node)
+    nodes = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
+    return replace(
+        first,
+        shapes=shapes,
+        nodes=nodes,
+        given=stated_counts(request, target),
+        decisions=(*_why(shapes, target, curves), *first.decisions[1:]),
+        warnings=(*contradiction, *first.warnings),
+        most_nodes=max(int(grid[-1]) for grid in nodes),
+    )
+
+
+def _allowed_grids(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[dict[Shape, list[int]], Candidates | None]:
+    """For each shape the node counts on which it has an allowed number of ranks; and the first candidates that were found, if any were."""
     grids: dict[Shape, list[int]] = {}
     first, nodes = None, stated_nodes(request)
     for ranks, per_node in _splits(request, target):
@@ -121,20 +142,17 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
             if int(grid[0]) * shape.ranks_per_node == ranks:
                 grids.setdefault(shape, []).append(int(grid[0]))
                 first = first or found
-    if first is None:
-        allowed = ", ".join(map(str, request.application.allowed_ranks))
-        message = f"no layout on {target.title} has {allowed} ranks, as many on each node (application.mpi_ranks may be uneven)"
-        raise Infeasible(message, field="application.allowed_ranks")
-    cores = target.node.usable_cores if target.node else math.inf
-    fewest = min(grids, key=lambda shape: shape.ranks_per_node)
-    fitting = [shape for shape in grids if shape.ranks_per_node * shape.threads_per_rank <= cores] or [fewest]
-    fullest = max(shape.ranks_per_node for shape in fitting)
-    measured = [shape for shape in grids if shape.origin not in ("request", "topology")]
-    shapes = tuple(measured or (shape for shape in fitting if shape.ranks_per_node == fullest))
-    nodes_of = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
-    why = (*_why(shapes, target, curves), *first.decisions[1:])
-    most, given, warnings = max(int(nodes[-1]) for nodes in nodes_of), stated_counts(request, target), (*contradiction, *first.warnings)
-    return replace(first, shapes=shapes, nodes=nodes_of, given=given, decisions=why, warnings=warnings, most_nodes=most)
+    return grids, first
+
+
+def _fullest(shapes: Collection[Shape], node: Node | None) -> tuple[Shape, ...]:
+    """The shapes with the most ranks per node that have a core for each thread; if none has, the one with the fewest ranks."""
+    cores = node.usable_cores if node else math.inf
+    fitting = [shape for shape in shapes if shape.ranks_per_node * shape.threads_per_rank <= cores]
+    if not fitting:
+        return (min(shapes, key=lambda shape: shape.ranks_per_node),)
+    most = max(shape.ranks_per_node for shape in fitting)
+    return tuple(shape for shape in fitting if shape.ranks_per_node == most)
 
 
 def _allowed_of_counts(request: Request) -> tuple[Request, tuple[Notice, ...]]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.choosing.decision import Decision
@@ -187,6 +188,12 @@ class Service:
         facts = self.facts()
         items = {"systems": tuple(facts.systems.values()), "images": facts.images, "rules": facts.rules}[kind]
         return [item.model_dump(mode="json", exclude_unset=True) for item in items]
+
+    def listing_page(self, kind: str, *, limit: int = 100, cursor: str = "") -> Json:
+        """A page of ``systems``, ``images`` or ``rules``, sorted by their keys: ``items``, and ``next`` where there are more."""
+        key = records.KEYS[kind]
+        rest = sorted((item for item in self.listing(kind) if item[key] > cursor), key=itemgetter(key))
+        return {"items": rest[:limit]} | ({"next": rest[limit - 1][key]} if len(rest) > limit else {})
 
     def item(self, kind: str, name: str) -> Json:
         """One of them: a system or rule by its name, an image by its reference, a model by its id.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from modak.dsl import Objective
 from modak.plugins import all_of
 from modak.text.documents import with_value
 
@@ -116,13 +117,7 @@ FORM: Final = (
 )
 PATHS: Final = {field.path: field for group in FORM for field in group.fields if field.path}
 """The field of the form for a field of the request."""
-OBJECTIVES: Final = (
-    ("", "default"),
-    ("time", "time"),
-    ("node_hours", "node-hours"),
-    ("energy", "energy"),
-    ("cost", "cost"),
-)
+OBJECTIVES: Final = (("", "default"), *((name, name.replace("_", "-")) for name in Objective.allowed("minimise")))
 
 
 def programs() -> list[tuple[str, str]]:
