@@ -91,7 +91,7 @@ class Infeasible(ModakError):
 
 
 class Unauthorised(ModakError):
-    """The caller may not do this."""
+    """No valid token was sent."""
 
     status = 401
     title = "a token is needed"

@@ -193,8 +193,8 @@ def infrastructure(document: Any, facts: Facts) -> tuple[System | Processor | Ac
             notes=tuple(notes),
             sources=(SOURCE,),
         )
-    except ValidationError as wrong:
-        raise RequestError(faults=faults_of(wrong, "configuration")) from None
+    except ValidationError as error:
+        raise RequestError(faults=faults_of(error, "configuration")) from None
     return system, *(one for one in new.values() if one.name not in {**facts.processors, **facts.accelerators})
 
 
@@ -257,5 +257,5 @@ def _file_system(url: str, storage: PostedStorage) -> FileSystem:
     at: dict[str, Any] = {"path_variable": place[1:]} if place.startswith("$") else {"path": place}
     try:
         return FileSystem(name=name, kind="other", storage_class=storage.storage_class, **at)
-    except ValidationError as wrong:
-        raise RequestError(faults=[Fault("configuration.storage", fault.message) for fault in faults_of(wrong)]) from None
+    except ValidationError as error:
+        raise RequestError(faults=[Fault("configuration.storage", fault.message) for fault in faults_of(error)]) from None
