@@ -26,8 +26,8 @@ eight frameworks grow by 0.09 a doubling on one GPU, by 0.18 on eight and by 0.2
 DEVICE_SPREAD = 1.2
 """Added between runs on GPUs and on processors only: a factor of 7 in the 90 % interval. Judgement: GPUs are faster by about an order of
 magnitude, but by how much depends on the program."""
-NORMAL = 1.645
-"""Half-width of a 90 % interval in standard deviations, for the spreads above."""
+Z90 = 1.645
+"""95 % quantile of the standard normal distribution: half of a 90 % interval, in standard deviations."""
 REDUCED_SPREAD = 0.2
 """The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
 SAME = 0.05
@@ -70,7 +70,7 @@ class Match:
     @property
     def doubt(self) -> float:
         """The spread; for a curve that is only estimated, combined with the spread of the estimate."""
-        return math.hypot(self.spread, self.curve.estimated.half_width / NORMAL) if self.curve.estimated else self.spread
+        return math.hypot(self.spread, self.curve.estimated.half_width / Z90) if self.curve.estimated else self.spread
 
     @property
     def own(self) -> bool:
@@ -91,9 +91,9 @@ def best_match(found: Sequence[Match], question: Question) -> Match | None:
     doubts = [round(one.doubt, 9) for one in found]
     least = min(doubts)
     near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == least]
-    said = [set(one.curve.nodes) for one in near if question.crowded and _says_hyperthreads(one)]
-    unsaid = [not _says_hyperthreads(one) and any(nodes.issuperset(one.curve.nodes) for nodes in said) for one in near]
-    ranks = [_nearness(one, question, unclear) for one, unclear in zip(near, unsaid, strict=True)]
+    measured_with = [set(one.curve.nodes) for one in near if question.crowded and _says_hyperthreads(one)]
+    left_open = [not _says_hyperthreads(one) and any(nodes.issuperset(one.curve.nodes) for nodes in measured_with) for one in near]
+    ranks = [_nearness(one, question, unclear) for one, unclear in zip(near, left_open, strict=True)]
     nearest = min(ranks)
     equal = sorted((one for one, rank in zip(near, ranks, strict=True) if rank == nearest), key=seen)
     return equal[len(equal) // 2]
@@ -107,14 +107,14 @@ def _says_hyperthreads(match: Match) -> bool:
 def _nearness(match: Match, question: Question, unclear: bool) -> tuple[int, float, tuple[int, bool, bool, bool], int, int, int, str]:
     """Sorts matches of one spread. ``unclear``: other results say what these leave open."""
     curve, series, layout = match.curve, match.curve.series, question.layout
-    told, other = curve.varying, _of_another_count(curve, layout)
-    named = (told, "ranks_per_node") if curve.ranks_per_gpu else (told,)
+    varying, other = curve.varying, _of_another_count(curve, layout)
+    named = (varying, "ranks_per_node") if curve.ranks_per_gpu else (varying,)
     silent = [name for name in layouts.COUNTS if name not in named and getattr(layout, name) and getattr(curve.layout, name) is None]
     threads = "threads_per_rank" in silent  # unsaid or of several numbers
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
-    said = (len(silent) - threads, other, threads, unclear)
-    return whole, apart, said, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    open_counts = (len(silent) - threads, other, threads, unclear)
+    return whole, apart, open_counts, -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
@@ -174,8 +174,8 @@ def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tup
 
 
 def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
-    told = curve.varying
-    apart = [name for name in layouts.COUNTS if name != told and both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    varying = curve.varying
+    apart = [name for name in layouts.COUNTS if name != varying and both_differ(getattr(curve.layout, name), getattr(layout, name))]
     if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
         apart.append("ranks_per_node")
     return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
@@ -183,14 +183,14 @@ def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
 
 def _of_another_count(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were never as many as those of the layout."""
-    told = curve.varying
-    return told is not None and getattr(layout, told) not in (None, *curve.per_node)
+    varying = curve.varying
+    return varying is not None and getattr(layout, varying) not in (None, *curve.per_node)
 
 
 def _beyond(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were always fewer than those of the layout."""
-    told = curve.varying
-    return told is not None and (getattr(layout, told) or 0) > max(curve.per_node)
+    varying = curve.varying
+    return varying is not None and (getattr(layout, varying) or 0) > max(curve.per_node)
 
 
 def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:

@@ -103,16 +103,16 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     base = _quadratic(at)
     coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target - target.mean()).coef_
     coefficients[0] += target.mean()  # the level is not shrunk: a prediction does not depend on the unit
-    alike = _similarity(at, target - base @ coefficients)
+    similarity = _similarity(at, target - base @ coefficients)
     return ParameterModel(
         columns=tuple(columns),
         centre=tuple(centre.tolist()),
         scale=tuple(scale.tolist()),
         quadratic=tuple(coefficients.tolist()),
         support=tuple(map(tuple, at.tolist())),
-        weights=tuple(alike.weights.tolist()),
-        length=alike.length,
-        half_width=float(np.quantile(np.abs(alike.left_out), 0.9)),
+        weights=tuple(similarity.weights.tolist()),
+        length=similarity.length,
+        half_width=float(np.quantile(np.abs(similarity.left_out), 0.9)),
     )
 
 
@@ -120,9 +120,9 @@ def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
     """Log throughput of applications with these parameters; the interval widens with the distance to the measured ones."""
     at = (features({name: columns[name] for name in model.columns}) - np.array(model.centre)) / np.array(model.scale)
     support = np.array(model.support)
-    alike = np.exp(-_distance(at, support) / model.length)
-    log = _quadratic(at) @ np.array(model.quadratic) + alike @ np.array(model.weights)
-    return Estimate(log, model.half_width * (2.0 - alike.max(axis=1)))
+    similarity = np.exp(-_distance(at, support) / model.length)
+    log = _quadratic(at) @ np.array(model.quadratic) + similarity @ np.array(model.weights)
+    return Estimate(log, model.half_width * (2.0 - similarity.max(axis=1)))
 
 
 def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArray[np.int64], log_throughput: Array) -> Estimate:
