@@ -51,7 +51,7 @@ from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
-from modak.target import Target, place_of, resolve
+from modak.target import Target, resolve, target_key
 from modak.tuning.hint import hint
 
 MOST_ALTERNATIVES = 6
@@ -285,7 +285,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
 
 def _decided(request: Request, known: Prepared, ranked: Callable[[Scored, Objective, float | None], Ranking]) -> Decision:
     """Steps 1 to 4 for the request as it stands, whatever images have."""
-    place = place_of(request, known)
+    place = target_key(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
     lengths = nearest_lengths(request.optimisation.workload, known.lengths)
     key = (*place, *key_of_any_size(request), *lengths.values())
