@@ -33,8 +33,8 @@ def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
     Raises :class:`~modak.errors.UnknownName`.
     """
     by_name = {item[key]: item for item in items}
-    alike = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
-    found = by_name.get(name) or alike.get(same_name(name))
+    by_folded_name = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
+    found = by_name.get(name) or by_folded_name.get(same_name(name))
     if found is None:
         raise UnknownName(what, name, by_name)
     return found
