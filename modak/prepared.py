@@ -12,7 +12,7 @@ from modak.cache import Cache
 from modak.facts import Facts, same_name
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import Curve, startup
-from modak.results.metrics import Metric, counted, metric_of
+from modak.results.metrics import Metric, metric_of, work_unit
 from modak.rules import Rulebook, rulebook
 
 
@@ -82,7 +82,7 @@ class Prepared(Facts):
     def needing_more(self) -> tuple[Metric, ...]:
         """Measured metrics that give a time only if the request states its amount of work, sorted by name."""
         measured = {metric_of(curve.series) for curve in self.models if curve.estimated is None}
-        needing = (one for one in measured if one.per == "sample" or (one.per is None and counted(one)))
+        needing = (one for one in measured if one.per == "sample" or (one.per is None and work_unit(one)))
         return tuple(sorted(needing, key=attrgetter("name", "unit")))
 
     @cached_property

@@ -165,8 +165,8 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
         return ()
     name = (scheduler.array_id if is_array(job, scheduler) else None) or scheduler.job_id
     number = _number(name) if name else ours('MODAK_JOB="$$"')
-    told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    suspended = reports and not told and not scheduler.preempted
+    signalled = bool(job.attributes.signal) and (timed or scheduler.signals(job))
+    suspended = reports and not signalled and not scheduler.preempted
     written = _written(job, report, scheduler) if reports and report else ()
     where = (_HERE, number, _CLOCK) if reports or job.staging else ()
     title = "at exit, however the job ends"
