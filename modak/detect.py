@@ -110,8 +110,8 @@ def detect(
     """
     own = _passed(environment)
     first = _answers(SLURM, own)
-    told = all(answer.text for answer in first.values())
-    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if told else _answers(WITHOUT_SCONTROL, own)
+    slurm_answers = all(answer.text for answer in first.values())
+    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if slurm_answers else _answers(WITHOUT_SCONTROL, own)
     answers = {**first, **others, **_answers(ALWAYS, own)}
     probes = _probes(answers, own) if probe else {}
     asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)

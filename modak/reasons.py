@@ -25,8 +25,8 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
     own = partial(_both_ways, decision)
     asked = with_problem(request, decision.candidates.problem)
-    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
-    lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
+    switches = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
+    lines = [*decision.candidates.decisions, *switches, *decision.ranking.decisions]
     if not decision.evidence.known:
         return (*lines, f"time: not predicted, because {_nothing_known(decision)}")
     choice = choice_of(decision, decision.best)
@@ -61,14 +61,14 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
     basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
     with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
     rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
-    told = in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
+    effect = in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
     other = pair[1]
     if scored.time[other] >= scored.time[best] or np.isfinite(decision.ranking.score[other]):
-        return told
+        return effect
     several, way = decision.nodes > 1, "with it" if other == on else "without it"
     beyond = f"{'are' if several else 'is'} more than {UNREQUESTED_DOUBLINGS:g} doubling beyond the measured sizes"
     out = beyond if scored.doublings[other] > UNREQUESTED_DOUBLINGS else f"{'do' if several else 'does'} not meet the constraints"
-    return f"{told}; {way}, {counted(decision.nodes, 'node')} {out}"
+    return f"{effect}; {way}, {counted(decision.nodes, 'node')} {out}"
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:

@@ -147,8 +147,8 @@ def _nullable(part: Schema) -> Schema:
     """A model's schema that accepts ``null`` for optional fields, without defaults that are objects."""
     required = part.get("required", ())
     fields = part.get("properties", {})
-    told = {name: field if name in required else _or_null(field) for name, field in fields.items()}
-    return {**part, "properties": told} if fields else part
+    properties = {name: field if name in required else _or_null(field) for name, field in fields.items()}
+    return {**part, "properties": properties} if fields else part
 
 
 def _or_null(field: Schema) -> Schema:
@@ -213,8 +213,10 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 
 def _described(options: Schema) -> Schema:
-    told = {name: {"description": _OPTIONS[name], **field} if name in _OPTIONS else field for name, field in options["properties"].items()}
-    return {**options, "properties": told}
+    properties = {
+        name: {"description": _OPTIONS[name], **field} if name in _OPTIONS else field for name, field in options["properties"].items()
+    }
+    return {**options, "properties": properties}
 
 
 def _response(refs: str) -> tuple[Schema, dict[str, Schema]]:

@@ -156,10 +156,10 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     Raises :class:`~modak.errors.DataError` that names the variable or key, never its value.
     """
     path = environment.get(f"{PREFIX}CONFIG", "")
-    told = _file(Path(path)) if path else {}
+    from_file = _file(Path(path)) if path else {}
     named = {name: environment[f"{PREFIX}{name.upper()}"] for name in Settings.model_fields if environment.get(f"{PREFIX}{name.upper()}")}
     try:
-        settings = Settings.model_validate(told | named)
+        settings = Settings.model_validate(from_file | named)
     except ValidationError as error:
         raise DataError(
             faults=[_fault(dict(found), named, path) for found in error.errors(include_url=False, include_input=False)]
@@ -216,15 +216,15 @@ def _shown(default: Any) -> str:
 
 def _file(path: Path) -> dict[str, Any]:
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", field=f"{PREFIX}CONFIG") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a TOML file: {error}", field=f"{PREFIX}CONFIG") from None
-    faults = [Fault(f"{path}: {key}", unknown("setting", key, Settings.model_fields)) for key in told if key not in Settings.model_fields]
+    faults = [Fault(f"{path}: {key}", unknown("setting", key, Settings.model_fields)) for key in found if key not in Settings.model_fields]
     if faults:
         raise DataError(faults=faults)
-    return told
+    return found
 
 
 def _fault(found: Mapping[str, Any], named: Mapping[str, str], path: str) -> Fault:

@@ -97,10 +97,10 @@ def _data(chosen: Chosen) -> Data | None:
 
 def _epoch_s(chosen: Chosen) -> tuple[float, float, float] | None:
     """Seconds per epoch or pass, and the ends of its interval; ``None`` if the prediction is per something else."""
-    told = chosen.prediction
-    if told.per not in ("epoch", "pass") or not told.per_unit or told.value is None or told.lower is None or told.upper is None:
+    time = chosen.prediction
+    if time.per not in ("epoch", "pass") or not time.per_unit or time.value is None or time.lower is None or time.upper is None:
         return None
-    return told.per_unit, told.per_unit * told.lower / told.value, told.per_unit * told.upper / told.value
+    return time.per_unit, time.per_unit * time.lower / time.value, time.per_unit * time.upper / time.value
 
 
 def _filesystems(chosen: Chosen) -> tuple[FileSystem, ...]:

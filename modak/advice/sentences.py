@@ -46,8 +46,8 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _array(chosen),
         _around(chosen),
     )
-    told = [_told(rule, chosen) for rule in held]
-    return tuple(dict.fromkeys(sentence for sentence in (*own, *told) if sentence))
+    from_rules = [_of_rule(rule, chosen) for rule in held]
+    return tuple(dict.fromkeys(sentence for sentence in (*own, *from_rules) if sentence))
 
 
 def guesses(others: Sequence[Prediction]) -> Iterator[str]:
@@ -85,7 +85,7 @@ FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
 """By the name of a rule: the figures for its sentence; ``None``: no sentence."""
 
 
-def _told(rule: Rule, chosen: Chosen) -> str | None:
+def _of_rule(rule: Rule, chosen: Chosen) -> str | None:
     if rule.advice is None:
         return None
     if rule.name not in FIGURES:
@@ -189,9 +189,9 @@ def _source(chosen: Chosen) -> str | None:
 
 def _unlike(chosen: Chosen) -> Iterator[str]:
     """Why a time is transferred: how the results differ from this run, and what they do not state."""
-    told = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
-    silent = ["params.NAME" if name == "params" else name for name, value in told.items() if value is None or value == {}]
-    other = [f"{name} {_said(value)}" for name, value in told.items() if value is not None and value != {}]
+    stated = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
+    silent = ["params.NAME" if name == "params" else name for name, value in stated.items() if value is None or value == {}]
+    other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
     layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
     pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]
     apart = {name: there for name, there, here in pairs if there and here and there != here}

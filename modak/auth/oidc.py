@@ -156,10 +156,10 @@ def _scopes(claim: object) -> Iterator[str]:
 
 
 def _keys_address(issuer: str) -> str:
-    told = _fetched(f"{issuer}/.well-known/openid-configuration")
-    if told["issuer"].rstrip("/") != issuer:
+    document = _fetched(f"{issuer}/.well-known/openid-configuration")
+    if document["issuer"].rstrip("/") != issuer:
         raise ValueError("the discovery document is another issuer's")
-    return str(told["jwks_uri"])
+    return str(document["jwks_uri"])
 
 
 def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:

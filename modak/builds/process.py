@@ -56,7 +56,7 @@ def run(
     environment: Mapping[str, str],
     folder: Path,
     limit_s: float,
-    heard: Callable[[bytes], object] = _nothing,
+    on_output: Callable[[bytes], object] = _nothing,
     watch: Callable[[], object] = _nothing,
     begun: Callable[[Process], object] = _nothing,
 ) -> int:
@@ -69,7 +69,7 @@ def run(
     with _group(words, environment, folder) as process:
         begun(Process(process.pid, _started(process.pid) or 0))
         for data in _output(process):
-            heard(data)
+            on_output(data)
             watch()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no end within {limit_s:g} s")

@@ -168,7 +168,7 @@ def site(settings: Settings) -> Site:
 def state(build: Build) -> Json:
     """A build as callers see it."""
     times = {name: getattr(build, name) for name in ("requested_at", "started_at", "finished_at")}
-    told = {
+    known = {
         "id": build.id,
         "state": build.state,
         "name": build.order["name"],
@@ -177,7 +177,7 @@ def state(build: Build) -> Json:
         **{name: value.isoformat() for name, value in times.items() if value},
         **{name: value for name, value in (("step", build.step if build.living else ""), ("message", build.message)) if value},
     }
-    return {**told, **build.result}
+    return {**known, **build.result}
 
 
 def start_builder(settings: Settings, folder: Path) -> None:

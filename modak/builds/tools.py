@@ -92,6 +92,6 @@ def _user() -> str:
 
 def version(program: str) -> str:
     """The version that a program prints (the first number with a dot); ``0``: none."""
-    told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
-    found = re.search(r"[0-9]+(?:\.[0-9]+)+", told.stdout + told.stderr)
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
+    found = re.search(r"[0-9]+(?:\.[0-9]+)+", answer.stdout + answer.stderr)
     return found[0] if found else "0"

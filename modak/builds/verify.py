@@ -27,19 +27,19 @@ def look(builder: Builder, image: Path, claims: Claims, work: Path, **watched: C
 
     ``watched``: ``watch`` and ``begun`` of :func:`modak.builds.process.run`.
     """
-    told = bytearray()
+    output = bytearray()
 
-    def heard(data: bytes) -> None:
-        told.extend(data[: MOST_OUTPUT - len(told)])
+    def keep(data: bytes) -> None:
+        output.extend(data[: MOST_OUTPUT - len(output)])
 
     words = (*builder.run(image, work), "/bin/sh", "-c", probe(claims))
     try:
-        run(words, heard=heard, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S, **watched)
+        run(words, on_output=keep, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S, **watched)
     except TimeoutError as error:
         raise _not_here(str(error)) from None
     except OSError as error:
         raise Unavailable(f"{words[0]} cannot be started: {error.strerror}") from None
-    seen = read(told.decode("utf-8", "replace"))
+    seen = read(output.decode("utf-8", "replace"))
     if not seen.ran and (why := hindrance(claims, seen)):
         raise _not_here(why)
     return seen
@@ -83,8 +83,8 @@ def standing(findings: tuple[Finding, ...], builder: Builder) -> Mapping[str, An
     """The fields of a catalogue entry that hold the findings from running the image."""
     today, where = date.today(), place(builder)
     refuted = tuple(f"{today.isoformat()} on {where}: {finding}" for finding in findings if finding.verdict == "refuted")
-    told = {"findings": tuple(map(str, findings)), "refuted": refuted}
-    return told | ({"verified_on": None, "verified_at": None} if refuted else {"verified_on": today, "verified_at": where})
+    marks = {"findings": tuple(map(str, findings)), "refuted": refuted}
+    return marks | ({"verified_on": None, "verified_at": None} if refuted else {"verified_on": today, "verified_at": where})
 
 
 def place(builder: Builder) -> str:

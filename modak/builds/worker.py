@@ -203,7 +203,7 @@ class BuildRun:
         try:
             status = process.run(
                 command.words,
-                heard=lambda data: self._heard(self.log.feed(data), builder),
+                on_output=lambda data: self._follow(self.log.feed(data), builder),
                 watch=self._watch,
                 begun=self._work_of,
                 environment=environment(command.words[0], place, (*extra.items(), *command.variables)),
@@ -211,7 +211,7 @@ class BuildRun:
                 limit_s=max(1.0, self.limit_s - (time.monotonic() - self.begun)),
             )
         finally:
-            self._heard(self.log.end(), builder)
+            self._follow(self.log.end(), builder)
         if status:
             ended = f"signal {-status}" if status < 0 else f"exit status {status}"
             raise ModakError(f"{Path(command.words[0]).name} ended with {ended}{': ' + self.fault if self.fault else ''}")
@@ -247,11 +247,11 @@ class BuildRun:
 
         A build that was cancelled meanwhile takes the place of no earlier image.
         """
-        told: list[dict[str, Any]] = []
+        files: list[dict[str, Any]] = []
         for made, final in finals.items():
-            told.append({"file": str(final)})
+            files.append({"file": str(final)})
             if made.is_file():
-                told[-1] |= {"sha256": verify.sha256(made), "bytes": made.stat().st_size}
+                files[-1] |= {"sha256": verify.sha256(made), "bytes": made.stat().st_size}
                 with made.open("rb") as content:
                     os.fsync(content.fileno())
         self._watch(at_once=True)
@@ -259,9 +259,9 @@ class BuildRun:
             if made.is_dir() and os.path.lexists(final):
                 final.rename(made.with_name(f"{made.name}.before"))  # it goes with the build's own folder
             made.replace(final)
-        return told
+        return files
 
-    def _heard(self, lines: Iterable[str], builder: Builder) -> None:
+    def _follow(self, lines: Iterable[str], builder: Builder) -> None:
         """The step and the fault that lines of the tool's output name."""
         for line in lines:
             self.step = (builder.step(line) or self.step)[:300]
@@ -271,8 +271,8 @@ class BuildRun:
     def _work_of(self, group: process.Process) -> None:
         self._insist(lambda: self.builds.works(self.build.id, _here() | {"group": asdict(group)}))
 
-    def _end(self, state: State, **told: Any) -> None:
-        self._insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **told))
+    def _end(self, state: State, **values: Any) -> None:
+        self._insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **values))
 
     def _insist(self, tell: Callable[[], None]) -> None:
         """Store what must not be lost, with retries where the database is locked or out of reach. Raises :class:`Away`.

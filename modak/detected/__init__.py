@@ -83,8 +83,8 @@ def describe(
         **installed,
         "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),
     }
-    told = tuple(dict.fromkeys([*notes, *said, UNASKED]))
-    return Description(validated(System, system, DataError), found.processors, found.accelerators, told)
+    all_notes = tuple(dict.fromkeys([*notes, *said, UNASKED]))
+    return Description(validated(System, system, DataError), found.processors, found.accelerators, all_notes)
 
 
 def toml(items: Sequence[System | Processor | Accelerator]) -> str:

@@ -120,16 +120,16 @@ def _conditions(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
-    machine, said = machine_for(kind, here, probed)
+    machine, trouble = machine_for(kind, here, probed)
     own = machine.processor if machine else None
     if machine is None or own is None:
-        return Found(notes=(f"{kind.label} is left out: {said or 'lscpu did not answer'}",))
+        return Found(notes=(f"{kind.label} is left out: {trouble or 'lscpu did not answer'}",))
     processor = hardware.processor(own, known.processors, f"lscpu -J {known.dated}, on {machine.place}")
     if processor is None:
         return Found(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
-    accelerator, told = _accelerator(kind, machine, known)
+    accelerator, of_accelerator = _accelerator(kind, machine, known)
     topology = _topology(kind.node, own)
-    node = {**topology, **_node(kind, machine, topology, taken=bool(said)), "processor": processor.name}
+    node = {**topology, **_node(kind, machine, topology, taken=bool(trouble)), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0][1]} if accelerator else {}
     there, least = kinds.count(kind.nodes), kind.partition.min_nodes or 1
     if there < least:
@@ -142,7 +142,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         processors=() if processor.name in known.processors else (processor,),
         accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
         cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
-        notes=(*([f"{kind.label}: {said}"] if said else []), *told, *_doubts(kind, own, machine, cluster.scheduler)),
+        notes=(*([f"{kind.label}: {trouble}"] if trouble else []), *of_accelerator, *_doubts(kind, own, machine, cluster.scheduler)),
         thread_is_cpu=_threads_are_cpus(kind.node, topology),
     )
 

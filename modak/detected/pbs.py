@@ -16,9 +16,9 @@ _AWAY: Final = ("slurmstate=",)
 
 def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     """The cluster that PBS describes; ``None`` where there is no answer, or the command is Slurm's."""
-    told = answers["pbsnodes"]
-    hosts = records(told.text)
-    if not hosts or any(word in told.text for word in _AWAY):
+    answer = answers["pbsnodes"]
+    hosts = records(answer.text)
+    if not hosts or any(word in answer.text for word in _AWAY):
         return None
     torque = not any("resources_available.ncpus" in fields for fields in hosts.values())
     queues = records(answers["qstat"].text)
@@ -31,7 +31,7 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     bound = {fields["queue"] for fields in hosts.values() if "queue" in fields}
     names = {queue.name: queues.get(queue.name, {}) for queue in found if queue.name not in bound}
     seen = tuple(_node(name, fields, _queues_of(fields, names), torque) for name, fields in hosts.items())
-    return Cluster("torque" if torque else "pbspro", found, seen, None, answers["qstat"].command, told.command)
+    return Cluster("torque" if torque else "pbspro", found, seen, None, answers["qstat"].command, answer.command)
 
 
 def records(text: str) -> Mapping[str, Fields]:

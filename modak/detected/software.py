@@ -68,10 +68,10 @@ def mpi(answers: Mapping[str, Answer]) -> Iterator[Installed]:
         name: Installed(name, number, module, answers["modules"].command)
         for module, (name, number) in _newest(answers["modules"].text, _MPI_MODULES).items()
     }
-    told = answers["mpirun"]
+    answer = answers["mpirun"]
     for family, pattern in _MPI.items():
-        if (number := re.search(pattern, told.text)) and family not in found:
-            found[family] = Installed(family, number[1], None, told.command)
+        if (number := re.search(pattern, answer.text)) and family not in found:
+            found[family] = Installed(family, number[1], None, answer.command)
     yield from found.values()
 
 

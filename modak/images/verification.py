@@ -100,8 +100,8 @@ def read(output: str) -> Seen:
             case ["architecture" | "python" | "mpi_library" as name, str(text)]:
                 found[name] = text
     framework = found["checks"].get("framework", Check(1))
-    told = (value for line in framework.out.splitlines() if isinstance(value := _marked(line), dict))
-    found["says"] = {name: text for name, text in next(told, {}).items() if isinstance(text, str)}
+    answers = (value for line in framework.out.splitlines() if isinstance(value := _marked(line), dict))
+    found["says"] = {name: text for name, text in next(answers, {}).items() if isinstance(text, str)}
     found["mpi"] = _mpi(texts)
     return Seen(**found)
 
@@ -119,8 +119,8 @@ def _mpi(texts: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         for family, pattern in _MPI.items():
-            if told := pattern.search(text):
-                found.setdefault(family, told[1])
+            if match := pattern.search(text):
+                found.setdefault(family, match[1])
                 break
     return found
 
@@ -149,8 +149,8 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
     """
     wrong = [finding for finding in judge(claims, seen) if finding.verdict == "refuted"]
     refuted = {finding.label for finding in wrong}
-    told = seen.mpi.get(claims["framework"]) or seen.says.get("version")
-    version = _public(told) or (None if "framework" in seen.checks else claims.get("version"))
+    printed = seen.mpi.get(claims["framework"]) or seen.says.get("version")
+    version = _public(printed) or (None if "framework" in seen.checks else claims.get("version"))
     python = _public(seen.python)
     if "framework" in refuted or "image" in refuted or not version:
         raise DataError(f"it does not carry {claims['framework']}: {wrong[0] if wrong else 'it tells no version'}", field="framework")

@@ -66,8 +66,8 @@ class Found:
         if len(self.left) == MOST_NOTES:
             self.more += 1
         else:
-            told = what[:LONGEST_NOTE]
-            self.left.append(f"{self.name}:{line}: {told if told.isprintable() else ascii(told)[1:-1]}; left out")
+            shown = what[:LONGEST_NOTE]
+            self.left.append(f"{self.name}:{line}: {shown if shown.isprintable() else ascii(shown)[1:-1]}; left out")
 
     def figure(self, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:
         """Add a row for a figure that a tool reports; or a note if it is not a number, or if nothing tells whether less or more is better.

@@ -21,8 +21,8 @@ class Hyperfine:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the command and what belongs to it: statistics in 1.x, measurements in 2.0."""
-        told = (("mean", "stddev"), ("hyperfine_version",), ("time_wall_clock",))
-        return documents.has_keys(head, ("results", "command")) and any(documents.has_keys(head, keys) for keys in told)
+        marks = (("mean", "stddev"), ("hyperfine_version",), ("time_wall_clock",))
+        return documents.has_keys(head, ("results", "command")) and any(documents.has_keys(head, keys) for keys in marks)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each run that ended with exit status 0."""

@@ -187,7 +187,7 @@ def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> 
     if usual is None or spec.launcher in WITHOUT_MPI:
         return ()
     unlike = asked is not None and target.runtime is not None and not compatible(asked, usual.family)
-    told = asked if asked and not unlike and shape.mpi_from != "container" and not target.mpi_called(asked) else None  # by candidates
+    warned_of = asked if asked and not unlike and shape.mpi_from != "container" and not target.mpi_called(asked) else None  # by candidates
     label = shape.mpi or (asked if unlike else None)
     if own and spec.launcher_flavour is None:
         stops = {"mpirun": f"mpirun is not that of {TITLES.get(own, own)}", "srun": f"Slurm does not offer {spec.pmi}"}
@@ -197,7 +197,7 @@ def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> 
     elif own and spec.launcher == "mpirun" and (host := _mpi(target, shape, own)) != usual and not (host and host.module):
         text = f"the system file of {target.title} names no module of {TITLES.get(own, own)} ([[mpi]]), which is in the image: "
         text += f"the job stops where mpirun is that of {TITLES.get(usual.family, usual.family)}"
-    elif label and not own and not target.mpi_called(label) and (mpi_family(label) or label) != told:
+    elif label and not own and not target.mpi_called(label) and (mpi_family(label) or label) != warned_of:
         text = f"{lists} {label} ([[mpi]]): the job is set up for its default, {' '.join(filter(None, (usual.family, usual.version)))}"
     else:
         return ()
@@ -322,7 +322,7 @@ def _container(request: Request, target: Target, shape: Shape, software: Softwar
     if software.reference is None or target.runtime is None:
         return None
     known = software.image.labels if software.image else software.recipe
-    told = mpi_asked(request) or (shape.mpi if shape.mpi_from == "container" else None)
+    label = mpi_asked(request) or (shape.mpi if shape.mpi_from == "container" else None)
     return Container(
         runtime=target.runtime.name,
         reference=software.reference,
@@ -330,7 +330,7 @@ def _container(request: Request, target: Target, shape: Shape, software: Softwar
         policy=target.runtime,
         gpu_vendor=software.gpu_vendor,
         host_mpi=bound_mpi(target, shape, request),
-        mpi=known.mpi if known else mpi_family(told),
+        mpi=known.mpi if known else mpi_family(label),
         mpi_version=known.mpi_version if known else None,
         to_build=software.recipe is not None,
         digest=software.image.digest if software.image and "://" not in software.image.reference else None,

@@ -165,9 +165,9 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: 
     try:
         return Read(model.__pydantic_validator__.validate_python(values), so_far.notes, so_far.faults)
     except ValidationError as error:
-        told = {fault.field for fault in so_far.faults}  # their values are left out, so the model finds them missing
+        refused = {fault.field for fault in so_far.faults}  # their values are left out, so the model finds them missing
         found = (_as_written(fault, keys, path) for fault in faults_of(error))
-        faults = tuple(fault for fault in found if fault.field not in told)
+        faults = tuple(fault for fault in found if fault.field not in refused)
         return Read(model.model_construct(**values), so_far.notes, so_far.faults + faults)
 
 

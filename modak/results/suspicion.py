@@ -122,8 +122,8 @@ def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> s
     nearest = min(off, key=abs)
     if not all(map(_far, off)) or off[0] * off[1] < 0:
         return None
-    told = 2 * nearest if len(near) == 2 else nearest  # the middle of two is half-way between them
-    return _in_another_unit(told, "the neighbouring sizes suggest", rate)
+    distance = 2 * nearest if len(near) == 2 else nearest  # the middle of two is half-way between them
+    return _in_another_unit(distance, "the neighbouring sizes suggest", rate)
 
 
 def _shifted(cells: Sequence[Cell], group: Sequence[int], rate: bool) -> Iterator[tuple[int, str]]:

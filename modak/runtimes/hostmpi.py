@@ -55,8 +55,8 @@ def binds(job: JobSpec) -> tuple[Word, ...]:
 def inside(job: JobSpec, command: tuple[Word, ...], other: Mapping[str, str] = _NOTHING) -> tuple[Word, ...]:
     """The command with the host's library path and the variables ``other``, whatever the image's own environment says."""
     path = (word("LD_LIBRARY_PATH=", variable("MODAK_LIBRARY_PATH")),) if _mpi(job) else ()
-    told = (*path, *(f"{name}={value}" for name, value in other.items()))
-    return ("env", *told, *command) if told else command
+    settings = (*path, *(f"{name}={value}" for name, value in other.items()))
+    return ("env", *settings, *command) if settings else command
 
 
 def _mpi(job: JobSpec) -> HostMpi | None:

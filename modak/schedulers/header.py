@@ -140,8 +140,8 @@ def with_site(
 def _replaced(given: Iterable[tuple[str, Option]], site: Mapping[str, str]) -> Iterator[Notice]:
     """A warning for each option that the site's for the same setting replaces with something else."""
     both = ((" ".join(option), site[setting]) for setting, option in given if setting in site)
-    told = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
-    return (Notice(field="job_options", message=message) for message in told)
+    messages = (f"the site requires {new!r} in every job: it replaces {old!r}" for old, new in both if old != new)
+    return (Notice(field="job_options", message=message) for message in messages)
 
 
 @lru_cache(maxsize=256)

@@ -51,14 +51,14 @@ def queues_alone(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
 def uncounted(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
     """A warning for each site resource without a count."""
     others = [text for text in job.attributes.site_resources if not text.partition("=")[2].isdecimal()]
-    told = f"{scheduler} counts such resources, for instance matlab=2: {', '.join(others)} is left out"
-    return (note("site_resources", told),) if others else ()
+    message = f"{scheduler} counts such resources, for instance matlab=2: {', '.join(others)} is left out"
+    return (note("site_resources", message),) if others else ()
 
 
 def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> tuple[Notice, ...]:
     """A warning for each of these fields that the job gives and the scheduler has no option for."""
-    told = f"{scheduler} has no option for this: left out{instead}"
-    return tuple(note(field, told) for field in fields if getattr(job.attributes, field))
+    message = f"{scheduler} has no option for this: left out{instead}"
+    return tuple(note(field, message) for field in fields if getattr(job.attributes, field))
 
 
 def joined_streams(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:

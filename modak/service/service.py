@@ -417,8 +417,8 @@ def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
         return ()
     found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
     alone = decision.scored.basis[decision.best] in ("measured", "interpolated")
-    heard = set() if alone else set(found.others)
-    curves = [found.curve, *(curve for curve in models if heard and curve.measured in heard)]
+    used = set() if alone else set(found.others)
+    curves = [found.curve, *(curve for curve in models if used and curve.measured in used)]
     return tuple(dict.fromkeys(numbers for curve in curves if curve for numbers in curve.result_ids))
 
 

@@ -59,8 +59,8 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
     )
     why = _why(scored, best, wanted, met=bool(meets.any()))
     rests = _rests_on(evidence, int(scored.shape[best]), predicted.results_used)
-    told = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
-    time = Figure(**told, unit="s", why=rests)
+    interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
+    time = Figure(**interval, unit="s", why=rests)
     shape = candidates.shapes[int(scored.shape[best])]
     return Reach(
         feasible=bool(meets.any()),

@@ -95,8 +95,8 @@ def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterat
 
 def _variant(configuration: Mapping[str, Any]) -> str:
     """What makes a configuration beside its layout, as far as it is known."""
-    told = {name.replace("_", " "): configuration.get(name) for name in VARIANT}
-    return ", ".join(name if value is True else f"{name} {cell(value)}" for name, value in told.items() if value not in (None, False))
+    named = {name.replace("_", " "): configuration.get(name) for name in VARIANT}
+    return ", ".join(name if value is True else f"{name} {cell(value)}" for name, value in named.items() if value not in (None, False))
 
 
 def predicted(prediction: Mapping[str, Any]) -> str:

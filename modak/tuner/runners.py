@@ -56,25 +56,25 @@ class Submitted:
         """Run a command, with retries while the scheduler is out of reach, and after messages that match ``again``."""
         until = time.monotonic() + self.patience_s
         while True:
-            told = _ran(*words)
-            if not told.returncode or not any(_says(told, pattern) for pattern in (self.commands.away, again) if pattern):
-                return told
+            ended = _ran(*words)
+            if not ended.returncode or not any(_says(ended, pattern) for pattern in (self.commands.away, again) if pattern):
+                return ended
             if time.monotonic() > until:
-                raise _unanswered(told)
+                raise _unanswered(ended)
             time.sleep(self.pause_s)
 
 
-def _says(told: subprocess.CompletedProcess[str], pattern: str) -> bool:
+def _says(ended: subprocess.CompletedProcess[str], pattern: str) -> bool:
     """Whether a command that failed says this; some write their errors to standard output."""
-    return re.search(pattern, f"{_words(told)} status {told.returncode}", re.IGNORECASE) is not None
+    return re.search(pattern, f"{_words(ended)} status {ended.returncode}", re.IGNORECASE) is not None
 
 
-def _words(told: subprocess.CompletedProcess[str]) -> str:
-    return " ".join(f"{told.stderr} {told.stdout}".split())
+def _words(ended: subprocess.CompletedProcess[str]) -> str:
+    return " ".join(f"{ended.stderr} {ended.stdout}".split())
 
 
-def _unanswered(told: subprocess.CompletedProcess[str]) -> Unavailable:
-    return Unavailable(f"{_words(told):.300} (the same command goes on with the search)", field=told.args[0])
+def _unanswered(ended: subprocess.CompletedProcess[str]) -> Unavailable:
+    return Unavailable(f"{_words(ended):.300} (the same command goes on with the search)", field=ended.args[0])
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,9 @@ class Search:
         Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
         found = self._promise()
         if found is not None:
-            told = f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g}, probability 0.95)"
+            why = f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g}, probability 0.95)"
             few = "the most promising untried setting; too few were tried to predict its gain"
-            self.study.enqueue(found.point, told if self._enough_to_predict() else few)
+            self.study.enqueue(found.point, why if self._enough_to_predict() else few)
 
     def _promise(self) -> Promise | None:
         trials = self.study.trials()
@@ -153,9 +153,9 @@ class Search:
             if self._is_first_default(trial):
                 place = str(self.study.place(trial.number))
                 raise DataError(f"the job does not start with its own setting: {error}", field=place) from None
-            self.say(f"trial {trial.number}: {self.told(trial.point)} cannot run: {error}")
+            self.say(f"trial {trial.number}: {self.in_words(trial.point)} cannot run: {error}")
             return None
-        self.say(f"trial {trial.number}: {self.told(trial.point)} ({run.why})")
+        self.say(f"trial {trial.number}: {self.in_words(trial.point)} ({run.why})")
         return Trial(trial.number, trial.point, "running", None, run)
 
     def _submitted(self, place: Path, point: Point, run: Run) -> Run:
@@ -239,7 +239,7 @@ class Search:
         while not run.done:
             if run.job is None:
                 run = self._submitted(place, point, replace(run, why=why).write(place))
-                self.say(f"{place.name}: {self.told(point)}")
+                self.say(f"{place.name}: {self.in_words(point)}")
             _pause(begun)
             run = self._looked(place)
         return run
@@ -284,7 +284,7 @@ class Search:
         if found is None or found.most >= 1 + self.options.gain:
             return None
         interval = f"its predicted interval ends at {found.most:.3g} times as good as the best (probability 0.95)"
-        return f"no untried setting is worth a trial: the most promising is {self.told(found.point)}, and {interval}"
+        return f"no untried setting is worth a trial: the most promising is {self.in_words(found.point)}, and {interval}"
 
     def _too_little(self, budget: float) -> str:
         """The message for a budget that is smaller than the estimate for the first trial and the comparison."""
@@ -327,7 +327,7 @@ class Search:
         rest = max(LEAST_LIMIT_S, self._left(running) * 3600 / nodes)
         return rest if patience is None else min(patience, rest)
 
-    def told(self, point: Point) -> str:
+    def in_words(self, point: Point) -> str:
         """A point as text: ``NAME=VALUE, …``."""
         return ", ".join(f"{name}={shown(value)}" for name, value in self.space.values(point).items())
 

@@ -42,10 +42,10 @@ def with_space(request: Request) -> Request:
         return request
     text = cresta.read(tuning.input or "")
     workload = request.optimisation.workload
-    told = tuning.model_copy(update={"space": text.space, "setting": tuning.setting if tuning.setting.environment else text.setting})
+    completed = tuning.model_copy(update={"space": text.space, "setting": tuning.setting if tuning.setting.environment else text.setting})
     printed = workload.model_copy(update={"metric": workload.metric or text.metric})
     command = {} if request.application.command else {"executable": text.command}
-    return request.changed(application=command, optimisation={"autotuning": told, "workload": printed})
+    return request.changed(application=command, optimisation={"autotuning": completed, "workload": printed})
 
 
 def aim_of(request: Request) -> Aim:

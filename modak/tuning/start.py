@@ -83,13 +83,13 @@ def _point(space: Space, result: Result) -> Point | None:
     """The point at which a result was measured; ``None``: its values are not in the space."""
     indices: list[int] = []
     for parameter in space.parameters:
-        told = (
+        measured = (
             getattr(result.layout, LAYOUT[parameter.name])
             if parameter.kind == "layout"
             else result.series.params.get(column(parameter.name))
         )
         values = [shown(value) for value in parameter.values]
-        if told is None or str(told) not in values:
+        if measured is None or str(measured) not in values:
             return None
-        indices.append(values.index(str(told)))
+        indices.append(values.index(str(measured)))
     return tuple(indices)

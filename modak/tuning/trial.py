@@ -59,8 +59,8 @@ def set_to(base: Request, space: Space, point: Point) -> Request:
     )
     counts: dict[str, Any] = space.of_kind("layout", point)
     threads = {"threads": counts.pop("threads")} if "threads" in counts else {}
-    told = tuning.model_copy(update={"setting": setting}) if tuning else None
-    return base.changed(job_options=counts, application=threads, optimisation={"autotuning": told})
+    set_tuning = tuning.model_copy(update={"setting": setting}) if tuning else None
+    return base.changed(job_options=counts, application=threads, optimisation={"autotuning": set_tuning})
 
 
 def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: float | None = None) -> Request:
