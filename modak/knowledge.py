@@ -168,7 +168,7 @@ def from_document(kind: str, document: object) -> tuple[System | Processor | Acc
     return tuple(item for _, item in found)
 
 
-_KINDS: Mapping[str, Mapping[str, type[System | Processor | Accelerator | Image | Rule]]] = {
+_KINDS: Final[Mapping[str, Mapping[str, type[System | Processor | Accelerator | Image | Rule]]]] = {
     "systems": {"systems": System, "processors": Processor, "accelerators": Accelerator},
     "images": {"images": Image},
     "rules": {"rules": Rule},

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -37,16 +37,16 @@ from modak.perfmodel.predict import NOISE
 from modak.prepared import prepared
 from modak.target import Target, resolve
 
-DRAWS = 256
+DRAWS: Final = 256
 """Number of draws; one less than a prime, as the lattice rule needs."""
-GENERATOR = 63
+GENERATOR: Final = 63
 """Generator of the lattice: of all, the one with the smallest correlation between any two of 24 columns (0.21; of 6 columns 0.08)."""
-LIKELY = 0.01
+LIKELY: Final = 0.01
 """Layouts that are chosen in a smaller part of the draws are ignored."""
-TILT = 1e-7
+TILT: Final = 1e-7
 """Makes the smaller of two sizes with equal node-hours the better one."""
-NOTHING = "there is no usable result of this application: these runs give a first look at how it scales"
-ENOUGH = "no run narrows the interval of the decision by 2 % or more"
+NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
+ENOUGH: Final = "no run narrows the interval of the decision by 2 % or more"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from modak import __version__
 from modak.advice import sentences
@@ -55,8 +55,8 @@ from modak.script.parts import Script
 from modak.target import Target, resolve, target_key
 from modak.tuning.hint import hint
 
-MOST_ALTERNATIVES = 6
-MOST_ON_FRONT = 10
+MOST_ALTERNATIVES: Final = 6
+MOST_ON_FRONT: Final = 10
 
 
 @dataclass(frozen=True)

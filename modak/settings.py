@@ -11,18 +11,18 @@ import tomllib
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from modak.errors import DataError, Fault, unknown
 
-PREFIX = "MODAK_"
-DATABASE_DEFAULT = "SQLite in the user's data folder"
+PREFIX: Final = "MODAK_"
+DATABASE_DEFAULT: Final = "SQLite in the user's data folder"
 """The default as the table of settings shows it; :func:`default_database` returns the path."""
-IMAGES_DEFAULT = "images in the user's data folder"
-_GROUPS = {"database_url": "Settings", "public_url": "Settings of the service", "images_dir": "Settings of image builds"}
+IMAGES_DEFAULT: Final = "images in the user's data folder"
+_GROUPS: Final = {"database_url": "Settings", "public_url": "Settings of the service", "images_dir": "Settings of image builds"}
 """Titles of the groups of settings, by their first fields."""
 
 
@@ -80,7 +80,7 @@ def _origins(text: str) -> str:
     return text
 
 
-_ORIGIN = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(:[0-9]+)?")
+_ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(:[0-9]+)?")
 
 
 Address = Annotated[str, AfterValidator(_address)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-FIELDS = {"asctime": "time", "levelname": "level", "name": "logger"}
+FIELDS: Final = {"asctime": "time", "levelname": "level", "name": "logger"}
 
 
 def config(*, plain: bool) -> dict[str, Any]:

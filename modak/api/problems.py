@@ -22,7 +22,7 @@ from modak.api import html
 from modak.errors import Fault, ModakError, Unavailable
 from modak.text.faults import faults_in
 
-MOST_FAULTS = 100
+MOST_FAULTS: Final = 100
 """Faults that one answer lists; the rest is counted."""
 NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ from modak.launchers.family import compatible
 from modak.perfmodel import Curve
 from modak.target import Target
 
-DENSE = 64
+DENSE: Final = 64
 """Every node count up to this one is a candidate; beyond it, steps of about 1/64 and all measured sizes."""
 
 

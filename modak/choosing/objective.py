@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,13 @@ from modak.text.units import clock
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-DEFAULT_EFFICIENCY = 0.5
+DEFAULT_EFFICIENCY: Final = 0.5
 """Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
-START_UP_S = 120.0
+START_UP_S: Final = 120.0
 """Time of each node that starting a job is assumed to take, for that default: so a run of seconds does not get a whole machine."""
-CONFIDENCES = tuple(percent / 100 for percent in range(50, 100))
+CONFIDENCES: Final = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
-UNREQUESTED_DOUBLINGS = 1.0
+UNREQUESTED_DOUBLINGS: Final = 1.0
 """Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``)."""
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from modak.choosing.objective import Ranking, Scored, scores
 from modak.dsl import Objective
 
 Describe = Callable[[int], str]
 """A candidate in words, by its index."""
-MANY = 10.0
+MANY: Final = 10.0
 """From this factor on, a time is said to be so many times another one; below, by how many percent it exceeds it."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from modak.choosing.wishes import is_single_threaded, switches
 from modak.dsl import Request
 from modak.target import Target
 
-FIRST = (1, 2, 4)
+FIRST: Final = (1, 2, 4)
 """Nodes of the first runs, if nothing is known of the application's scaling."""
 
 

@@ -43,7 +43,7 @@ PREFERRED: Final = ("epoch", "step", "run")
 """Order of preference if an application has results per epoch, per step and per run; the unit of a stated amount comes first."""
 LENGTHS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
 """Units in which requests give the length of a run."""
-MOST_NAMED = 3
+MOST_NAMED: Final = 3
 """If there are more other problems, or systems, only their number is given."""
 NO_PROBLEM: Final = ("build", "baseline")
 """Parameters that do not identify the problem."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -26,7 +26,7 @@ from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
 from modak.text.amounts import printable
 
-EXITS = (
+EXITS: Final = (
     (0, "done"),
     (1, "the request or data is wrong"),
     (2, "wrong usage"),
@@ -36,9 +36,9 @@ EXITS = (
 )
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk. Commands that write files report it themselves; this is for output that a shell redirects to a file."""
-REFUSED = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG)
+REFUSED: Final = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG)
 """Errors of a path that the system does not look up: commands only ask whether it is there."""
 
 
@@ -184,9 +184,9 @@ def _assembled() -> typer.Typer:
     return app
 
 
-FIRST: tuple[Callable[..., None], ...] = (asking.optimise, asking.recommend, asking.predict, sizing.size, tuning.tune, results.load)
-LAST: tuple[Callable[..., None], ...] = (asking.validate, asking.schema, running.serve, keys.audit)
-FURTHER: tuple[tuple[typer.Typer, Callable[..., None]], ...] = (
+FIRST: Final[tuple[Callable[..., None], ...]] = (asking.optimise, asking.recommend, asking.predict, sizing.size, tuning.tune, results.load)
+LAST: Final[tuple[Callable[..., None], ...]] = (asking.validate, asking.schema, running.serve, keys.audit)
+FURTHER: Final[tuple[tuple[typer.Typer, Callable[..., None]], ...]] = (
     (results.app, evaluation.plan),
     (knowledge.models, evaluation.evaluate),
     (knowledge.models, evaluation.plot),
@@ -197,7 +197,7 @@ FURTHER: tuple[tuple[typer.Typer, Callable[..., None]], ...] = (
     (knowledge.images, building.verify),
     (knowledge.images, building.bundle),
 )
-GROUPS = {
+GROUPS: Final = {
     "results": results.app,
     "models": knowledge.models,
     "systems": knowledge.systems,
@@ -207,6 +207,6 @@ GROUPS = {
     "token": keys.app,
     "keys": keys.app,
 }
-ALIASES = frozenset(("keys",))
+ALIASES: Final = frozenset(("keys",))
 """Second names of groups: they work, and --help does not list them."""
 app = _assembled()

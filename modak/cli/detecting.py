@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from modak.detected import Description
     from modak.facts import Accelerator, Processor, System
 
-DIFFERS = 1
+DIFFERS: Final = 1
 """The exit status of ``--diff`` where something differs, as of diff(1)."""
 
 

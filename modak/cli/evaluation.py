@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 Level = Annotated[float, typer.Option(help="Probability that an interval contains the next run's value.")]
 
-FIGURES = ("model", "median error", "p90 error", "off by > 100 %", "size that keeps 75 %", "in interval", "interval")
-BINS = ("doublings beyond", "predictions", "interval", "in interval", "median error")
-LIKELY = ("probability", "nodes", "ranks/node", "threads", "GPUs", "variant", "time", "interval", "basis")
-RUNS = ("run", *LIKELY[1:], "node-hours", "decision after", "narrower", "per node-hour")
+FIGURES: Final = ("model", "median error", "p90 error", "off by > 100 %", "size that keeps 75 %", "in interval", "interval")
+BINS: Final = ("doublings beyond", "predictions", "interval", "in interval", "median error")
+LIKELY: Final = ("probability", "nodes", "ranks/node", "threads", "GPUs", "variant", "time", "interval", "basis")
+RUNS: Final = ("run", *LIKELY[1:], "node-hours", "decision after", "narrower", "per node-hour")
 
 
 def evaluate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from modak.client import Client
 
 app = typer.Typer(help="Tokens for the service; needs access to its database.", no_args_is_help=True, rich_markup_mode=None)
-COLUMNS = ("id", "name", "scopes", "created", "by", "expires", "state")
-TRAIL = ("at", "principal", "request_id", "action", "target", "outcome")
-LONGEST_CELL = 80
+COLUMNS: Final = ("id", "name", "scopes", "created", "by", "expires", "state")
+TRAIL: Final = ("at", "principal", "request_id", "action", "target", "outcome")
+LONGEST_CELL: Final = 80
 
 
 @app.command("create")

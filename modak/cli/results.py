@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
@@ -27,10 +27,10 @@ Metric = Annotated[str | None, typer.Option(help="Only this metric.")]
 Where = Annotated[
     list[str] | None, typer.Option("--where", metavar="COLUMN=TEXT", help="Only rows with this text in a column; may be repeated.")
 ]
-SERIES_SHOWN = 10
-OTHERS_SHOWN = 10
-NOT_DOUBTED = "no load doubts the rest, but rows that their own file marks stay out"
-HISTORY = ("replaced_at", "replaced_by", "replaced_from")
+SERIES_SHOWN: Final = 10
+OTHERS_SHOWN: Final = 10
+NOT_DOUBTED: Final = "no load doubts the rest, but rows that their own file marks stay out"
+HISTORY: Final = ("replaced_at", "replaced_by", "replaced_from")
 
 
 def load(

@@ -9,7 +9,7 @@ import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import typer
 
@@ -18,8 +18,8 @@ from modak.text import choices
 from modak.text.amounts import printable
 from modak.text.listings import as_text
 
-GAP = "  "
-LEAST_FOLDED = 24
+GAP: Final = "  "
+LEAST_FOLDED: Final = 24
 """Letters in a line of a folded column, at least."""
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from modak.cli import common, show
 from modak.text.amounts import cell, span
 
-COLUMNS = (
+COLUMNS: Final = (
     *("system", "partition", "cooling", "meets the goal", "nodes", "GPUs", "time", "interval", "basis", "node-hours"),
     *("network", "rate GB/s", "storage"),
 )

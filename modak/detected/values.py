@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from modak.facts import Vendor
 from modak.text.units import elapsed
 
-LONGEST_VALUE = 2000
+LONGEST_VALUE: Final = 2000
 """Characters of one value; longer ones are cut."""
 
-NOT_THERE = "not found"
+NOT_THERE: Final = "not found"
 """The trouble of a command that is not installed, which is no reason for a note."""
 
 

@@ -5,6 +5,8 @@ A variant is a :class:`Framework`, or of a class that derives from it, with an e
 
 from __future__ import annotations
 
+from typing import Final
+
 from modak.frameworks.base import Framework
 from modak.frameworks.caffe import INTEL_CAFFE, NVCAFFE, Caffe
 from modak.frameworks.cntk import CNTK
@@ -22,7 +24,7 @@ from modak.frameworks.tensorflow import TensorFlow
 
 __all__ = ["BUILTIN", "Framework"]
 
-BUILTIN: tuple[Framework, ...] = (
+BUILTIN: Final[tuple[Framework, ...]] = (
     TensorFlow(),
     PyTorch(),
     Keras(),

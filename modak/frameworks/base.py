@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from packaging.version import Version
 from pydantic import Field
@@ -17,7 +17,7 @@ Kind = Literal["ai", "parallel", "distribution"]
 """A training or inference framework; a way to run in parallel; a layer that distributes another framework."""
 Number = Annotated[int, Field(ge=1, le=10_000_000)]
 """A count in a request: a number, or its digits as text."""
-NOTHING: Mapping[str, str] = MappingProxyType({})
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Carrier, Cuda, Framework, SourceBuild, Toolchain
 from modak.recipes.pins import clone
 
-_SOURCE = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
-_OLD = "unverified: not built since Caffe ended in 2018, and its packages and tags may be gone"
-_CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
-_LABELS: Mapping[str, str] = {"bvlc": "caffe", "intel": "intel-caffe", "nvidia": "nvcaffe"}
+_SOURCE: Final = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
+_OLD: Final = "unverified: not built since Caffe ended in 2018, and its packages and tags may be gone"
+_CUDA_10_1: Final = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
+_LABELS: Final[Mapping[str, str]] = {"bvlc": "caffe", "intel": "intel-caffe", "nvidia": "nvcaffe"}
 
 
 class CaffeOptions(FrameworkOptions):
@@ -23,7 +23,7 @@ class CaffeOptions(FrameworkOptions):
     distribution: Literal["mlsl", "nccl", "mpi"] | None = None
 
 
-_BVLC = (
+_BVLC: Final = (
     Toolchain(
         versions="==1.0",
         release="1.0",
@@ -37,8 +37,10 @@ _BVLC = (
         note=_OLD,
     ),
 )
-_INTEL = (Toolchain(versions="==1.1.6", release="1.1.6", distro="ubuntu18", python="3.6", hub="docker://bvlc/caffe:intel", note=_OLD),)
-_NVIDIA = (
+_INTEL: Final = (
+    Toolchain(versions="==1.1.6", release="1.1.6", distro="ubuntu18", python="3.6", hub="docker://bvlc/caffe:intel", note=_OLD),
+)
+_NVIDIA: Final = (
     Toolchain(
         versions="==0.17.3",
         release="0.17.3",
@@ -93,7 +95,7 @@ class Caffe(Framework):
         )
 
 
-INTEL_CAFFE = Framework("intel-caffe", options=CaffeOptions, toolchains=_INTEL)
+INTEL_CAFFE: Final = Framework("intel-caffe", options=CaffeOptions, toolchains=_INTEL)
 """Intel's fork, for processors."""
-NVCAFFE = Framework("nvcaffe", options=CaffeOptions, toolchains=_NVIDIA)
+NVCAFFE: Final = Framework("nvcaffe", options=CaffeOptions, toolchains=_NVIDIA)
 """NVIDIA's fork, for GPUs."""

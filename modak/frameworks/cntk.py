@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Framework, Toolchain
@@ -14,7 +14,7 @@ class CntkOptions(FrameworkOptions):
     distribution: Literal["mpi"] | None = None
 
 
-CNTK = Framework(
+CNTK: Final = Framework(
     "cntk",
     aliases=("microsoft-cognitive-toolkit",),
     options=CntkOptions,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain
 from modak.recipes.pins import fetch
 from modak.recipes.wheels import JAX, JAX_CUDA
 
-_SOURCE = "/var/tmp/jax"  # noqa: S108 (a path inside the image that is being built)
+_SOURCE: Final = "/var/tmp/jax"  # noqa: S108 (a path inside the image that is being built)
 
-_INSPECTION = Inspection(
+_INSPECTION: Final = Inspection(
     module="jax",
     exercise="""
 weights = jax.numpy.ones(8)

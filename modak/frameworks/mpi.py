@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -11,7 +11,7 @@ from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
 
-_SPELLINGS: Mapping[str, str] = {
+_SPELLINGS: Final[Mapping[str, str]] = {
     "opnmpi": "openmpi",
     "open-mpi": "openmpi",
     "mvapch": "mvapich",
@@ -40,5 +40,5 @@ class MpiOptions(FrameworkOptions):
     """``small``, ``medium`` or ``large``: what the caller knows of its messages."""
 
 
-MPI = Parallel("mpi", options=MpiOptions)
+MPI: Final = Parallel("mpi", options=MpiOptions)
 """An application that is its own framework."""

@@ -92,7 +92,7 @@ def _packaged(version: str, linux: str, packages: tuple[str, ...], *, gpu: bool 
     )
 
 
-OPENMPI = _library(
+OPENMPI: Final = _library(
     "openmpi",
     ">=3,<6",
     "5.0.11",
@@ -100,7 +100,7 @@ OPENMPI = _library(
     packages=("libopenmpi-dev", "openmpi-bin"),
     packaged={"ubuntu22": "4.1.2", "debian12": "4.1.4", "ubuntu24": "4.1.6"},
 )
-MPICH = _library(
+MPICH: Final = _library(
     "mpich",
     ">=3.1,<6",
     "5.0.2",

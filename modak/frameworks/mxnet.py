@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Cuda, Framework, Inspection, Toolchain
 
-_INSPECTION = Inspection(module="mxnet", exercise="(mxnet.nd.ones((2, 2)) * 2).asnumpy()", says={"version": "mxnet.__version__"})
+_INSPECTION: Final = Inspection(module="mxnet", exercise="(mxnet.nd.ones((2, 2)) * 2).asnumpy()", says={"version": "mxnet.__version__"})
 
-_OLD = "unverified: not built since MXNet was retired in 2023"
+_OLD: Final = "unverified: not built since MXNet was retired in 2023"
 
 
 class MXNetOptions(FrameworkOptions):
@@ -18,7 +18,7 @@ class MXNetOptions(FrameworkOptions):
     distribution: Literal["horovod", "parameter-server"] | None = None
 
 
-MXNET = Framework(
+MXNET: Final = Framework(
     "mxnet",
     options=MXNetOptions,
     inspection=_INSPECTION,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
@@ -16,5 +18,5 @@ class OpenAccOptions(FrameworkOptions):
     """Accelerators per node."""
 
 
-OPENACC = Parallel("openacc", options=OpenAccOptions)
+OPENACC: Final = Parallel("openacc", options=OpenAccOptions)
 """An application with OpenACC directives."""

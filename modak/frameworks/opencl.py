@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
@@ -15,5 +17,5 @@ class OpenClOptions(FrameworkOptions):
     """Accelerators per node."""
 
 
-OPENCL = Parallel("opencl", aliases=("opencc",), options=OpenClOptions)
+OPENCL: Final = Parallel("opencl", aliases=("opencc",), options=OpenClOptions)
 """An application with OpenCL kernels."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import NOTHING, Number, Parallel
 from modak.text.grammar import Name
 
-_BINDING: Mapping[str, str] = {
+_BINDING: Final[Mapping[str, str]] = {
     "block": "close",
     "compact": "close",
     "close": "close",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from packaging.version import Version
 from pydantic import AliasChoices, ConfigDict, Field
@@ -13,16 +13,16 @@ from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceB
 from modak.recipes.pins import clone
 from modak.recipes.wheels import TORCH
 
-_SOURCE = "/var/tmp/pytorch"  # noqa: S108 (a path inside the image that is being built)
-_REPOSITORY = "https://github.com/pytorch/pytorch.git"
-_WHEELS = "https://download.pytorch.org/whl"
-_CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
-_CUDA_12_6 = Cuda("12.6", "9", "nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04")
-_CUDA_13_0 = Cuda("13.0", "9", "nvidia/cuda:13.0.2-cudnn-devel-ubuntu24.04")
-_GLOW = "/var/tmp/glow"  # noqa: S108 (likewise)
+_SOURCE: Final = "/var/tmp/pytorch"  # noqa: S108 (a path inside the image that is being built)
+_REPOSITORY: Final = "https://github.com/pytorch/pytorch.git"
+_WHEELS: Final = "https://download.pytorch.org/whl"
+_CUDA_10_1: Final = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
+_CUDA_12_6: Final = Cuda("12.6", "9", "nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04")
+_CUDA_13_0: Final = Cuda("13.0", "9", "nvidia/cuda:13.0.2-cudnn-devel-ubuntu24.04")
+_GLOW: Final = "/var/tmp/glow"  # noqa: S108 (likewise)
 
 
-_INSPECTION = Inspection(
+_INSPECTION: Final = Inspection(
     module="torch",
     exercise="""
 model = torch.nn.Linear(8, 2)

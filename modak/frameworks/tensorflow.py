@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from packaging.version import Version
 
@@ -12,16 +12,16 @@ from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceB
 from modak.recipes.pins import fetch
 from modak.recipes.wheels import TENSORFLOW, TENSORFLOW_CUDA
 
-_SOURCE = "/var/tmp/tensorflow"  # noqa: S108 (a path inside the image that is being built)
-_WHEEL = "/var/tmp/wheel"  # noqa: S108 (likewise)
-_CUDA_10_0 = Cuda("10.0", "7", "nvidia/cuda:10.0-cudnn7-devel-ubuntu18.04")
-_CUDA_10_1 = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
-_CUDA_11_0 = Cuda("11.0", "8", "nvidia/cuda:11.0.3-cudnn8-devel-ubuntu20.04")
-_CUDA_11_2 = Cuda("11.2", "8", "nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04")
-_CUDA_11_8 = Cuda("11.8", "8", "nvidia/cuda:11.8.0-cudnn8-devel-ubuntu22.04")
+_SOURCE: Final = "/var/tmp/tensorflow"  # noqa: S108 (a path inside the image that is being built)
+_WHEEL: Final = "/var/tmp/wheel"  # noqa: S108 (likewise)
+_CUDA_10_0: Final = Cuda("10.0", "7", "nvidia/cuda:10.0-cudnn7-devel-ubuntu18.04")
+_CUDA_10_1: Final = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
+_CUDA_11_0: Final = Cuda("11.0", "8", "nvidia/cuda:11.0.3-cudnn8-devel-ubuntu20.04")
+_CUDA_11_2: Final = Cuda("11.2", "8", "nvidia/cuda:11.2.2-cudnn8-devel-ubuntu20.04")
+_CUDA_11_8: Final = Cuda("11.8", "8", "nvidia/cuda:11.8.0-cudnn8-devel-ubuntu22.04")
 
 
-_INSPECTION = Inspection(
+_INSPECTION: Final = Inspection(
     module="tensorflow",
     exercise="""
 layer = tensorflow.keras.layers.Dense(2)

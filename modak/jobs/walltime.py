@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from modak.choosing.decision import Decision
 from modak.dsl import Notice, Request
 from modak.text.amounts import counted
 from modak.text.units import clock
 
-START_UP_S = 120
+START_UP_S: Final = 120
 """Added to the wall time if the system's file does not give its start-up time: measured times begin with the run, after the script has done
 its checks, copied files and unpacked images."""
-WALL_TIME_STEP_S = 300
+WALL_TIME_STEP_S: Final = 300
 
 
 def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from pydantic import AliasChoices, BaseModel, ValidationError
 
@@ -15,9 +15,9 @@ from modak.normalise.sections import as_object, checked, label, spelt, unknown_k
 from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, fold, is_blank, shown, spellings, version
 from modak.text.faults import join
 
-_QUOTED = re.compile("'([^']*)'")
+_QUOTED: Final = re.compile("'([^']*)'")
 """A word in pydantic's list of allowed values."""
-_LAYERS = ("horovod", "deepspeed")
+_LAYERS: Final = ("horovod", "deepspeed")
 """Distribution layers that a request can switch on by name."""
 
 

@@ -6,6 +6,7 @@ Each takes the sizes and costs of one series (arrays) and the sizes to predict, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def ernest(sizes: Array, costs: Array, asked: Array) -> Array:
     return _non_negative([np.ones_like, lambda p: 1 / p, np.log, lambda p: p], sizes, costs, asked, relative=False)
 
 
-BASELINES: Mapping[str, Baseline] = {
+BASELINES: Final[Mapping[str, Baseline]] = {
     "perfect scaling": perfect,
     "Amdahl": amdahl,
     "power law": power_law,

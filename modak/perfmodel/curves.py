@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -30,11 +31,11 @@ class Scatter(Fact):
     freedom: int
 
 
-FIT_VERSION = 16
+FIT_VERSION: Final = 16
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
-FEW_SIZES = 3
+FEW_SIZES: Final = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
-UNFITTED = Mixture((), (), (), (), None, None)
+UNFITTED: Final = Mixture((), (), (), (), None, None)
 """Of a curve before :func:`fitted`."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,9 +17,9 @@ from modak.perfmodel.intervals import Sides
 from modak.perfmodel.relatives import Family, pool
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
-LEAST_SIZES = 5
+LEAST_SIZES: Final = 5
 """Shorter series are not used: too few sizes would be left."""
-KEEP = 0.75
+KEEP: Final = 0.75
 """The decision that is judged: the largest size with at least this parallel efficiency."""
 
 

@@ -5,13 +5,15 @@ A loss is more log work than at the largest size, a (superlinear) gain is less.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from modak.perfmodel.forms import Array
 
-CEILING = 0.1
+CEILING: Final = 0.1
 """Losses per doubling beyond that of the series' worst doubling plus this are doubted."""
-FORETOLD = 0.005
+FORETOLD: Final = 0.005
 """A form whose errors (in log cost) at the next sizes are below this is believed, even if it predicts larger losses than seen so far."""
 
 

@@ -20,18 +20,18 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-NOISE = 0.03
+NOISE: Final = 0.03
 """Standard deviation of the log cost of one published result, for the trend forms."""
-WIDE = 100.0
+WIDE: Final = 100.0
 """Prior variance of the intercept: practically free."""
-TINY = np.finfo(np.float64).tiny
+TINY: Final = np.finfo(np.float64).tiny
 """A cost above 0, where the features of a form add up to none."""
 
 
@@ -169,7 +169,7 @@ class Trend:
 
 Form = NonNegative | Line | Trend
 
-FORMS: tuple[Form, ...] = (
+FORMS: Final[tuple[Form, ...]] = (
     NonNegative("1 + p^-1/2 + p^-2/3 + 1/p", (0.0, -0.5, -2 / 3, -1.0)),
     NonNegative("1 + 1/p, recent", (0.0, -1.0), recency=0.7),
     NonNegative("1 + 1/p + p", (0.0, -1.0, 1.0)),
@@ -184,7 +184,7 @@ FORMS: tuple[Form, ...] = (
     Line("perfect scaling from the last size", recency=30.0, ridge=1e6, least=1),
 )
 """The library. It and the constants above were chosen by comparing variants on public series (see docs/model-quality.md)."""
-EXPONENTS = frozenset(e for form in FORMS if isinstance(form, NonNegative) for e in form.exponents)
+EXPONENTS: Final = frozenset(e for form in FORMS if isinstance(form, NonNegative) for e in form.exponents)
 """Those of all forms of the library."""
 
 

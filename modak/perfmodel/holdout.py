@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -22,11 +23,11 @@ from modak.perfmodel.intervals import Sides, half_widths
 from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise_of, scatter_group
 from modak.perfmodel.scaling import Forecast
 
-SHOWN = FEW_SIZES
+SHOWN: Final = FEW_SIZES
 """At least this many sizes are shown: fewer do not make a curve."""
-DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
+DOUBLINGS: Final = (1e-9, 1.01, 2.01, 3.01)
 """Edges of the bins, in doublings beyond the shown sizes; :data:`BINS` are their names."""
-BINS = ("between sizes", "up to 1 doubling", "up to 2", "up to 3", "more than 3")
+BINS: Final = ("between sizes", "up to 1 doubling", "up to 2", "up to 3", "more than 3")
 ALONE, RELATIVES = "MODAK, series alone", "MODAK, with relatives"
 
 

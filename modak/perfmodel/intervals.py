@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,27 +22,27 @@ from modak.perfmodel.curves import FEW_SIZES
 from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Forecast
 
-FLOOR = 0.02
+FLOOR: Final = 0.02
 """Added to disagreement and validation error before taking logs: differences below this are meaningless."""
-NEAR = 0.2
+NEAR: Final = 0.2
 """Added to doublings before taking logs."""
-LEAST = 0.03
+LEAST: Final = 0.03
 """Added to absolute log errors before taking logs: replicates differ by about this much."""
-UNKNOWN_ERROR = 0.15
+UNKNOWN_ERROR: Final = 0.15
 """Used as validation error of series that are too short to have one."""
-LEAST_SLOPE = 0.1
+LEAST_SLOPE: Final = 0.1
 """Smallest slope for doublings and disagreement: more of them always widens an interval."""
-GAIN = 0.7
+GAIN: Final = 0.7
 """Beyond the largest size, the half-width towards lower costs over that towards higher costs.
 
 Of errors in half-widths (all series of seven public collections with equal weight) the 5 % quantile is -0.39 (-0.28 to -0.49 with one
 collection left out in turn), the 95 % quantile 0.84. The value is the geometric mean of 0.49 and 1: programs gain once they fit their
 caches. Series with at most :data:`~modak.perfmodel.curves.FEW_SIZES` sizes and no relatives have symmetric intervals: with this factor, 8
 to 10 % of the next results after three sizes were faster than the interval, each collection left out in turn."""
-MOST = 20.0
+MOST: Final = 20.0
 """Largest half-width at 90 % (a factor of 10^8), so that bounds stay finite and positive."""
-FEATURES = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
-KNOTS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+FEATURES: Final = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
+KNOTS: Final = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Levels at which the distribution of errors is tabulated."""
 
 
@@ -59,7 +59,7 @@ class Calibration:
     shape: tuple[float, ...]
 
 
-PUBLISHED = Calibration(
+PUBLISHED: Final = Calibration(
     outside=(0.588, 0.572, 0.284, 0.697, 0.0),
     inside=(1.463, 0.658, 0.388, 0.1, 0.0),
     pooled=(0.634, 0.886, 0.065, 0.1, 0.0),

@@ -7,16 +7,18 @@ nearer these are, the narrower the interval.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from modak.facts import Layout
 from modak.perfmodel.forms import Array
 
-SPREAD = 0.6
+SPREAD: Final = 0.6
 """Standard deviation of log cost among the layouts of an application: the 3DGAN tables differ by factors of 1.6 to 4.2. Judgement."""
-REACH = 3.0
+REACH: Final = 3.0
 """Doublings of a count over which layouts become unlike (their correlation falls to 1/e). Judgement, in want of public tables."""
-COUNTS = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
+COUNTS: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 """The counts that make a layout within a node."""
 
 

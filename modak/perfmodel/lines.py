@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,11 +17,11 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.predict import PooledForecast, pooled_forecast
 from modak.results.metrics import metric_of
 
-POINTS = 97
+POINTS: Final = 97
 """Number of points of a line."""
-BEYOND = 2.0
+BEYOND: Final = 2.0
 """A line ends at this times the largest measured size: one doubling, as far as configurations are chosen without being asked for."""
-LABELS = (
+LABELS: Final = (
     *("application", "dataset", "params", "system", "partition", "framework", "framework_version", "image", "compiler", "precision"),
     *("mpi", "numa_mode", "hyperthreads", "runtime"),
 )

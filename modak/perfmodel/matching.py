@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from modak.facts import Layout
 from modak.perfmodel import layouts, startup
@@ -14,23 +15,23 @@ from modak.perfmodel.precisions import REDUCED, same_precision
 from modak.perfmodel.questions import SPREAD, Question, both_differ
 from modak.results.metrics import metric_of
 
-WORK_SPREAD: Mapping[str, float] = {"dataset": 2.9, "params": 1.1}
+WORK_SPREAD: Final[Mapping[str, float]] = {"dataset": 2.9, "params": 1.1}
 """As :data:`SPREAD`, for costs of a whole run or a step, where another problem is another amount of work. With these spreads, 90 % of 427
 costs in public tables of HPC codes lie in the 90 % interval that is predicted from another problem of the same code."""
-SHAPE_SPREAD = 0.5
+SHAPE_SPREAD: Final = 0.5
 """The same for another number of ranks, threads or GPUs per node. Used to find the nearest curve; the prediction itself is made by
 :mod:`modak.perfmodel.layouts`."""
-BATCH_SPREAD = 0.2
+BATCH_SPREAD: Final = 0.2
 """The same for each doubling of the batch size, if nothing else in the layout differs: log throughputs of BERT and ResNet-50 on V100 in
 eight frameworks grow by 0.09 a doubling on one GPU, by 0.18 on eight and by 0.26 on 32 (medians of 25 pairs each)."""
-DEVICE_SPREAD = 1.2
+DEVICE_SPREAD: Final = 1.2
 """Added between runs on GPUs and on processors only: a factor of 7 in the 90 % interval. Judgement: GPUs are faster by about an order of
 magnitude, but by how much depends on the program."""
-Z90 = 1.645
+Z90: Final = 1.645
 """95 % quantile of the standard normal distribution: half of a 90 % interval, in standard deviations."""
-REDUCED_SPREAD = 0.2
+REDUCED_SPREAD: Final = 0.2
 """The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
-SAME = 0.05
+SAME: Final = 0.05
 """A curve with a smaller spread than this counts as measured in the configuration of the question."""
 
 Power = Callable[[str | None, str | None, int | None, int | None], Sequence[float | None]]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from modak.perfmodel.forms import NOISE, WIDE, Array
 
-STEP = 0.05
+STEP: Final = 0.05
 """Expected log cost of leaving one node, before it is measured: between the medians of two public collections (0.014, 0.13)."""
-STEP_SPREAD = 0.1
+STEP_SPREAD: Final = 0.1
 """Standard deviation of that log cost from program to program."""
-NODE_SLOPE = 0.03
+NODE_SLOPE: Final = 0.03
 """Expected loss of log work per doubling of nodes, if only one node was measured: the median of all public series."""
-FRESH = 0.75
+FRESH: Final = 0.75
 """Weight of the prediction that losses within a node do not continue beyond it (a new node has its own memory and links), against the
 prediction that they do."""
-SLOPE_SPREAD = 0.1
+SLOPE_SPREAD: Final = 0.1
 """Standard deviation of the slope of log work between doublings, when the step is told apart from the slope."""
 
 

@@ -13,46 +13,46 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from modak.perfmodel.forms import Array
 
-EXTENSIVE = ("activations", "parameters")
+EXTENSIVE: Final = ("activations", "parameters")
 """Columns that grow with the operations; the feature is their ratio to the operations."""
-SMALLEST = 0.005
+SMALLEST: Final = 0.005
 """Added to operations (in 10^9) before taking logs: published counts are rounded to two digits."""
-LENGTHS = (1.0, 3.0)
+LENGTHS: Final = (1.0, 3.0)
 """Distances, in standard deviations of features, over which applications are alike."""
-NOISES = (0.05, 0.2)
+NOISES: Final = (0.05, 0.2)
 """Variance of a single result, relative to the variance that similarity explains. Both are chosen by leave-one-out error."""
-QUADRATIC_RIDGE = 0.1
+QUADRATIC_RIDGE: Final = 0.1
 """Ridge of the quadratic."""
-MOST = 1500
+MOST: Final = 1500
 """At most this many applications support a model; more are thinned evenly."""
-CHOOSING = 500
+CHOOSING: Final = 500
 """At most this many of them are used to choose length and noise."""
-DIRECTIONS = 6
+DIRECTIONS: Final = 6
 """At most so many principal components of the differences between known systems tell which applications are alike."""
-CLOSE = 0.01
+CLOSE: Final = 0.01
 """Added to the median deviation of a known system from the new one: smaller differences are noise."""
-LEAST_MISS = 0.02
+LEAST_MISS: Final = 0.02
 """A calibration run that is off by less is never an outlier."""
-TRUST = 6.0
+TRUST: Final = 6.0
 """The weight of a known system falls with this power of its deviation."""
-TRANSFER_LENGTH = 5.0
+TRANSFER_LENGTH: Final = 5.0
 """Distance, in standard deviations, over which the corrections of applications are alike."""
-TRANSFER_NOISE = 0.1
+TRANSFER_NOISE: Final = 0.1
 """Variance of a calibration run, relative to the variance that similarity explains."""
-TRANSFER_POWER = 8.0
+TRANSFER_POWER: Final = 8.0
 """The two bases with their corrections are averaged with weights that fall with this power of their leave-one-out error."""
-SUM_RIDGE = 0.02
+SUM_RIDGE: Final = 0.02
 """Ridge of the sum of times, relative to one calibration run."""
-FILL_RIDGE = 3.0
+FILL_RIDGE: Final = 3.0
 """Ridge of the regression that fills in missing throughputs."""
-FILL_ROUNDS = 3
+FILL_ROUNDS: Final = 3
 
 
 @dataclass(frozen=True)

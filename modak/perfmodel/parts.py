@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey
 from modak.grouping import grouped
@@ -12,7 +12,12 @@ from modak.perfmodel import startup
 from modak.perfmodel.cells import Cell
 
 Scale = Literal["nodes", "ranks", "gpus", "threads"]
-VARYING: Mapping[Scale, str | None] = {"nodes": None, "ranks": "ranks_per_node", "gpus": "gpus_per_node", "threads": "threads_per_rank"}
+VARYING: Final[Mapping[Scale, str | None]] = {
+    "nodes": None,
+    "ranks": "ranks_per_node",
+    "gpus": "gpus_per_node",
+    "threads": "threads_per_rank",
+}
 """The count within a node that varies along a curve of each scale."""
 
 

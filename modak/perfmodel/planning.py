@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale
 
-ABSCISSAE = (-math.sqrt(3), 0.0, math.sqrt(3))
+ABSCISSAE: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
 """Nodes of the quadrature, in standard deviations ..."""
-WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
+WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
 """... and its weights: exact for polynomials up to the fifth degree."""
-LEAST = 0.02
+LEAST: Final = 0.02
 """A run that narrows the interval by a smaller fraction than this is not proposed."""
 
 Width = Callable[[Sequence[Curve]], float]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Final
 
 from modak.facts import same_name
 
-USUAL_PRECISION = "fp32"
+USUAL_PRECISION: Final = "fp32"
 """The precision of results that do not give one."""
-REDUCED = ("fp16", "bf16", "amp")
+REDUCED: Final = ("fp16", "bf16", "amp")
 """Precisions of half the width, alone or mixed with single."""
-CAPABILITY: Mapping[str, str] = {"bf16": "8.0", "tf32": "8.0"}
+CAPABILITY: Final[Mapping[str, str]] = {"bf16": "8.0", "tf32": "8.0"}
 """The least compute capability of NVIDIA GPUs that compute in a precision (CUDA C++ Programming Guide, arithmetic instructions). Older
 ones refuse it or emulate it, slower than single precision."""
-PRECISIONS: Mapping[str, str] = {
+PRECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("float16", "half"), "fp16"),
     "bfloat16": "bf16",
     **dict.fromkeys(("float32", "single"), "fp32"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,14 @@ from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, see
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.questions import Question, closed
 
-NOISE = 0.08
+NOISE: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
 about 5 %."""
-USUAL = 2.0
+USUAL: Final = 2.0
 """Degrees of freedom of the usual scatter when it is combined with that of repeats. Judgement: two repeats alone say little."""
-MOST_LAYOUTS = 8
+MOST_LAYOUTS: Final = 8
 """An unmeasured layout is predicted from at most this many measured ones."""
-FAR_DOUBLINGS = 4.0
+FAR_DOUBLINGS: Final = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Final
 
 from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import startup
@@ -14,7 +14,7 @@ from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.results.metrics import metric_of
 
-SPREAD: Mapping[str, float] = {
+SPREAD: Final[Mapping[str, float]] = {
     "system": 0.7,
     "precision": 0.7,
     "dataset": 0.5,
@@ -33,7 +33,7 @@ SPREAD: Mapping[str, float] = {
 """Standard deviation of log cost that a difference in an attribute adds. In public tables of training, the root mean squares of log ratios
 are 0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against single precision, 0.42 for frameworks, 0.40 for XLA. The others
 are judgement: another system changes published throughputs by a factor of about two, another container runtime by 1 % or less."""
-SWITCHES = ("params", "compiler", "precision")
+SWITCHES: Final = ("params", "compiler", "precision")
 """Attributes that are off (or usual) in a question that does not name them, if there are results that do not name them either."""
 
 

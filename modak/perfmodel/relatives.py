@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,22 +20,22 @@ import numpy.typing as npt
 from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import Forecast, Series
 
-FLOOR = 0.03
+FLOOR: Final = 0.03
 """Added to errors of log cost: smaller differences are noise of replicates."""
-UNKNOWN_ERROR = 0.15
+UNKNOWN_ERROR: Final = 0.15
 """Used as validation error of series with too few sizes to have one."""
-UNKNOWN_LIKENESS = 0.1
+UNKNOWN_LIKENESS: Final = 0.1
 """Used as unlikeness of relatives that share only one size with the target."""
-OTHER_PROGRAM = 0.1
+OTHER_PROGRAM: Final = 0.1
 """Added in quadrature to the unlikeness of a relative of another framework. For applications in several frameworks, it reduces the error
 at the two largest sizes of 60 public training series by a third (median 9.7 to 6.4 %)."""
-RECENCY = 0.5
+RECENCY: Final = 0.5
 """Weights of common sizes fall by ``exp`` of this per doubling below the target's largest size."""
-RIDGE = 0.3
+RIDGE: Final = 0.3
 """Squared doublings of prior evidence that the ratio of two relatives does not change."""
-POWER = 3.0
+POWER: Final = 3.0
 """Weights fall with this power of the error."""
-MOST = 8
+MOST: Final = 8
 """At most this many relatives are used, the most alike ones."""
 
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,15 +28,15 @@ from modak.text.amounts import listed
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
 """System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""
-WEAK = ("none", "transferred", "heuristic")
+WEAK: Final = ("none", "transferred", "heuristic")
 """Bases that an estimate from parameters may improve."""
-OFF = "none"
+OFF: Final = "none"
 """A row's compiler if graph compilers are off; an empty cell leaves that open."""
-MOST_SAID = 3
+MOST_SAID: Final = 3
 """If there are more relatives, only the number of the others is given."""
-WHOLE_RUNS = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
+WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
 """Metrics that say that they are the time of a whole run."""
-ADDED = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
+ADDED: Final = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
 """Columns that :func:`predict_rows` adds or fills."""
 
 Row = Mapping[str, Any]

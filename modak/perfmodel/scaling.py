@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,21 +20,21 @@ from modak.grouping import grouped
 from modak.perfmodel import extrapolation, forms, nodestep
 from modak.perfmodel.forms import FORMS, Array
 
-POWER = 4.0
+POWER: Final = 4.0
 """Weights of forms fall with this power of their validation error (beyond the measured sizes)."""
-SCALE = 0.3
+SCALE: Final = 0.3
 """Added to validation errors (in log cost): much smaller differences are noise of series with few sizes."""
-POWER_INSIDE = 6.0
+POWER_INSIDE: Final = 6.0
 """The same power between measured sizes, where leave-one-out errors are more numerous and more reliable."""
-SCALE_INSIDE = 0.05
+SCALE_INSIDE: Final = 0.05
 """The same scale between measured sizes."""
-EXACT = 0.01
+EXACT: Final = 0.01
 """Forms with an error well below this have found the law of the series ..."""
-SHARPNESS = 0.5
+SHARPNESS: Final = 0.5
 """... and gain weight by this power."""
-FOLDS = 24
+FOLDS: Final = 24
 """A series is validated with at most this many prefixes and this many left-out sizes, the last ones."""
-QUARTERS = (0.25, 0.5, 0.75)
+QUARTERS: Final = (0.25, 0.5, 0.75)
 """Points between two measured sizes (in log space) at which the disagreement of the forms is evaluated."""
 
 Number = TypeVar("Number", int, float)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,23 +31,23 @@ from modak.perfmodel.predict import NOISE
 from modak.perfmodel.startup import LENGTHS, number
 from modak.text.numbering import Numbers, shortened, spelt_out
 
-FEATURES: Mapping[str, tuple[str, ...]] = {
+FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
     "operations": ("operations", "gmacs", "macs", "gflops", "flops"),
     "activations": ("activations", "macts"),
     "parameters": ("parameters", "mparams", "param_count"),
     "image": ("image", "img", "img_size", "image_size"),
 }
 """Names of numeric parameters in the models, and their spellings after ``params.``; other positive parameters keep their names."""
-_FEATURE = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
-MANY = 40
+_FEATURE: Final = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
+MANY: Final = 40
 """A configuration with at least this many measured applications has a model of its own."""
-FEW = 5
+FEW: Final = 5
 """At least this many calibration runs are needed for a transfer."""
-SHARED = 5
+SHARED: Final = 5
 """A configuration is used for a transfer if it has at least this many of the calibration runs."""
-MOST_RUNS = 200
+MOST_RUNS: Final = 200
 """At most this many calibration runs are used, evenly spread over their throughputs: the time of a transfer grows with their square."""
-NO_IDENTITY = frozenset({"batch", "operations", "activations", "parameters", *LENGTHS})
+NO_IDENTITY: Final = frozenset({"batch", "operations", "activations", "parameters", *LENGTHS})
 """Parameters that do not tell which application it is: tables round counts differently, and batch sizes differ from device to device."""
 
 Configuration = tuple[tuple[str, str], ...]

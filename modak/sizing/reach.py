@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from modak.sizing.demand import Demand
 from modak.text.amounts import counted
 from modak.text.units import clock
 
-UNKNOWN = (
+UNKNOWN: Final = (
     "there is no usable result of this application, and no formula can replace one: measure a short run ('modak results plan' says which)"
 )
 

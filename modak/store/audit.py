@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
@@ -13,8 +14,8 @@ from modak.store.schema import audit
 from modak.store.times import instant, now, stored
 from modak.store.values import Page
 
-LONGEST_TARGET = 2000
-REMOVE = "remove"
+LONGEST_TARGET: Final = 2000
+REMOVE: Final = "remove"
 """The action of removing an entry, the only target of its line."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,13 @@ import numpy.typing as npt
 from modak.tuning.space import Point, Space
 
 Array = npt.NDArray[np.float64]
-LENGTHS = (0.15, 0.3, 0.6, 1.2, 2.4)
-NOISES = (0.02, 0.05, 0.1, 0.2)
+LENGTHS: Final = (0.15, 0.3, 0.6, 1.2, 2.4)
+NOISES: Final = (0.02, 0.05, 0.1, 0.2)
 """Standard deviations of repeats, relative to the scale of differences between settings."""
-LEAST_SCALE = 0.03
+LEAST_SCALE: Final = 0.03
 """Least standard deviation of log costs; repeated published runs differ by as much."""
-MOST_POINTS = 4096
-EXCEEDED = 0.95
+MOST_POINTS: Final = 4096
+EXCEEDED: Final = 0.95
 """Probability with which a cost exceeds the end of its interval."""
 
 
