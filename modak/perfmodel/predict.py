@@ -80,7 +80,7 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
     question = closed(curves, question)
     found = matches(curves, question, power)
-    match = best_match(found, question)
+    match = best_match(found, question, count)
     if match is None:
         nothing = np.full(count.shape, np.nan)
         unknown: Basis = "none"
