@@ -16,7 +16,7 @@ from benchmarks.output import say
 from modak.choosing.effects import Pair, Run, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.matching import Z90
 
 ASKED = 150
 """Runs of one switch that are asked about, at most."""
@@ -47,7 +47,7 @@ def judge(known: Sequence[Pair], place: int) -> tuple[float, float, float]:
     hidden = (asked.run.application, asked.run.system)
     shown = [pair for pair in known if (pair.run.application, pair.run.system) != hidden]
     told = effect(shown, asked.run)
-    return (asked.log_ratio, told.log_ratio, told.spread) if told else (asked.log_ratio, 0.0, NORMAL)
+    return (asked.log_ratio, told.log_ratio, told.spread) if told else (asked.log_ratio, 0.0, Z90)
 
 
 def line(judged: Array) -> str:

@@ -78,11 +78,11 @@ class Remote:
         kind, body = ("application/json", "body.json") if content.lstrip()[:1] in (b"[", b"{") else ("text/csv", "body.csv")
         try:
             return self._call("POST", _path("/predictions", level=level), content, kind)
-        except RemoteError as wrong:
+        except RemoteError as error:
             faults = [
-                replace(one, field=name + one.field.removeprefix(body)) if one.field.startswith(body) else one for one in wrong.faults
+                replace(one, field=name + one.field.removeprefix(body)) if one.field.startswith(body) else one for one in error.faults
             ]
-            raise RemoteError(wrong.status, wrong.title, faults) from None
+            raise RemoteError(error.status, error.title, faults) from None
 
     def size(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
         """``POST /sizings``."""
@@ -234,8 +234,8 @@ def _faults(table: Table) -> Sequence[Fault]:
     """Why a table cannot be read."""
     try:
         table.batches()
-    except DataError as wrong:
-        return wrong.faults
+    except DataError as error:
+        return error.faults
     return ()
 
 

@@ -91,7 +91,7 @@ class Infeasible(ModakError):
 
 
 class Unauthorised(ModakError):
-    """The caller may not do this."""
+    """No valid token was sent."""
 
     status = 401
     title = "a token is needed"
@@ -111,9 +111,9 @@ class Unavailable(ModakError):
     exit_code = 3
     title = "out of reach"
 
-    def __init__(self, message: str = "", *, field: str = "", faults: Sequence[Fault] = (), told: str = "") -> None:
+    def __init__(self, message: str = "", *, field: str = "", faults: Sequence[Fault] = (), public_message: str = "") -> None:
         super().__init__(message, field=field, faults=faults)
-        self.told = told
+        self.public_message = public_message
         """The message for callers of the service, if ``message`` contains hosts, users or files of the service."""
 
 
@@ -147,20 +147,20 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("A100", ["a100-sxm4-40gb", "t4"]), nearest("NVIDIA T4", ["a100-sxm4-40gb", "t4"]), nearest("cray", ["slurm"])
     ('a100-sxm4-40gb', 't4', None)
     """
-    told = {each: words for each in known if (words := _words(each))}
+    words_of = {each: words for each in known if (words := _words(each))}
     words = _words(name)
-    said = set(words)
-    alike = get_close_matches("-".join(words), map("-".join, told.values()), n=1, cutoff=0.6)
+    word_set = set(words)
+    similar = get_close_matches("-".join(words), map("-".join, words_of.values()), n=1, cutoff=0.6)
     ways: tuple[Callable[[Sequence[str]], float], ...] = (  # each returns how well a name fits; 0: not at all
         lambda theirs: "".join(theirs) == "".join(words),
-        lambda theirs: said.issubset(theirs) / len(theirs),
-        lambda theirs: ["-".join(theirs)] == alike,
-        lambda theirs: said.issuperset(theirs) * (len("".join(theirs)) - 1),
-        lambda theirs: shared if 4 * (shared := _numbers(said.intersection(theirs))) >= len("".join(words)) else 0,
+        lambda theirs: word_set.issubset(theirs) / len(theirs),
+        lambda theirs: ["-".join(theirs)] == similar,
+        lambda theirs: word_set.issuperset(theirs) * (len("".join(theirs)) - 1),
+        lambda theirs: shared if 4 * (shared := _numbers(word_set.intersection(theirs))) >= len("".join(words)) else 0,
     )
     for fit in ways if words else ():
-        best = max(told, key=lambda each: (fit(told[each]), -len(each)), default=None)
-        if best is not None and fit(told[best]):
+        best = max(words_of, key=lambda each: (fit(words_of[each]), -len(each)), default=None)
+        if best is not None and fit(words_of[best]):
             return best
     return None
 

@@ -192,10 +192,10 @@ def _load(path: Path) -> dict[str, Any]:
         document = strict_json(content) if is_json else tomllib.loads(content.decode("utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", field=str(path)) from None
-    except BadSyntax as wrong:
-        raise DataError(wrong.faults[0].message, field=str(path)) from None
-    except UnicodeDecodeError as wrong:
-        raise DataError(f"byte {wrong.start + 1}: not valid UTF-8", field=str(path)) from None
+    except BadSyntax as error:
+        raise DataError(error.faults[0].message, field=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"byte {error.start + 1}: not valid UTF-8", field=str(path)) from None
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"is not a TOML document: {error}", field=str(path)) from None
     except RecursionError:

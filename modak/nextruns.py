@@ -30,7 +30,7 @@ from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import Answer, decide, least_efficiency, optimise
 from modak.perfmodel import Curve, predict
-from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
@@ -223,7 +223,7 @@ def _drawn(scored: Scored, draw: Floats) -> Floats:
     No draw scales superlinearly unless the prediction does.
     """
     drawn = draw[scored.shape]
-    time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.below, scored.spread) / NORMAL)
+    time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.below, scored.spread) / Z90)
     for place in np.flatnonzero(draw < 0):
         rows = np.flatnonzero((scored.shape == place) & np.isfinite(time))
         nodes = scored.nodes[rows]

@@ -51,7 +51,7 @@ from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
-from modak.target import Target, place_of, resolve
+from modak.target import Target, resolve, target_key
 from modak.tuning.hint import hint
 
 MOST_ALTERNATIVES = 6
@@ -176,10 +176,10 @@ def _script(job: JobSpec, target: Target, facts: Facts) -> jobscript.Script:
     """The job's script. If the job cannot be started there, the error also says that the system is unknown: that may be the cause."""
     try:
         return jobscript.render(job, target.scheduler)
-    except Conflict as stands:
+    except Conflict as error:
         if target.system or not target.name:
             raise
-        raise Conflict(faults=(*stands.faults, Fault("target.name", unknown("system", target.name, facts.systems)))) from None
+        raise Conflict(faults=(*error.faults, Fault("target.name", unknown("system", target.name, facts.systems)))) from None
 
 
 def plan_of(settled: Settled) -> Plan:
@@ -220,10 +220,10 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
     """
     try:
         return _recommended(request, facts, decide(request, facts))
-    except Infeasible as stands:
+    except Infeasible as error:
         if not closest:
             raise
-        return replace(_recommended(request, facts, decide(request, facts, nearest)), missed=stands.faults[0].message)
+        return replace(_recommended(request, facts, decide(request, facts, nearest)), missed=error.faults[0].message)
 
 
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
@@ -285,7 +285,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
 
 def _decided(request: Request, known: Prepared, ranked: Callable[[Scored, Objective, float | None], Ranking]) -> Decision:
     """Steps 1 to 4 for the request as it stands, whatever images have."""
-    place = place_of(request, known)
+    place = target_key(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
     lengths = nearest_lengths(request.optimisation.workload, known.lengths)
     key = (*place, *key_of_any_size(request), *lengths.values())
@@ -295,8 +295,8 @@ def _decided(request: Request, known: Prepared, ranked: Callable[[Scored, Object
     scored, evidence = score(request, target, predicted)
     try:
         ranking, relaxed = _ranking(request, scored, ranked)
-    except Infeasible as stands:  # what was made of the request may be the cause: a data set that is not known
-        raise _also(stands, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
+    except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
+        raise _also(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     missing = () if evidence.known else amounts_needed(request, known.needing_more)
     return Decision(target, predicted.candidates, scored, evidence, ranking, known, asked, missing, relaxed)
 

@@ -268,8 +268,8 @@ def _bad_variables(environment: Mapping[str, str]) -> Iterable[Fault]:
         try:
             allowed(name)
             sound(value)
-        except (RequestError, ValueError) as wrong:
-            message = wrong.faults[0].message if isinstance(wrong, RequestError) else str(wrong)
+        except (RequestError, ValueError) as error:
+            message = error.faults[0].message if isinstance(error, RequestError) else str(error)
             yield Fault(f"environment.{name}", message)
         clash = [other for other in _rivals(name) if other in environment and name < other]
         if clash:

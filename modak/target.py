@@ -66,15 +66,15 @@ class Target:
         """Whose MPI ranks use that one of the host's starts; ``None``: that depends on the image."""
         return "host" if self.runtime is None or host.bindable else None
 
-    def asks_for(self, nodes: int, seconds: int | None = None) -> str | None:
-        """The partition that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
+    def partition_for(self, nodes: int, seconds: int | None) -> str | None:
+        """The partition that a script for that many nodes and seconds (``None``: any) names; ``None``: the site's default."""
         queue = self.queue_for(nodes, seconds)
         name = self.scheduler_partition or (queue.name if queue else None)
         never = self.system is not None and self.system.partition_directive == "never"
         return None if never and self.partition and name in self.partition.scheduler_names else name
 
-    def qos_for(self, nodes: int, seconds: int | None = None) -> str | None:
-        """The quality of service that a script for that many nodes and seconds (not given: any) names; ``None``: the site's default."""
+    def qos_for(self, nodes: int, seconds: int | None) -> str | None:
+        """The quality of service that a script for that many nodes and seconds (``None``: any) names; ``None``: the site's default."""
         queue = None if self.qos else self.queue_for(nodes, seconds)
         return self.qos or (queue.qos if queue else None) or (self.partition.qos if self.partition and self.is_recorded else None)
 
@@ -96,14 +96,14 @@ class Target:
             return ()
         taking = self.partition.queues_for(nodes)
         return (
-            [queue for queue in self._meant if queue in taking]
-            or self._meant
+            [queue for queue in self._requested_queues if queue in taking]
+            or self._requested_queues
             or taking
             or sorted(self.partition.queues, key=lambda queue: max(queue.min_nodes - nodes, nodes - queue.max_nodes))[:1]
         )
 
     @cached_property
-    def _meant(self) -> Sequence[Queue]:
+    def _requested_queues(self) -> Sequence[Queue]:
         """The queues that the request names, also by their quality of service."""
         queues = self.partition.queues if self.partition else ()
         return [queue for queue in queues if queue.name == self.scheduler_partition or (self.qos and queue.qos == self.qos)]
@@ -119,9 +119,9 @@ class Target:
     @property
     def queues(self) -> Sequence[Queue]:
         """The queues that the request names, else all of the partition."""
-        return self._meant or (self.partition.queues if self.partition else ())
+        return self._requested_queues or (self.partition.queues if self.partition else ())
 
-    def longest(self, nodes: int) -> int | None:
+    def max_wall_time_s(self, nodes: int) -> int | None:
         """Seconds that a job of that many nodes may run, in the queue that is asked for or any that takes it; ``None``: unknown."""
         if self.partition is None:
             return None
@@ -175,7 +175,7 @@ class Target:
         return next((mpi for mpi in self.system.mpi if mpi.default), self.system.mpi[0])
 
 
-def place_of(request: Request, facts: Facts) -> tuple[Hashable, ...]:
+def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     """What the target of a request depends on, beside what is known of systems: the same for requests that have one target."""
     options = request.job_options
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
@@ -348,11 +348,11 @@ def _runtime(asked: str | None, system: System) -> tuple[RuntimePolicy | None, t
         return None, ("runtime: none, as requested",), ()
     if not system.runtimes:
         return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested; {system.name} states no policy",), ()
-    alike = sorted((p for p in system.runtimes if same_runtime(p.name) == same_runtime(asked)), key=lambda p: p.name != asked)
-    twin = next((policy for policy in alike if policy.allowed), None)
-    if twin and twin is alike[0]:  # the site's word on the very runtime counts before that on its twin
+    same = sorted((p for p in system.runtimes if same_runtime(p.name) == same_runtime(asked)), key=lambda p: p.name != asked)
+    twin = next((policy for policy in same if policy.allowed), None)
+    if twin and twin is same[0]:  # the site's word on the very runtime counts before that on its twin
         return twin, (f"runtime: {twin.name}, as requested and allowed on {system.name}",), ()
-    stated = _policy_text(alike[0] if alike else None)
+    stated = _policy_text(same[0] if same else None)
     message = f"{system.name} does not allow {asked}{stated}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
     chosen = twin or first
     used = f"{chosen.name} is used instead" if chosen else "the job runs without a container"

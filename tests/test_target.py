@@ -64,7 +64,7 @@ def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named
 def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:
     """The user may know the site better; limits come from the default partition, and that is said."""
     found = place(known, {"name": "supermuc-ng"}, partition="special")
-    assert (found.asks_for(4), found.partition and found.partition.name) == ("special", "thin")
+    assert (found.partition_for(4, None), found.partition and found.partition.name) == ("special", "thin")
     assert "no partition 'special' is recorded" in messages(found)["job_options.partition"]
 
 
@@ -82,7 +82,7 @@ def test_a_queue_that_is_a_quality_of_service_names_its_field(known: Known) -> N
 @pytest.mark.parametrize(("nodes", "queue"), [(1, "micro"), (16, "micro"), (17, "general"), (768, "general"), (769, "large")])
 def test_queues_follow_the_size_of_the_job(nodes: int, queue: str, known: Known) -> None:
     """The first queue that takes the job."""
-    assert place(known, {"name": "supermuc-ng"}).asks_for(nodes) == queue
+    assert place(known, {"name": "supermuc-ng"}).partition_for(nodes, None) == queue
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_queues_follow_the_time_of_the_job(known: Known, asked: str | None, seco
     queues = (Queue(name="short", max_nodes=32, max_wall_time_s=3600), Queue(name="long", max_nodes=64, max_wall_time_s=7200))
     assert found.partition is not None
     found = replace(found, partition=found.partition.model_copy(update={"queues": queues}), scheduler_partition=asked)
-    assert (found.asks_for(4, seconds), found.longest(4)) == (queue, longest)
+    assert (found.partition_for(4, seconds), found.max_wall_time_s(4)) == (queue, longest)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_the_site_decides_whether_partitions_are_named(known: Known, policy: str
     partitions = (ONE.model_copy(update={"name": "cpu", "default": True}), ONE.model_copy(update={"name": "gpu"}))
     system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions, "partition_directive": policy})
     found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, partition=asked)
-    assert (found.asks_for(4), found.partition and found.partition.name) == (named, "gpu" if asked == "gpu" else "cpu")
+    assert (found.partition_for(4, None), found.partition and found.partition.name) == (named, "gpu" if asked == "gpu" else "cpu")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_quality_of_service_follows_the_job(
     found = place(known, {"name": "supermuc-ng"}, qos=asked)
     assert found.partition is not None
     found = replace(found, partition=found.partition.model_copy(update={"queues": queues}))
-    assert (found.asks_for(nodes, seconds), found.qos_for(nodes, seconds), found.longest(nodes)) == ("main", quality, longest)
+    assert (found.partition_for(nodes, seconds), found.qos_for(nodes, seconds), found.max_wall_time_s(nodes)) == ("main", quality, longest)
 
 
 def test_a_partition_that_is_not_recorded_has_no_queue_or_quality_of_service_of_another(known: Known) -> None:
@@ -171,7 +171,7 @@ def test_a_partition_that_is_not_recorded_has_no_queue_or_quality_of_service_of_
     assert found.partition is not None
     queues = (Queue(name="large", qos="large", min_nodes=16, max_nodes=64),)
     found = replace(found, partition=found.partition.model_copy(update={"queues": queues, "qos": "usual"}))
-    assert (found.asks_for(4), found.qos_for(4), found.queue_for(4)) == ("special", None, None)
+    assert (found.partition_for(4, None), found.qos_for(4, None), found.queue_for(4)) == ("special", None, None)
 
 
 def test_a_partition_has_a_quality_of_service_of_its_own(known: Known) -> None:
@@ -179,26 +179,26 @@ def test_a_partition_has_a_quality_of_service_of_its_own(known: Known) -> None:
     found = place(known, {"name": "supermuc-ng"}, partition="fat")
     assert found.partition is not None
     found = replace(found, partition=found.partition.model_copy(update={"qos": "usual"}))
-    assert (found.qos_for(4), replace(found, qos="other").qos_for(4)) == ("usual", "other")
+    assert (found.qos_for(4, None), replace(found, qos="other").qos_for(4, None)) == ("usual", "other")
 
 
 def test_a_partition_of_the_request_is_that_partition(known: Known) -> None:
     """Facts and limits of the fat nodes, and their queue."""
     found = place(known, {"name": "supermuc-ng"}, partition="fat")
-    assert (found.partition and found.partition.job_nodes, found.asks_for(4)) == (144, "fat")
+    assert (found.partition and found.partition.job_nodes, found.partition_for(4, None)) == (144, "fat")
 
 
 def test_a_queue_by_size_names_its_partition(known: Known) -> None:
     """Asked for by its queue's name, the partition is known."""
     found = place(known, {"name": "supermuc-ng"}, queue="general")
-    assert (found.partition and found.partition.name, found.asks_for(4), found.warnings) == ("thin", "general", ())
+    assert (found.partition and found.partition.name, found.partition_for(4, None), found.warnings) == ("thin", "general", ())
 
 
 def test_a_queue_beside_its_partition_is_asked_for(known: Known) -> None:
     """Instead of the one for the job's size; one that the partition does not have is left out, and that is said."""
     here = place(known, {"name": "supermuc-ng"}, partition="thin", queue="general")
     other = place(known, {"name": "supermuc-ng"}, partition="thin", queue="elsewhere")
-    assert (here.asks_for(4), here.warnings, other.asks_for(4)) == ("general", (), "micro")
+    assert (here.partition_for(4, None), here.warnings, other.partition_for(4, None)) == ("general", (), "micro")
     assert messages(other)["job_options.queue"].startswith("elsewhere is left out: job_options.partition names 'thin' (queues: micro, ")
 
 
@@ -250,7 +250,7 @@ def mixed(known: Known, *models: Curve) -> Facts:
 
 def partition_of(facts: Facts, **job: Any) -> str | None:
     """What the script asks the scheduler for."""
-    return resolve(normalise({"job": {"target": {"name": "mixed"}, **job}}).request, facts).asks_for(1)
+    return resolve(normalise({"job": {"target": {"name": "mixed"}, **job}}).request, facts).partition_for(1, None)
 
 
 @pytest.mark.parametrize(("gpus", "partition"), [(0, None), (1, "gpu"), (2, "gpu"), (4, "big"), (8, "big")])
@@ -270,7 +270,7 @@ def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Kno
     key = SeriesKey(application="app", system="mixed", partition="big", metric="wall_time", unit="s")
     facts = mixed(known, *fit(Result(series=key, layout=Layout(nodes=n, gpus_per_node=4), value=100 / n) for n in (1, 2)))
     found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts)
-    assert found.asks_for(1) == "big"
+    assert found.partition_for(1, None) == "big"
     assert found.decisions[0].startswith("partition: big, because all its results on mixed used GPUs")
 
 
@@ -280,7 +280,7 @@ def test_results_of_a_partition_without_gpus_used_none(known: Known) -> None:
     on_gpus = key.model_copy(update={"partition": "big"})
     measured = [Result(series=on_gpus, layout=Layout(nodes=n, gpus_per_node=4), value=100 / n) for n in (1, 2)]
     facts = mixed(known, *fit([*measured, Result(series=key, layout=Layout(nodes=1), value=900)]))
-    assert resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts).asks_for(1) is None
+    assert resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts).partition_for(1, None) is None
 
 
 def test_a_layout_that_nobody_measured_has_gpus_where_all_results_are_of_gpus(known: Known) -> None:

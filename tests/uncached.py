@@ -25,8 +25,8 @@ def answer(service: Service, document: Any) -> Any:
     try:
         settled = service.settle(document)
         return {"texts": asdict(settled.texts), "plan": plan_of(settled).model_dump(mode="json")}
-    except ModakError as refused:
-        return {"refused": type(refused).__name__, "faults": [str(fault) for fault in refused.faults]}
+    except ModakError as error:
+        return {"refused": type(error).__name__, "faults": [str(fault) for fault in error.faults]}
 
 
 def answers(database: str, documents: Sequence[Any]) -> list[Any]:

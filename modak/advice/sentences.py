@@ -61,7 +61,7 @@ def guesses(others: Sequence[Prediction]) -> Iterator[str]:
 
 def chain(chosen: Chosen) -> str | None:
     """How many consecutive jobs the run may need; ``None`` if its upper bound fits into one job."""
-    limit, upper = chosen.target.longest(chosen.nodes), chosen.prediction.upper
+    limit, upper = chosen.target.max_wall_time_s(chosen.nodes), chosen.prediction.upper
     asked = chosen.request.job_options.wall_time_limit
     limit = min(filter(None, (limit, asked)), default=None)
     if limit is None or upper is None or upper <= limit:

@@ -42,12 +42,12 @@ def list_of(of: Schema, description: str) -> Schema:
     return {"type": "array", "items": of, "description": description}
 
 
-def sent(schema: Schema, **also: Any) -> dict[str, Any]:
+def request_body(schema: Schema, **also: Any) -> dict[str, Any]:
     """The OpenAPI entry of a body in JSON that we read ourselves."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, **also}}}}
 
 
-def told(
+def json_response(
     schema: Schema, description: str = "The answer", *, status: int = 200, headers: Mapping[str, Schema] | None = None, **also: Any
 ) -> Responses:
     """The OpenAPI entry of an answer in JSON."""

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Path, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of
-from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
+from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text
 from modak.api.bodies import Body, document
 from modak.api.native import Limit, address, service_of
 from modak.api.problems import answer
@@ -41,12 +41,12 @@ def add_routes(app: FastAPI) -> None:
     build_state = ref("build_state")
     where = {"Location": {"description": "where to look how far it is", "schema": TEXT}}
     add("/builds", order, methods=["POST"], status_code=202, tags=["builds"], summary="Order an image",
-        responses=told(build_state, "The build", status=202, headers=where),
-        openapi_extra=sent(ref("build_request")))  # fmt: skip
-    add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds", responses=told(LISTED))
-    add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses=told(build_state))
-    add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed", responses=told(LOG))
-    add("/builds/{id}", cancel, methods=["DELETE"], tags=["builds"], summary="Stop a build", responses=told(build_state))
+        responses=json_response(build_state, "The build", status=202, headers=where),
+        openapi_extra=request_body(ref("build_request")))  # fmt: skip
+    add("/builds", builds, methods=["GET"], tags=["builds"], summary="The newest builds", responses=json_response(LISTED))
+    add("/builds/{id}", build, methods=["GET"], tags=["builds"], summary="How far a build is", responses=json_response(build_state))
+    add("/builds/{id}/log", log, methods=["GET"], tags=["builds"], summary="What a build's tools printed", responses=json_response(LOG))
+    add("/builds/{id}", cancel, methods=["DELETE"], tags=["builds"], summary="Stop a build", responses=json_response(build_state))
 
 
 def schemas() -> dict[str, Any]:

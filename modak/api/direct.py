@@ -54,9 +54,9 @@ class Direct:
         await response(scope, receive, send)
 
 
-def add_direct(app: FastAPI, path: str, endpoint: Endpoint, **told: Any) -> None:
+def add_direct(app: FastAPI, path: str, endpoint: Endpoint, **options: Any) -> None:
     """Add a direct route to ``app``."""
-    app.router.add_api_route(path, endpoint, route_class_override=DirectRoute, **told)
+    app.router.add_api_route(path, endpoint, route_class_override=DirectRoute, **options)
 
 
 def at_hand(request: Request) -> Service | None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from modak import schemas
-from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
+from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text
 from modak.api.answers import page as page_of
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, one_at_a_time
@@ -48,23 +48,23 @@ def add_routes(app: FastAPI) -> None:
         openapi_extra=REQUEST,
     )
     for path, endpoint, shown, summary, body in (
-        ("/recommendations", recommendations, told(ref("recommendation")), "Rank the configurations", REQUEST),
-        ("/predictions", predictions, told(ref("predictions")), "Predict the rows of a result table", POINTS),
+        ("/recommendations", recommendations, json_response(ref("recommendation")), "Rank the configurations", REQUEST),
+        ("/predictions", predictions, json_response(ref("predictions")), "Predict the rows of a result table", POINTS),
         ("/sizings", sizings, SIZED, "How much hardware a goal needs", REQUEST),
     ):
         add(path, endpoint, responses=shown, methods=["POST"], tags=["ask"], summary=summary, openapi_extra=body)
     add("/plans/{id}", plan, responses=FILLED, methods=["GET"], tags=["plans"], summary="A plan that was made")
     add("/plans/{id}/script", script, methods=["GET"], tags=["plans"], summary="A plan's job script", response_class=PlainTextResponse)
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
-    listed = told(page_of("measured_result"))
+    listed = json_response(page_of("measured_result"))
     add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
     for kind in KEYS:
         add_listing(app, kind, partial(_page_of, kind))
     add_listing(app, "models", lambda service, cursor, limit: service.models_page(limit=limit, cursor=cursor))
     add("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
-    add("/schema/{kind}", schema, responses=told({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
-    add("/health", health, responses=told(HEALTH), methods=["GET"], tags=["about"], summary="Whether the service runs")
-    add("/ready", ready, responses=told(READY), methods=["GET"], tags=["about"], summary="Whether the service can answer")
+    add("/schema/{kind}", schema, responses=json_response({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
+    add("/health", health, responses=json_response(HEALTH), methods=["GET"], tags=["about"], summary="Whether the service runs")
+    add("/ready", ready, responses=json_response(READY), methods=["GET"], tags=["about"], summary="Whether the service can answer")
 
 
 def service_of(request: Request) -> Service:
@@ -87,10 +87,10 @@ EXAMPLE: Final = {
     }
 }
 """A request that can be sent to every address that takes requests."""
-REQUEST: Final = sent(ref(schemas.COMPONENTS["request"]), example=EXAMPLE)
+REQUEST: Final = request_body(ref(schemas.COMPONENTS["request"]), example=EXAMPLE)
 """The OpenAPI entry of the body of such an address."""
-FILLED: Final = told(ref(schemas.COMPONENTS["response"]), "The document, filled in")
-SIZED: Final = told(
+FILLED: Final = json_response(ref(schemas.COMPONENTS["response"]), "The document, filled in")
+SIZED: Final = json_response(
     ref("sizing"), "The platforms, those that meet the goal first; every figure with unit, interval, basis and what it follows from"
 )
 HEALTH: Final = object_of(("status",), status={"const": "ok", "description": "the process runs"})

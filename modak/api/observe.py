@@ -42,8 +42,8 @@ class Observed:
 
         self.app = app
         self.requests = Counter("modak_requests", "Answers given.", ("method", "route", "status"), registry=registry)
-        told = "Time from the header of a request to the end of its answer."
-        self.seconds = Histogram("modak_request_seconds", told, ("route",), buckets=SECONDS, registry=registry)
+        description = "Time from the header of a request to the end of its answer."
+        self.seconds = Histogram("modak_request_seconds", description, ("route",), buckets=SECONDS, registry=registry)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note how it ended."""
@@ -159,10 +159,10 @@ def add_observation(app: FastAPI) -> None:
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        told = CollectorRegistry()
+        merged = CollectorRegistry()
         if shared:
-            MultiProcessCollector(told, shared)  # type: ignore[no-untyped-call]
+            MultiProcessCollector(merged, shared)  # type: ignore[no-untyped-call]
         else:
-            told.register(own)
-        told.register(Gauges(request.app))
-        return Response(generate_latest(told), media_type=CONTENT_TYPE_LATEST)
+            merged.register(own)
+        merged.register(Gauges(request.app))
+        return Response(generate_latest(merged), media_type=CONTENT_TYPE_LATEST)

@@ -16,7 +16,7 @@ from modak.api import html
 from modak.api.bodies import Body, Raw, WrongType
 from modak.api.direct import one_at_a_time
 from modak.api.native import Cursor, Wanted, service_of
-from modak.api.problems import told
+from modak.api.problems import public_faults
 from modak.errors import BadSyntax, ModakError, NotFound
 from modak.response import job_of, section
 from modak.service import Service
@@ -78,7 +78,7 @@ def optimise(request: Request, body: Body) -> Shown | Response:
         made = job_of(service.optimise(sent))[1]["plan"]
     except ModakError as error:
         called = form.called if not values.get("document") else lambda path: (path, "")
-        faults = [(*called(fault.field.removeprefix("job.")), fault.message) for fault in told(error, request.scope)]
+        faults = [(*called(fault.field.removeprefix("job.")), fault.message) for fault in public_faults(error, request.scope)]
         return "ask", {**_asked(service, values), "faults": faults, "status": error.status}
     return RedirectResponse(f"plans/{made['id']}", 303)
 

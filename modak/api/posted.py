@@ -220,8 +220,8 @@ def checked_version(value: str, field: str) -> str:
     """A single version. Raises :class:`~modak.errors.RequestError`."""
     try:
         return str(TypeAdapter(VersionText).validate_python(value))
-    except ValidationError as wrong:
-        raise RequestError(faults=[Fault(field, fault.message) for fault in faults_of(wrong)]) from None
+    except ValidationError as error:
+        raise RequestError(faults=[Fault(field, fault.message) for fault in faults_of(error)]) from None
 
 
 def _framework_of_images(name: str) -> str:
@@ -273,8 +273,8 @@ def _reference(sent: PostedMapping) -> str:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
     try:
         return _REFERENCE.validate_python(f"{kind}://{name}")
-    except ValidationError as wrong:
-        raise RequestError(faults=[Fault("container_name", fault.message) for fault in faults_of(wrong)]) from None
+    except ValidationError as error:
+        raise RequestError(faults=[Fault("container_name", fault.message) for fault in faults_of(error)]) from None
 
 
 def _is_host(word: str) -> bool:

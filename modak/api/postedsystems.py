@@ -177,8 +177,8 @@ def infrastructure(document: Any, facts: Facts) -> tuple[System | Processor | Ac
             notes.append(f"{name}: {partition.node.naccel} x {partition.node.accel.model} ({partition.node.accel.type}) are not entered")
         new |= {one.name: one for one in (processor, accelerator) if one is not None}
         partitions.append(_partition(name, partition, processor, accelerator))
-    told = any(partition.default for partition in partitions)
-    if not told:
+    has_default = any(partition.default for partition in partitions)
+    if not has_default:
         partitions[0] = partitions[0].model_copy(update={"default": True})
     try:
         system = System(
@@ -187,14 +187,14 @@ def infrastructure(document: Any, facts: Facts) -> tuple[System | Processor | Ac
             site=sent.name,
             scheduler=found.scheduler,
             partitions=tuple(partitions),
-            partition_directive=None if told else "always",  # which one the scheduler takes by itself is not known
+            partition_directive=None if has_default else "always",  # which one the scheduler takes by itself is not known
             runtimes=RUNTIMES,
             filesystems=tuple(_file_system(url, storage) for url, storage in found.storage.items()),
             notes=tuple(notes),
             sources=(SOURCE,),
         )
-    except ValidationError as wrong:
-        raise RequestError(faults=faults_of(wrong, "configuration")) from None
+    except ValidationError as error:
+        raise RequestError(faults=faults_of(error, "configuration")) from None
     return system, *(one for one in new.values() if one.name not in {**facts.processors, **facts.accelerators})
 
 
@@ -242,9 +242,9 @@ def _accelerator(node: PostedNode, at: str, facts: Facts) -> Accelerator | None:
     if node.accel.type != "gpu":
         return None
     model = node.accel.model
-    same, alike = of_type(model, facts.accelerators)
+    same, similar = of_type(model, facts.accelerators)
     vendors: set[Vendor] = {vendor for vendor, words in _MAKERS.items() if re.search(rf"\b({words})\b", model, re.IGNORECASE)}
-    vendors = vendors or {facts.accelerators[name].vendor for name in alike}
+    vendors = vendors or {facts.accelerators[name].vendor for name in similar}
     slug = "-".join(re.findall(r"[a-z0-9.]+", model.lower())).lstrip(".")[:64]
     if same or len(vendors) != 1 or not slug:
         return same
@@ -257,5 +257,5 @@ def _file_system(url: str, storage: PostedStorage) -> FileSystem:
     at: dict[str, Any] = {"path_variable": place[1:]} if place.startswith("$") else {"path": place}
     try:
         return FileSystem(name=name, kind="other", storage_class=storage.storage_class, **at)
-    except ValidationError as wrong:
-        raise RequestError(faults=[Fault("configuration.storage", fault.message) for fault in faults_of(wrong)]) from None
+    except ValidationError as error:
+        raise RequestError(faults=[Fault("configuration.storage", fault.message) for fault in faults_of(error)]) from None

@@ -92,15 +92,15 @@ def _bytes(text: str) -> bytes:
 def answer_to(error: ModakError, scope: Scope) -> Response:
     """The answer to an error."""
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
-    return Problem(error.status, error.title, told(error, scope), headers, error.warnings)
+    return Problem(error.status, error.title, public_faults(error, scope), headers, error.warnings)
 
 
-def told(error: ModakError, scope: Scope) -> Sequence[Fault]:
+def public_faults(error: ModakError, scope: Scope) -> Sequence[Fault]:
     """What callers are told. Why the service is unavailable is noted for its log only: it may name hosts, users and files."""
     if not isinstance(error, Unavailable):
         return error.faults
     scope.setdefault("state", {})["why"] = "; ".join(map(str, error.faults))
-    return (Fault("", error.told),) if error.told else error.faults
+    return (Fault("", error.public_message),) if error.public_message else error.faults
 
 
 def _modak(request: Request, error: Exception) -> Response:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from modak.api import posted, postedsystems, shapes
 from modak.api.access import actor_of
-from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told
+from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text
 from modak.api.bodies import Body, document, read
 from modak.api.direct import SHORT, add_direct, at_hand, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
@@ -40,7 +40,7 @@ _JOB: Final = object_of(
     build_script=text("text of the job that builds the application or its image"),
     warnings=list_of(ref("Notice"), "what was read in another way, or could not be had"),
 ) | {"description": "as sent, with what was found"}
-ANSWERED: Final = told(
+ANSWERED: Final = json_response(
     object_of((), job=_JOB),
     "The caller's own document with one thing filled in; what is absent is left out",
     example={"job": {"application": {"app_tag": "solver"}, "job_content": "#!/bin/bash\n#SBATCH --job-name=solver\n…"}},
@@ -144,8 +144,8 @@ def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any,
     where = {"Location": {"description": "where it can be read", "schema": TEXT}}
     app.add_api_route(
         path, create, methods=["POST"], tags=["change"], summary=f"Add one {what}", name=f"create {path}", status_code=201,
-        responses=told(ref(name), "What was added", status=201, headers=where),
-        openapi_extra=sent(ref(f"posted_{name}")),
+        responses=json_response(ref(name), "What was added", status=201, headers=where),
+        openapi_extra=request_body(ref(f"posted_{name}")),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from modak import __version__
-from modak.api.answers import Responses, told
+from modak.api.answers import Responses, json_response
 from modak.api.problems import answer
 from modak.service import Service
 
@@ -19,7 +19,7 @@ _ETAG: Final = {"ETag": {"description": "for `If-None-Match` of the next call", 
 def tagged(schema: dict[str, Any]) -> Responses:
     """The OpenAPI entry of such answers."""
     known: Responses = {304: {"description": "Nothing has changed since the answer with the tag that `If-None-Match` names"}}
-    return {**told(schema, "What is known; the tag changes with the data", headers=_ETAG), **known}
+    return {**json_response(schema, "What is known; the tag changes with the data", headers=_ETAG), **known}
 
 
 def unless_known(request: Request, find: Callable[[Service], Any]) -> Response:

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Query, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of, used_token
-from modak.api.answers import TEXT, list_of, object_of, ref, sent, text, told, whole
+from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text, whole
 from modak.api.answers import page as page_of
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
@@ -32,24 +32,24 @@ TAG: Final = "change"
 def add_routes(app: FastAPI) -> None:
     """Add the addresses that change the data, and the one that shows who did, to ``app``."""
     add = app.add_api_route
-    loaded = told(ref("load_report"))
+    loaded = json_response(ref("load_report"))
     add("/results", load, responses=loaded, methods=["POST"], tags=[TAG], summary="Load results", openapi_extra=TABLES)
     for path, endpoint, summary, counted, what, more in (
         ("confirmations", confirm, "Confirm doubted results", "confirmed", "how many of them had been doubted", {}),
         ("doubts", doubt, "Doubt results", "doubted", "how many of them nobody had doubted before", {"why": WHY}),
         ("unmarkings", unmark, "Take back confirmations and doubts", "unmarked", "how many somebody had confirmed or doubted", {}),
     ):
-        shown = told(object_of((counted, *JUDGED), **{counted: whole(what)}, **JUDGED))
-        asked = sent(_selection_schema(**more), example={"results": [1, 2]} | dict.fromkeys(more, "the nodes were shared"))
+        shown = json_response(object_of((counted, *JUDGED), **{counted: whole(what)}, **JUDGED))
+        asked = request_body(_selection_schema(**more), example={"results": [1, 2]} | dict.fromkeys(more, "the nodes were shared"))
         add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
     for kind in KINDS:
         add_adding(app, kind)
         add_removing(app, kind)
-    allowed = told(ref("result_token"), status=201)
+    allowed = json_response(ref("result_token"), status=201)
     token, back = "A token for the plan's result", "A job's measured result comes back"
     add("/plans/{id}/token", allow, responses=allowed, methods=["POST"], tags=[TAG], summary=token, status_code=201)
     add("/plans/{id}/result", result, responses=loaded, methods=["POST"], tags=[TAG], summary=back, openapi_extra=REPORT)
-    add("/audit", audit, responses=told(page_of("audit_entry")), methods=["GET"], tags=["about"], summary="Who changed what")
+    add("/audit", audit, responses=json_response(page_of("audit_entry")), methods=["GET"], tags=["about"], summary="Who changed what")
 
 
 TABLES: Final = {
@@ -105,7 +105,7 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-REPORT: Final = sent(
+REPORT: Final = request_body(
     {"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"},
     example={
         "modak_result": 1,
@@ -184,10 +184,10 @@ def add_adding(app: FastAPI, kind: str) -> None:
         return answer({"changed": changed}, status=201 if changed else 200)
 
     reference = ref(KINDS[kind])
-    schema = sent({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})
+    schema = request_body({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})
     summary = f"Add {kind}"
-    answers = told(ref("changed"), "Everything was there already", example={"changed": False})
-    answers |= told(ref("changed"), "Something was added or replaced", status=201)
+    answers = json_response(ref("changed"), "Everything was there already", example={"changed": False})
+    answers |= json_response(ref("changed"), "Something was added or replaced", status=201)
     app.add_api_route(
         f"/{kind}", add, responses=answers, methods=["POST"], tags=[TAG], summary=summary, name=f"add {kind}", openapi_extra=schema
     )
@@ -202,7 +202,7 @@ def add_removing(app: FastAPI, kind: str) -> None:
         return answer({"changed": True})
 
     path, summary = f"/{kind}/{{name:path}}", f"Remove one of the {kind}"
-    answers = told(ref("changed"), "It is removed")
+    answers = json_response(ref("changed"), "It is removed")
     app.add_api_route(path, remove, responses=answers, methods=["DELETE"], tags=[TAG], summary=summary, name=f"remove {kind}")
 
 

@@ -129,8 +129,8 @@ def _sums(text: str, file: Path) -> dict[str, str]:
 def _entry(text: str, file: Path) -> Image:
     try:
         image = validated(Image, strict_json(text), DataError)
-    except BadSyntax as wrong:
-        raise DataError(f"{ENTRY} is no JSON document: {wrong}", field=str(file)) from None
+    except BadSyntax as error:
+        raise DataError(f"{ENTRY} is no JSON document: {error}", field=str(file)) from None
     if "/" in image.reference or not is_image_file(image.reference):
         raise DataError(f"{ENTRY}: the reference is no file's name", field=str(file))
     return image

@@ -35,8 +35,8 @@ def look(builder: Builder, image: Path, claims: Claims, work: Path, **watched: C
     words = (*builder.run(image, work), "/bin/sh", "-c", probe(claims))
     try:
         run(words, heard=heard, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S, **watched)
-    except TimeoutError as late:
-        raise _not_here(str(late)) from None
+    except TimeoutError as error:
+        raise _not_here(str(error)) from None
     except OSError as error:
         raise Unavailable(f"{words[0]} cannot be started: {error.strerror}") from None
     seen = read(told.decode("utf-8", "replace"))

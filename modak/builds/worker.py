@@ -283,11 +283,11 @@ class BuildRun:
         while True:
             try:
                 return tell()
-            except Unavailable as away:
+            except Unavailable as error:
                 if self.stopping:
                     raise Stopped from None
                 if time.monotonic() > until:
-                    raise Away(faults=away.faults) from None
+                    raise Away(faults=error.faults) from None
                 time.sleep(BEAT_S)
 
     def _watch(self, *, at_once: bool = False) -> None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Result, same_name
-from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.matching import Z90
 from modak.perfmodel.merging import SPELLINGS
 from modak.results.comparison import compare
 from modak.results.metrics import metric
@@ -100,8 +100,8 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
     word = SPELLINGS.get(column, str)
-    told = (_record(result) for result in results if result.suspect is None)
-    records = [{**one, column: word(one[column])} if one.get(column) else one for one in told]
+    rows = (_record(result) for result in results if result.suspect is None)
+    records = [{**one, column: word(one[column])} if one.get(column) else one for one in rows]
     timed = [one for one in records if metric(one["metric"], one["unit"]).kind in ("time", "throughput")]
     filled = [{**one, column: one.get(column) or off} for one in timed]
     compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]
@@ -117,25 +117,25 @@ def effect(known: Sequence[Pair], asked: Run) -> Effect | None:
     asked = _completed(asked, runs)
     to_asked = _covariance(runs, [asked])[:, 0]
     nearest = np.argsort(-to_asked, kind="stable")[:MOST]
-    heard = [runs[place] for place in nearest]
+    used = [runs[place] for place in nearest]
     ratios = np.array([known[place].log_ratio for place in nearest])
-    among = _covariance(heard, heard) + NOISE**2 * np.eye(len(heard))
+    among = _covariance(used, used) + NOISE**2 * np.eye(len(used))
     weights = np.linalg.solve(among, to_asked[nearest])
     variance = float(_covariance([asked], [asked])[0, 0] - weights @ to_asked[nearest]) + NOISE**2
     return Effect(
         log_ratio=float(weights @ ratios),
-        spread=NORMAL * math.sqrt(variance),
-        basis=_basis(heard, asked),
-        pairs=len(heard),
-        applications=len({run.application for run in heard}),
-        systems=len({same_name(run.system) for run in heard}),
+        spread=Z90 * math.sqrt(variance),
+        basis=_basis(used, asked),
+        pairs=len(used),
+        applications=len({run.application for run in used}),
+        systems=len({same_name(run.system) for run in used}),
     )
 
 
 def _record(result: Result) -> dict[str, Any]:
     """A result as one flat record of the results table."""
-    told = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
-    return {**told, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
+    labels = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
+    return {**labels, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
 
 
 def _pair(equal: Mapping[str, Any], ratio: float) -> Pair:
@@ -144,19 +144,19 @@ def _pair(equal: Mapping[str, Any], ratio: float) -> Pair:
     return Pair(_run(equal), math.log(ratio) if less else -math.log(ratio))
 
 
-def _run(told: Mapping[str, Any]) -> Run:
-    workers = told.get("gpus_per_node") or told.get("ranks_per_node") or 1
-    size = float(told["nodes"] * workers) if told.get("nodes") else None
-    return Run(told.get("application"), told.get("system"), tuple(told.get(name) for name in SOFTWARE), size)
+def _run(record: Mapping[str, Any]) -> Run:
+    workers = record.get("gpus_per_node") or record.get("ranks_per_node") or 1
+    size = float(record["nodes"] * workers) if record.get("nodes") else None
+    return Run(record.get("application"), record.get("system"), tuple(record.get(name) for name in SOFTWARE), size)
 
 
 def _completed(asked: Run, runs: Sequence[Run]) -> Run:
     """The run, with unknown values taken from the nearest known run of its application and system that does not contradict it."""
     own = [run for run in runs if (run.application, same_name(run.system)) == (asked.application, same_name(asked.system))]
-    alike = [run for run in own if all(text in (None, told) for text, told in zip(asked.software, run.software, strict=True))]
-    if not alike:
+    consistent = [run for run in own if all(text in (None, known) for text, known in zip(asked.software, run.software, strict=True))]
+    if not consistent:
         return asked
-    nearest = min(alike, key=lambda run: _doublings_apart(run.size, asked.size))
+    nearest = min(consistent, key=lambda run: _doublings_apart(run.size, asked.size))
     return replace(asked, software=nearest.software, size=asked.size or nearest.size)
 
 
@@ -179,8 +179,8 @@ def _covariance(one: Sequence[Run], other: Sequence[Run]) -> Array:
 def _equal(one: Sequence[Any], other: Sequence[Any]) -> Array:
     numbers = {text: number for number, text in enumerate(dict.fromkeys((*one, *other)))}
     left, right = (np.array([numbers[text] for text in texts]) for texts in (one, other))
-    alike: Array = (left[:, None] == right[None]).astype(np.float64)
-    return alike
+    equal: Array = (left[:, None] == right[None]).astype(np.float64)
+    return equal
 
 
 def _logs(runs: Sequence[Run]) -> Array:
@@ -191,9 +191,9 @@ def _doublings_apart(one: float | None, other: float | None) -> float:
     return abs(math.log2(one or 1.0) - math.log2(other or 1.0))
 
 
-def _basis(heard: Sequence[Run], asked: Run) -> Basis:
+def _basis(used: Sequence[Run], asked: Run) -> Basis:
     """With pairs of the same application and system: measured, interpolated or extrapolated by size; else transferred."""
-    own = [run for run in heard if run.application == asked.application and same_name(run.system) == same_name(asked.system)]
+    own = [run for run in used if run.application == asked.application and same_name(run.system) == same_name(asked.system)]
     if not own or asked.application is None:
         return "transferred"
     sizes = [run.size for run in own if run.size is not None]

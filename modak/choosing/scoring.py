@@ -27,7 +27,7 @@ from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Predictions, Question, describe, predict
 from modak.perfmodel.predict import of_whole_time
-from modak.perfmodel.startup import is_whole, of_start
+from modak.perfmodel.startup import is_whole, start_up_correction
 from modak.prepared import prepared
 from modak.target import Target
 
@@ -278,7 +278,7 @@ def _of_length(predicted: Columns, scale: Floats, above: Floats, below: Floats) 
     """``(above, below)``, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
     if predicted.whole is None:
         return above, below
-    parts = of_start(np.where(predicted.whole, scale, 1.0))[predicted.shape]
+    parts = start_up_correction(np.where(predicted.whole, scale, 1.0))[predicted.shape]
     return np.hypot(above, np.fmax(parts, 0.0)), np.hypot(below, np.fmin(parts, 0.0))
 
 

@@ -98,8 +98,8 @@ def document(path: str) -> Any:
     content = read(path)
     try:
         return strict_json(content)
-    except BadSyntax as wrong:
-        raise BadSyntax(str(wrong), field=path) from None
+    except BadSyntax as error:
+        raise BadSyntax(str(error), field=path) from None
 
 
 def request_document(path: str | None, options: Mapping[str, Any]) -> Any:

@@ -42,15 +42,15 @@ def evaluate(
     common.check_level(level)
     try:
         least_sizes(holdout)
-    except ValueError as wrong:
-        raise typer.BadParameter(str(wrong), param_hint="--holdout") from None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--holdout") from None
     curves = list(_curves(application).values())
     judged = {id(curve) for curve in _of_system(curves, system)}
     with show.progress("evaluating"):
         try:
             proof = prove(curves, holdout, level, lambda curve: id(curve) in judged)
-        except ValueError as wrong:
-            raise NotFound(str(wrong), field="--holdout") from None
+        except ValueError as error:
+            raise NotFound(str(error), field="--holdout") from None
     if as_json:
         show.document(proof.as_json())
     else:

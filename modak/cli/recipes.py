@@ -91,8 +91,8 @@ def planned(
 
     try:
         version_range("0" if version is None else version)
-    except ValueError as wrong:
-        raise RequestError(str(wrong), field="version") from None
+    except ValueError as error:
+        raise RequestError(str(error), field="version") from None
     hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
     made = recipes.plan(framework, version, variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
     if made is None:

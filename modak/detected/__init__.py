@@ -185,5 +185,5 @@ def _slug(text: str) -> str:
 def _given_name(name: str | None) -> str | None:
     try:
         return TypeAdapter(Name).validate_python(name) if name is not None else None
-    except ValidationError as refused:
-        raise RequestError(f"the system's name has {faults_of(refused)[0].message}", field="--name") from None
+    except ValidationError as error:
+        raise RequestError(f"the system's name has {faults_of(error)[0].message}", field="--name") from None

@@ -72,16 +72,16 @@ class PrintedMetric(Document):
     def _of_the_metric(cls, unit: str, info: ValidationInfo) -> str:
         try:
             metric(info.data.get("name", ""), unit)
-        except DataError as wrong:
-            raise ValueError(wrong.faults[0].message) from None
+        except DataError as error:
+            raise ValueError(error.faults[0].message) from None
         return unit
 
 
 def _amount(text: str) -> str:
     try:
         parse_amount(text)
-    except DataError as wrong:
-        raise ValueError(wrong.faults[0].message) from None
+    except DataError as error:
+        raise ValueError(error.faults[0].message) from None
     return text
 
 

@@ -92,7 +92,7 @@ class Partition(Fact):
         """The queues that take a job of that many nodes; empty, too, if the partition has no queues by size."""
         return tuple([queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes])
 
-    def queue_for(self, taking: Sequence[Queue], seconds: int | None = None) -> Queue | None:
+    def queue_for(self, taking: Sequence[Queue], seconds: int | None) -> Queue | None:
         """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit."""
         if len(taking) < 2:
             return taking[0] if taking else None

@@ -94,10 +94,10 @@ class _Table:
                     value = read(text)
                 elif required:
                     raise ValueError(f"empty; {'omit rows without a measurement' if column == 'value' else 'every row needs one'}")
-            except ValueError as wrong:
+            except ValueError as error:
                 faults += 1
                 if faults <= MOST_FAULTS + 1:  # each looks at all rows, and further ones are not shown
-                    self.fault(f"column {column!r}: {quoted(text) + ': ' if text else ''}{wrong}", cells.codes == code)
+                    self.fault(f"column {column!r}: {quoted(text) + ': ' if text else ''}{error}", cells.codes == code)
             found.append(value)
         return found
 
@@ -162,8 +162,8 @@ def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric
                 known = metrics.metric(metric, of)
                 based[rows] = metrics.to_base(values[rows], of)
                 found[-1] = known
-            except DataError as wrong:
-                table.fault(f"column {wrong.faults[0].field!r}: {wrong.faults[0].message}", rows)
+            except DataError as error:
+                table.fault(f"column {error.faults[0].field!r}: {error.faults[0].message}", rows)
     beyond = np.isfinite(values) & ~((based >= SMALLEST_VALUE) & (based <= LARGEST_VALUE))
     if beyond.any():
         table.fault("column 'value': out of range in its base unit", beyond)

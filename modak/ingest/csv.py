@@ -108,9 +108,9 @@ def _clean(block: bytes, line: int, name: str) -> bytes:
     try:
         if not block.isascii():
             block.decode()
-    except UnicodeDecodeError as wrong:
-        message = f"byte 0x{block[wrong.start]:02x} is not valid UTF-8; save the file as UTF-8"
-        raise DataError(message, field=_place(block, wrong.start, line, name)) from None
+    except UnicodeDecodeError as error:
+        message = f"byte 0x{block[error.start]:02x} is not valid UTF-8; save the file as UTF-8"
+        raise DataError(message, field=_place(block, error.start, line, name)) from None
     return block
 
 

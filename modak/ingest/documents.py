@@ -114,9 +114,9 @@ def text_of(source: Source) -> str:
         raise DataError(f"more than {LARGEST >> 20} MiB; load such tables as CSV", field=source.name)
     try:
         return content.decode("utf-8-sig")
-    except UnicodeDecodeError as wrong:
-        line = 1 + content.count(b"\n", 0, wrong.start)
-        raise DataError(f"byte 0x{content[wrong.start]:02x} is not valid UTF-8", field=f"{source.name}:{line}") from None
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        raise DataError(f"byte 0x{content[error.start]:02x} is not valid UTF-8", field=f"{source.name}:{line}") from None
 
 
 def lines(source: Source) -> tuple[Iterator[tuple[int, str]], Found]:
@@ -134,8 +134,8 @@ def document(source: Source) -> tuple[Node, Found]:
     text = text_of(source)
     try:
         found = _Decoder(text).decode(text)
-    except json.JSONDecodeError as wrong:
-        raise DataError(f"not valid JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", field=f"{source.name}:{wrong.lineno}") from None
+    except json.JSONDecodeError as error:
+        raise DataError(f"not valid JSON: {error.msg[0].lower()}{error.msg[1:]}", field=f"{source.name}:{error.lineno}") from None
     except RecursionError:
         raise DataError("objects nested too deep", field=f"{source.name}:1") from None
     if not isinstance(found, Node):

@@ -69,12 +69,12 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
         try:
             value, at = decoder.raw_decode(text, at)
             yield _flat(value), line
-        except json.JSONDecodeError as wrong:
-            raise fault(f"not valid JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}", wrong.pos) from None
+        except json.JSONDecodeError as error:
+            raise fault(f"not valid JSON: {error.msg[0].lower()}{error.msg[1:]}", error.pos) from None
         except RecursionError:
             raise fault("objects nested too deep", counted) from None
-        except ValueError as wrong:
-            raise fault(str(wrong), counted) from None
+        except ValueError as error:
+            raise fault(str(error), counted) from None
         at = _skip(text, at)
         if not end:
             continue

@@ -75,8 +75,8 @@ def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | 
     _check_options(options, formats)
     try:
         chosen = _format(source, options, formats)
-    except DataError as wrong:
-        return Table(source, "", options, partial(_unread, wrong.faults))
+    except DataError as error:
+        return Table(source, "", options, partial(_unread, error.faults))
     return Table(source, chosen.name, options, lambda: _batches(source, chosen, options))
 
 
@@ -101,8 +101,8 @@ def _parts(chosen: Format, source: Source) -> Iterator[Raw]:
     """The parts of a source. A fault without a place gets the file's name."""
     try:
         yield from chosen.read(source)
-    except DataError as wrong:
-        raise DataError(faults=[fault if fault.field else Fault(source.name, fault.message) for fault in wrong.faults]) from None
+    except DataError as error:
+        raise DataError(faults=[fault if fault.field else Fault(source.name, fault.message) for fault in error.faults]) from None
 
 
 def _check_size(rows: int, columns: int, most: int, name: str) -> None:
@@ -151,8 +151,8 @@ def _check_options(options: Options, formats: Sequence[Format]) -> None:
     for name in filter(is_known, options.fill):
         try:
             values.reader(name, datetime.now(UTC))(options.fill[name].strip())
-        except ValueError as wrong:
-            faults.append(Fault("--set", f"column {name!r}: {options.fill[name]!a}: {wrong}"))
+        except ValueError as error:
+            faults.append(Fault("--set", f"column {name!r}: {options.fill[name]!a}: {error}"))
     if faults:
         raise DataError(faults=faults)
 
@@ -175,8 +175,8 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             if full and raw.columns:
                 columns = _renamed(raw, source.name, options)
                 full = {name for name in full if name in columns and all(map(str.strip, columns[name].texts))}
-        except DataError as wrong:
-            faults += wrong.faults
+        except DataError as error:
+            faults += error.faults
             continue
         if not faults and (len(batch) or batch.notes):
             yield batch

@@ -142,7 +142,7 @@ def keeping() -> Iterator[None]:
         yield
     except OSError as error:
         why = f"no temporary file can keep what is loaded: {error.strerror} (TMPDIR names another folder)"
-        raise Unavailable(why, told=NO_ROOM) from None
+        raise Unavailable(why, public_message=NO_ROOM) from None
 
 
 def from_stream(stream: BinaryIO) -> Source:

@@ -134,8 +134,8 @@ def _instant(text: str, now: datetime) -> int:
         raise ValueError(f"allowed: {allowed}{hint}")
     try:
         instant = datetime.fromisoformat(text)
-    except ValueError as wrong:
-        raise ValueError(f"no date: {wrong}") from None
+    except ValueError as error:
+        raise ValueError(f"no date: {error}") from None
     if not _EARLIEST <= instant <= now + timedelta(days=1):
         raise ValueError("allowed: from the year 2000 to now")
     return (instant - _EPOCH) // _MICROSECOND

@@ -279,7 +279,7 @@ def _constraint(asked: str | None, partition: str | None) -> str | None:
 def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None, signal: Signal | None) -> Attributes:
     options, application = request.job_options, request.application
     named = target.system is not None
-    asked = target.asks_for(nodes, wall_time_s)
+    asked = target.partition_for(nodes, wall_time_s)
     return Attributes(
         name=options.job_name or application.app_tag or as_name(request.workload_name or "") or "modak",
         account=options.account,

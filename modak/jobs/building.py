@@ -28,9 +28,9 @@ def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -
         source=build.src if build else None,
         command=(build.build_command if build else None) or "",
         parallelism=(build.build_parallelism if build else None) or spec.resources.cores_per_node,
-        queue=place.asks_for(1, wanted),
+        queue=place.partition_for(1, wanted),
         qos=place.qos_for(1, wanted),
-        wall_time_s=min(wanted, place.longest(1) or wanted),
+        wall_time_s=min(wanted, place.max_wall_time_s(1) or wanted),
     )
 
 

@@ -34,7 +34,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
         upper, bound = longest, f"{bound} at confidence {sure:g}"
     known = decision.target.system is not None and decision.target.system.start_up_s is not None
     wanted = math.ceil((upper + (0 if known else START_UP_S)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
-    limit = decision.target.longest(decision.nodes)
+    limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
         return limit, (f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}",)
     return wanted, (f"wall time: {clock(wanted)}, {bound} plus start-up",)
@@ -65,7 +65,7 @@ def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
 
 def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:
     target, asked = decision.target, request.job_options.wall_time_limit
-    limit = target.longest(decision.nodes) if asked else None
+    limit = target.max_wall_time_s(decision.nodes) if asked else None
     if not (asked and limit and asked > limit):
         return ()
     where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title

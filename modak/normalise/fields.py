@@ -132,8 +132,8 @@ def command_line(names: Collection[str], *, program: bool) -> Reader:
             found, notes = _command_words(value, path, names)
             if program and found:
                 words.check_program(found, field=path)
-        except ModakError as fault:
-            return Read(LEFT_OUT, faults=fault.faults)
+        except ModakError as error:
+            return Read(LEFT_OUT, faults=error.faults)
         if program and not found:
             return wrong(path, "a program's name")
         return Read(found, notes)

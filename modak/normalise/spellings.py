@@ -139,8 +139,8 @@ def seconds(value: Any, path: str) -> Read:
     if isinstance(value, str):
         try:
             found = duration(value)
-        except ValueError as fault:
-            return wrong(path, str(fault))
+        except ValueError as error:
+            return wrong(path, str(error))
         note = None if ":" in value and value == value.strip() else f"read as {found} seconds"
     elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         found = math.ceil(value)
@@ -162,8 +162,8 @@ def size(value: Any, path: str) -> Read:
         return wrong(path, "a size with its unit: 10 GB, 10G, 512MiB")
     try:
         found = memory(str(value))
-    except ValueError as fault:
-        return wrong(path, str(fault))
+    except ValueError as error:
+        return wrong(path, str(error))
     if found < 1_000_000:
         return wrong(path, "at least 1 MB; a size without a unit is bytes: write 10 GB, 10G, 512MiB")
     return noted(path, found, "a size without a unit is read as bytes") if str(value).strip().isdigit() else Read(found)

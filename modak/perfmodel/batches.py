@@ -50,8 +50,8 @@ class Batches:
 
     def _at(self, known: Sizes, application: Hashable, size: float) -> float:
         held = min(max(size, min(known)), max(known))
-        told = self.effects(application, held, size) if held != size else np.zeros(0)
-        return _between(known, held) + (float(told.mean()) if len(told) else 0.0)
+        effects = self.effects(application, held, size) if held != size else np.zeros(0)
+        return _between(known, held) + (float(effects.mean()) if len(effects) else 0.0)
 
     def _effects_on_all(self, start: float, end: float) -> Array:
         return _effects(chain.from_iterable(self._several.values()), start, end)

@@ -35,9 +35,9 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     by_series: dict[str, list[tuple[Cell, merging.Destination]]] = defaultdict(list)
     for cell in _with_start(given):
         for to in destinations[cell.series.model_dump_json()]:
-            told = _of_samples(cell, to) if to.of_steps else _of_work(cell, to) if to.of_amount else (cell, to)
-            if told:
-                by_series[to.series.model_dump_json()].append(told)
+            changed = _of_samples(cell, to) if to.of_steps else _of_work(cell, to) if to.of_amount else (cell, to)
+            if changed:
+                by_series[to.series.model_dump_json()].append(changed)
     return tuple(one for members in by_series.values() for one in _gathered(members))
 
 
@@ -54,8 +54,8 @@ def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
             continue
         for layout in both:
             wall, speed = walls[layout], speeds[layout]
-            left = startup.left(wall.values, wall.ids, speed.values, speed.ids, part)
-            speeds[layout] = replace(speed, starting=array("d", left))
+            start_up_times = startup.start_up_times(wall.values, wall.ids, speed.values, speed.ids, part)
+            speeds[layout] = replace(speed, starting=array("d", start_up_times))
     return (cell for of in by_series.values() for cell in of.values())
 
 
@@ -85,13 +85,13 @@ def _of_work(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Destina
 
 def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[Cell]:
     series, alone = members[0][1].series, members[0][0].series
-    of_one = merging.completed(cell.layout for cell, _ in members)
-    as_given = all(cell.series == alone and to.factor == 1 and of_one[cell.layout] == cell.layout for cell, to in members)
+    completed = merging.completed(cell.layout for cell, _ in members)
+    as_given = all(cell.series == alone and to.factor == 1 and completed[cell.layout] == cell.layout for cell, to in members)
     if as_given:
         return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     found: dict[Layout, Cell] = {}
     for cell, to in members:
-        layout = of_one[cell.layout]
+        layout = completed[cell.layout]
         one = found.setdefault(layout, Cell(to.series, layout))
         one.values.extend(value * to.factor for value in cell.values)
         one.ids.extend(cell.ids)

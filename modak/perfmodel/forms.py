@@ -9,7 +9,8 @@ Each kind of form has the methods
 - ``fit(p, y, use)``: coefficients, one row per fold. Sizes with ``use`` 0 are not used.
 - ``log_cost(coefficients, p, knots, use)``: log cost at sizes ``p [fold, m]``, by coefficients that were fitted to those of the sizes
   ``knots [fold, n]`` with ``use`` 1.
-- ``of_one(fitted, at)``: the same for one series, fitted to all its sizes, from terms that are computed once for all forms: ``[m]``.
+- ``log_cost_of_series(fitted, at)``: the same for one series, fitted to all its sizes, from terms that are computed once for all forms:
+  ``[m]``.
 """
 
 from __future__ import annotations
@@ -81,13 +82,13 @@ class NonNegative:
         return np.asarray(answer / scale)
 
     def log_cost(self, coefficients: Array, p: Array, knots: Array, use: Array) -> Array:
-        """``[fold, m]``: see the module."""
+        """Log cost ``[fold, m]`` at sizes ``p``, by the coefficients of each fold."""
         ratio = p / _last(knots, use)
         cost = np.stack([ratio**e for e in self.exponents], axis=-1) @ coefficients[:, :, None]
         return np.asarray(np.log(np.maximum(cost[..., 0], TINY)))
 
-    def of_one(self, fitted: Sequence[float], at: Terms) -> Array:
-        """``[m]``: see the module."""
+    def log_cost_of_series(self, fitted: Sequence[float], at: Terms) -> Array:
+        """Log cost ``[m]`` of one series by its ``fitted`` coefficients, at the sizes of ``at``."""
         cost = sum(c * at.powers[e] for c, e in zip(fitted, self.exponents, strict=True) if c)
         return np.asarray(np.log(np.maximum(cost, TINY)))
 
@@ -115,11 +116,11 @@ class Line:
         return np.column_stack([level, slope + self.slope])
 
     def log_cost(self, coefficients: Array, p: Array, knots: Array, use: Array) -> Array:
-        """``[fold, m]``: see the module."""
+        """Log cost ``[fold, m]`` at sizes ``p``, by the coefficients of each fold."""
         return np.asarray(coefficients[:, :1] + coefficients[:, 1:2] * np.log2(p / _last(knots, use)) - np.log(p))
 
-    def of_one(self, fitted: Sequence[float], at: Terms) -> Array:
-        """``[m]``: see the module."""
+    def log_cost_of_series(self, fitted: Sequence[float], at: Terms) -> Array:
+        """Log cost ``[m]`` of one series by its ``fitted`` coefficients, at the sizes of ``at``."""
         return fitted[0] + fitted[1] / math.log(2) * at.from_last - at.log_p
 
 
@@ -148,14 +149,14 @@ class Trend:
         return np.column_stack([mean, weights * use])
 
     def log_cost(self, coefficients: Array, p: Array, knots: Array, use: Array) -> Array:
-        """``[fold, m]``: see the module."""
+        """Log cost ``[fold, m]`` at sizes ``p``, by the coefficients of each fold."""
         anchor = _first(knots, use)
         doublings, known = np.log2(p / anchor), np.log2(knots / anchor)
         bend: Array = np.einsum("fmn,fn->fm", self._kernel(doublings[:, :, None], known[:, None, :]), coefficients[:, 1:])
         return np.asarray(coefficients[:, :1] + self.slope * doublings + bend - np.log(p))
 
-    def of_one(self, fitted: Sequence[float], at: Terms) -> Array:
-        """``[m]``: see the module."""
+    def log_cost_of_series(self, fitted: Sequence[float], at: Terms) -> Array:
+        """Log cost ``[m]`` of one series by its ``fitted`` coefficients, at the sizes of ``at``."""
         weights = np.array(fitted[1:])
         slope = self.slope + self.spread**2 * float(weights @ at.known)
         found: Array = fitted[0] + WIDE * weights.sum() + slope * at.from_first + self.wander**2 * (at.wander @ weights) - at.log_p
@@ -200,7 +201,7 @@ def log_costs(sizes: Sequence[float], coefficients: Sequence[Sequence[float]], p
     at = Terms(log_p, from_last, from_first, known, _wander(from_first[:, None], known), {e: np.exp(e * from_last) for e in EXPONENTS})
     rows = np.empty((len(FORMS), len(p)))
     for row, form, fitted in zip(rows, FORMS, coefficients, strict=True):
-        row[:] = form.of_one(fitted, at)
+        row[:] = form.log_cost_of_series(fitted, at)
     return rows
 
 

@@ -19,7 +19,7 @@ from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides, half_widths
-from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise_of, place_of
+from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise_of, scatter_group
 from modak.perfmodel.scaling import Forecast
 
 SHOWN = FEW_SIZES
@@ -126,11 +126,11 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
 
 def _of_repeats(todo: Sequence[Task], curves: Sequence[Curve]) -> list[float]:
     """The least half-width of the intervals of each task, by repeats at the shown sizes and of other curves of the application."""
-    places = grouped(curves, lambda curve: (curve.series.application, *place_of(curve)))
+    places = grouped(curves, lambda curve: (curve.series.application, *scatter_group(curve)))
     found = []
     for task in todo:
         curve = curves[task.place]
-        of_place = places[curve.series.application, *place_of(curve)]
+        of_place = places[curve.series.application, *scatter_group(curve)]
         found.append(noise_of(_shown(curve, task), [one.scatter for one in of_place if one.scatter and one is not curve]))
     return found
 

@@ -36,9 +36,9 @@ def between(asked: Array, mutual: Array, log_costs: Array, spreads: Array) -> tu
     ``asked [k]``: its distances to the measured layouts; ``mutual [k, k]``: their distances to each other; ``log_costs [k, n]`` and
     ``spreads [k, n]`` (standard deviations): its cost by each of them, if work is shared evenly among workers.
     """
-    near, alike = SPREAD**2 * np.exp(-asked / REACH), SPREAD**2 * np.exp(-mutual / REACH)
+    near, similarity = SPREAD**2 * np.exp(-asked / REACH), SPREAD**2 * np.exp(-mutual / REACH)
     noise = spreads.T[:, :, None] ** 2 * np.eye(len(asked))
-    solved = np.linalg.solve(alike + noise + 1e-9 * np.eye(len(asked)), np.column_stack([near, np.ones(len(asked))]))
+    solved = np.linalg.solve(similarity + noise + 1e-9 * np.eye(len(asked)), np.column_stack([near, np.ones(len(asked))]))
     missing, total = 1 - solved[:, :, 0].sum(axis=1), solved[:, :, 1].sum(axis=1)
     weights = solved[:, :, 0] + solved[:, :, 1] * (missing / total)[:, None]
     variance = SPREAD**2 - solved[:, :, 0] @ near + missing**2 / total

@@ -10,7 +10,7 @@ import numpy as np
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.predict import Predictions, of_whole_time
 from modak.perfmodel.questions import Question
-from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, of_start
+from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, start_up_correction
 from modak.results.metrics import metric_of
 
 
@@ -48,7 +48,7 @@ def scaled(found: Predictions, question: Question, asked: str | None) -> Predict
         return found
     done = lengths(found.curve.series.params)
     scale = next((length / done[name] for name, length in question.lengths.items() if name in done), 1.0)
-    reach = of_start(scale)
+    reach = start_up_correction(scale)
     above, below = np.hypot(found.spread, np.fmax(reach, 0.0)), np.hypot(found.below, np.fmin(reach, 0.0))
     return replace(found, value=found.value * scale, spread=above, below=below)
 

@@ -13,7 +13,7 @@ import numpy as np
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.predict import Foretold, foretell
+from modak.perfmodel.predict import PooledForecast, pooled_forecast
 from modak.results.metrics import metric_of
 
 POINTS = 97
@@ -107,10 +107,12 @@ def _part(curve: Curve, name: str) -> str:
 def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Line:
     first, last = curve.sizes[0], curve.sizes[-1]
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
-    told = _forecast(curve, sizes, known, level)
+    forecast = _forecast(curve, sizes, known, level)
     kind = metric_of(curve.series)
     sign = -1.0 if kind.kind == "throughput" else 1.0
-    values = np.exp(sign * np.array([told.log_value, told.log_value - told.width.below, told.log_value + told.width.above]))
+    values = np.exp(
+        sign * np.array([forecast.log_value, forecast.log_value - forecast.width.below, forecast.log_value + forecast.width.above])
+    )
     return Line(
         label=label,
         metric=curve.series.metric,
@@ -127,10 +129,10 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
     )
 
 
-def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> Foretold:
+def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> PooledForecast:
     """The curve's forecast, beyond its measured sizes pooled with related curves."""
     beside = (one for one in known if one.series.application == curve.series.application)
     related = [one for one in beside if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
     # more threads are in the same ranks, and these on the same nodes
     nodes = np.full(sizes.shape, max(curve.nodes)) if curve.scale == "threads" else np.ceil(sizes / max(curve.per_node))
-    return foretell(curve, related, sizes, nodes, level)
+    return pooled_forecast(curve, related, sizes, nodes, level)

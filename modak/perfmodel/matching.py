@@ -31,8 +31,8 @@ DEVICE_SPREAD = 1.2
 magnitude, but by how much depends on the program."""
 UNKNOWN_DEVICE_SPREAD = 0.8
 """Added if nobody knows whether results from another system were on GPUs, as the question is: :data:`DEVICE_SPREAD` or none, equally likely."""
-NORMAL = 1.645
-"""Half-width of a 90 % interval in standard deviations, for the spreads above."""
+Z90 = 1.645
+"""95 % quantile of the standard normal distribution: half of a 90 % interval, in standard deviations."""
 REDUCED_SPREAD = 0.2
 """The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
 DOUBLING_SPREAD = 0.15
@@ -80,7 +80,7 @@ class Match:
     @property
     def doubt(self) -> float:
         """The spread; for a curve that is only estimated, combined with the spread of the estimate."""
-        return math.hypot(self.spread, self.curve.estimated.half_width / NORMAL) if self.curve.estimated else self.spread
+        return math.hypot(self.spread, self.curve.estimated.half_width / Z90) if self.curve.estimated else self.spread
 
     @property
     def own(self) -> bool:
@@ -105,9 +105,9 @@ def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Matc
     doubts = [round(doubt, 9) for doubt in doubts]
     least = min(doubts)
     near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == least]
-    said = [set(one.curve.nodes) for one in near if question.crowded and _says_hyperthreads(one)]
-    unsaid = [not _says_hyperthreads(one) and any(nodes.issuperset(one.curve.nodes) for nodes in said) for one in near]
-    ranks = [_nearness(one, question, unclear) for one, unclear in zip(near, unsaid, strict=True)]
+    measured_with = [set(one.curve.nodes) for one in near if question.crowded and _says_hyperthreads(one)]
+    left_open = [not _says_hyperthreads(one) and any(nodes.issuperset(one.curve.nodes) for nodes in measured_with) for one in near]
+    ranks = [_nearness(one, question, unclear) for one, unclear in zip(near, left_open, strict=True)]
     nearest = min(ranks)
     equal = sorted((one for one, rank in zip(near, ranks, strict=True) if rank == nearest), key=seen)
     return equal[len(equal) // 2]
@@ -124,17 +124,19 @@ def _says_hyperthreads(match: Match) -> bool:
     return bool(match.curve.series.hyperthreads) and not _of_another_count(match.curve, match.question.layout)
 
 
-def _nearness(match: Match, question: Question, unclear: bool) -> tuple[int, float, tuple[int, bool, bool, bool], int, int, int, str]:
+def _nearness(
+    match: Match, question: Question, unclear: bool
+) -> tuple[int, float, float, tuple[int, bool, bool, bool], int, int, int, str]:
     """Sorts matches of one spread. ``unclear``: other results say what these leave open."""
     curve, series, layout = match.curve, match.curve.series, question.layout
-    told, other = curve.varying, _of_another_count(curve, layout)
-    named = (told, "ranks_per_node") if curve.ranks_per_gpu else (told,)
+    varying, other = curve.varying, _of_another_count(curve, layout)
+    named = (varying, "ranks_per_node") if curve.ranks_per_gpu else (varying,)
     silent = [name for name in layouts.COUNTS if name not in named and getattr(layout, name) and getattr(curve.layout, name) is None]
     threads = "threads_per_rank" in silent  # unsaid or of several numbers
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
-    said = (len(silent) - threads, other, threads, unclear)
-    return whole, apart, said, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    open_counts = (len(silent) - threads, other, threads, unclear)
+    return whole, apart, open_counts, -len(curve.sizes), -curve.results_used, unasked, series.metric
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
@@ -198,8 +200,8 @@ def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tup
 
 
 def _shape_differences(curve: Curve, layout: Layout, other_device: bool) -> list[str]:
-    told = curve.varying
-    apart = [name for name in layouts.COUNTS if name != told and both_differ(getattr(curve.layout, name), getattr(layout, name))]
+    varying = curve.varying
+    apart = [name for name in layouts.COUNTS if name != varying and both_differ(getattr(curve.layout, name), getattr(layout, name))]
     if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
         apart.append("ranks_per_node")
     return ["gpus_per_node", *apart] if other_device and "gpus_per_node" not in apart else apart
@@ -207,14 +209,14 @@ def _shape_differences(curve: Curve, layout: Layout, other_device: bool) -> list
 
 def _of_another_count(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were never as many as those of the layout."""
-    told = curve.varying
-    return told is not None and getattr(layout, told) not in (None, *curve.per_node)
+    varying = curve.varying
+    return varying is not None and getattr(layout, varying) not in (None, *curve.per_node)
 
 
 def _beyond(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were always fewer than those of the layout."""
-    told = curve.varying
-    return told is not None and (getattr(layout, told) or 0) > max(curve.per_node)
+    varying = curve.varying
+    return varying is not None and (getattr(layout, varying) or 0) > max(curve.per_node)
 
 
 def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:

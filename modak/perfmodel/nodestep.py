@@ -54,8 +54,8 @@ def multiplied(nodes: Array, step: float, whole: tuple[Array, Array], node: tupl
     """
     several = (nodes > 1).astype(np.float64)
     (middle, spread), (alone, doubt) = whole, node
-    told = alone - np.log(nodes) + NODE_SLOPE * np.log2(nodes) + step * several
+    divided = alone - np.log(nodes) + NODE_SLOPE * np.log2(nodes) + step * several
     share = FRESH * several
-    both = (1 - share) * middle + share * told
-    variance = (1 - share) * (spread**2 + (middle - both) ** 2) + share * (doubt**2 + (told - both) ** 2)
+    both = (1 - share) * middle + share * divided
+    variance = (1 - share) * (spread**2 + (middle - both) ** 2) + share * (doubt**2 + (divided - both) ** 2)
     return both, np.sqrt(variance + (STEP_SPREAD * several) ** 2)

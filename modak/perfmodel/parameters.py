@@ -103,16 +103,16 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     base = _quadratic(at)
     coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target - target.mean()).coef_
     coefficients[0] += target.mean()  # the level is not shrunk: a prediction does not depend on the unit
-    alike = _similarity(at, target - base @ coefficients)
+    similarity = _similarity(at, target - base @ coefficients)
     return ParameterModel(
         columns=tuple(columns),
         centre=tuple(centre.tolist()),
         scale=tuple(scale.tolist()),
         quadratic=tuple(coefficients.tolist()),
         support=tuple(map(tuple, at.tolist())),
-        weights=tuple(alike.weights.tolist()),
-        length=alike.length,
-        half_width=float(np.quantile(np.abs(alike.left_out), 0.9)),
+        weights=tuple(similarity.weights.tolist()),
+        length=similarity.length,
+        half_width=float(np.quantile(np.abs(similarity.left_out), 0.9)),
     )
 
 
@@ -120,9 +120,9 @@ def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
     """Log throughput of applications with these parameters; the interval widens with the distance to the measured ones."""
     at = (features({name: columns[name] for name in model.columns}) - np.array(model.centre)) / np.array(model.scale)
     support = np.array(model.support)
-    alike = np.exp(-_distance(at, support) / model.length)
-    log = _quadratic(at) @ np.array(model.quadratic) + alike @ np.array(model.weights)
-    return Estimate(log, model.half_width * (2.0 - alike.max(axis=1)))
+    similarity = np.exp(-_distance(at, support) / model.length)
+    log = _quadratic(at) @ np.array(model.quadratic) + similarity @ np.array(model.weights)
+    return Estimate(log, model.half_width * (2.0 - similarity.max(axis=1)))
 
 
 def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArray[np.int64], log_throughput: Array) -> Estimate:
@@ -133,10 +133,10 @@ def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArr
     """
     filled, rows = _fill(elsewhere), features(columns)
     profile = _profile(filled, rows)
-    alike = np.exp(-_distance(profile, profile[measured]) / TRANSFER_LENGTH)
+    similarity = np.exp(-_distance(profile, profile[measured]) / TRANSFER_LENGTH)
     parts = np.column_stack([np.exp(-filled), *columns.values(), np.ones(len(filled))])
     bases = ((_mean_of_systems, filled), (_sum_of_times, parts))
-    found = [_corrected(base, table, alike, measured, log_throughput) for base, table in bases]
+    found = [_corrected(base, table, similarity, measured, log_throughput) for base, table in bases]
     left_out = np.array([one.left_out for one in found])
     trust = np.maximum(np.abs(left_out).mean(axis=1), 1e-9) ** -TRANSFER_POWER
     trust /= trust.sum()
@@ -191,17 +191,17 @@ class _Corrected(NamedTuple):
     left_out: Array
 
 
-def _corrected(base: Base, table: Array, alike: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> _Corrected:
-    """The base, plus the residuals of the calibration runs by how much ``alike [application, k]`` they are.
+def _corrected(base: Base, table: Array, similarity: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> _Corrected:
+    """The base, plus the residuals of the calibration runs by their ``similarity [application, k]`` to the others.
 
     Base and correction of a left-out run are both found without it.
     """
     first, runs = base(table, measured, log_throughput), np.arange(len(measured))
     without = np.array([base(table[measured], np.delete(runs, k), np.delete(log_throughput, k)) for k in runs])
-    seen = alike[measured]
+    seen = similarity[measured]
     inverse = np.linalg.inv(seen + TRANSFER_NOISE * np.eye(len(measured)))
     left_out = (inverse * (log_throughput - without)).sum(axis=1) / np.diag(inverse)
-    return _Corrected(first + alike @ _robust_solve(seen, log_throughput - first[measured], TRANSFER_NOISE), left_out)
+    return _Corrected(first + similarity @ _robust_solve(seen, log_throughput - first[measured], TRANSFER_NOISE), left_out)
 
 
 class _Similarity(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel.curves import Curve, fitted
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import NORMAL
+from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale
 
 ABSCISSAE = (-math.sqrt(3), 0.0, math.sqrt(3))
@@ -87,7 +87,7 @@ def propose(curves: Sequence[Curve], runs: Sequence[Run], width: Width, most: in
 
 def expected(curves: Sequence[Curve], runs: Sequence[Run], width: Width) -> Array:
     """The expected half-width ``[run]`` of the decision's interval after each of ``runs`` alone; none of their sizes is measured yet."""
-    points = [(run, run.cost * math.exp(at * run.spread / NORMAL)) for run in runs for at in ABSCISSAE]
+    points = [(run, run.cost * math.exp(at * run.spread / Z90)) for run in runs for at in ABSCISSAE]
     widths = [width(with_point(curves, curve)) for curve in refitted(curves, points)]
     return np.asarray(np.reshape(widths, (len(runs), len(ABSCISSAE))) @ np.array(WEIGHTS))
 

@@ -20,7 +20,7 @@ from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, layouts, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import NORMAL, Match, Power, best_match, matches, seen, shape_spread
+from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, seen, shape_spread
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.questions import Question, closed
 
@@ -72,7 +72,7 @@ def of_whole_time(half_width: Array, time: Array, start_up: npt.ArrayLike, doubt
     configuration in question; else the half-width of the work applies to the whole time.
     """
     of_work = np.where(own, 1 - np.asarray(start_up) / time, 1.0)
-    return np.hypot(half_width * of_work, NORMAL * np.asarray(doubt) / time)
+    return np.hypot(half_width * of_work, Z90 * np.asarray(doubt) / time)
 
 
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
@@ -90,14 +90,14 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
     return _answer(match, question.layout, count, curves)
 
 
-class Foretold(NamedTuple):
+class PooledForecast(NamedTuple):
     """The forecast of a curve and its kin: arrays of one shape."""
 
     log_value: Array
     width: intervals.Sides
     doublings: Array
     """Beyond the measured sizes on either side."""
-    heard: npt.NDArray[np.bool_]
+    pooled: npt.NDArray[np.bool_]
     """Where kin contributed: beyond the measured sizes, and also between them if these are few."""
     kin: Sequence[relatives.Kin]
     noise: float
@@ -106,40 +106,40 @@ class Foretold(NamedTuple):
     """The smallest measured number of nodes."""
 
 
-def foretell(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> Foretold:
+def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> PooledForecast:
     """The curve's own forecast at ``sizes`` on ``nodes``, pooled with its kin where these were measured; intervals at ``level``.
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. A curve on few numbers of nodes is predicted from results of the same run that do not state their
     layout, if these are on more (:func:`_moved`). In weak scaling the cost of a unit of size is forecast.
     """
-    told = _foretold(curve, curves, sizes, nodes, level)
-    return told._replace(log_value=told.log_value + np.log(sizes)) if curve.grows else told
+    forecast = _forecast_as_measured(curve, curves, sizes, nodes, level)
+    return forecast._replace(log_value=forecast.log_value + np.log(sizes)) if curve.grows else forecast
 
 
-def _foretold(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> Foretold:
+def _forecast_as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:
     """The same for costs as in :attr:`~modak.perfmodel.Curve.measured`."""
     if (whole := _without_layout(curve, curves)) is not None:
         return _moved(curve, whole, [one for one in curves if one is not curve], sizes, nodes, level)
     beside = None if curve.scale == "nodes" else nodes
     own, kin = scaling.evaluate(curve.mixture, sizes, beside), _kin_of(curve, curves)
     few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
-    told = own.log_value, intervals.half_widths(own, level)
-    heard = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
-    if heard.any():
-        told = _where(heard, relatives.pool(own, last, kin, sizes), told, level)
-    far = (own.doublings > 0) & ~heard
+    forecast = own.log_value, intervals.half_widths(own, level)
+    pooled = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
+    if pooled.any():
+        forecast = _replaced_where(pooled, relatives.pool(own, last, kin, sizes), forecast, level)
+    far = (own.doublings > 0) & ~pooled
     if kin and len(curve.sizes) == 1 and far.any():
         continued = _forecasts_of(kin, curve, curves, sizes, beside)
-        told = _where(far, replace(relatives.pool(own, last, kin, sizes, continued), relatives=0), told, level)
-        heard |= far
-    value, width = told
+        forecast = _replaced_where(far, replace(relatives.pool(own, last, kin, sizes, continued), relatives=0), forecast, level)
+        pooled |= far
+    value, width = forecast
     of_repeats = noise(curve, curves)
     doublings = own.doublings
     if curve.scale != "nodes":
         beside_nodes = np.maximum(np.log2(nodes / max(curve.nodes)), np.log2(min(curve.nodes) / nodes))
         doublings = np.maximum(doublings, beside_nodes)
-    return Foretold(value, at_least(width, of_repeats, level), doublings, heard, kin, of_repeats, min(curve.nodes))
+    return PooledForecast(value, at_least(width, of_repeats, level), doublings, pooled, kin, of_repeats, min(curve.nodes))
 
 
 def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
@@ -160,33 +160,33 @@ def _silent(curve: Curve) -> bool:
     return curve.scale == "nodes" and not (layout.ranks_per_node or layout.threads_per_rank or layout.gpus_per_node)
 
 
-def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> Foretold:
+def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:
     """The forecast of ``whole``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
 
     Along nodes the ratio is fitted, as for other kin. A curve over counts within a node gives it on its one number of nodes, at the layout
     in question. The interval widens with the distance from the nodes of ``curve``.
     """
     here = np.unique(np.array(curve.nodes, dtype=np.float64))
-    told, there = (_foretold(whole, others, at, at, level) for at in (nodes, here))
+    forecast, there = (_forecast_as_measured(whole, others, at, at, level) for at in (nodes, here))
     if curve.scale == "nodes":
         (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
         ratio, doublings = kin.level + kin.slope * np.log2(nodes / here[-1]), np.zeros(nodes.shape)
         doubts = intervals.Sides(doublings, doublings)
     else:
         alone = [one for one in others if one is not whole]
-        own = _foretold(curve, alone, sizes / nodes * here, np.broadcast_to(here, nodes.shape), level)
+        own = _forecast_as_measured(curve, alone, sizes / nodes * here, np.broadcast_to(here, nodes.shape), level)
         kin = relatives.Kin(whole.measured, level=0.0, slope=0.0, unlikeness=relatives.UNKNOWN_LIKENESS)
         ratio, doubts, doublings = own.log_value - there.log_value, own.width, own.doublings
     away = np.abs(np.log2(nodes[..., None] / here)).min(axis=-1)
-    unlike = NORMAL * intervals.stretch(level) * kin.unlikeness * away
-    width = told.width.each(lambda side, doubt: np.hypot(np.hypot(side, doubt), unlike), doubts)
-    beyond = np.where((nodes < here[0]) | (nodes > here[-1]), np.minimum(told.doublings, away), 0.0)
-    return Foretold(
-        told.log_value + ratio,
+    unlike = Z90 * intervals.stretch(level) * kin.unlikeness * away
+    width = forecast.width.each(lambda side, doubt: np.hypot(np.hypot(side, doubt), unlike), doubts)
+    beyond = np.where((nodes < here[0]) | (nodes > here[-1]), np.minimum(forecast.doublings, away), 0.0)
+    return PooledForecast(
+        forecast.log_value + ratio,
         at_least(width, of_repeats := noise(curve, others), level),
         np.maximum(doublings, beyond),
         np.ones(nodes.shape, dtype=bool),
-        (kin, *(told.kin if told.heard.any() else ())),
+        (kin, *(forecast.kin if forecast.pooled.any() else ())),
         of_repeats,
         min(*curve.nodes, *whole.nodes),
     )
@@ -197,12 +197,14 @@ def at_least(width: intervals.Sides, of_repeats: float, level: float) -> interva
     return width.each(lambda side: np.maximum(side, of_repeats * intervals.stretch(level)))
 
 
-def _where(
-    at: npt.NDArray[np.bool_], pooled: scaling.Forecast, told: tuple[Array, intervals.Sides], level: float
+def _replaced_where(
+    mask: npt.NDArray[np.bool_], pooled: scaling.Forecast, own: tuple[Array, intervals.Sides], level: float
 ) -> tuple[Array, intervals.Sides]:
-    """Log costs and half-widths: those of ``pooled`` where ``at`` is true, elsewhere those that were ``told``."""
-    value, width = told
-    return np.where(at, pooled.log_value, value), intervals.half_widths(pooled, level).each(lambda new, old: np.where(at, new, old), width)
+    """Log costs and half-widths: those of ``pooled`` where ``mask`` is true, elsewhere the ``own`` ones."""
+    value, width = own
+    return np.where(mask, pooled.log_value, value), intervals.half_widths(pooled, level).each(
+        lambda new, old: np.where(mask, new, old), width
+    )
 
 
 def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
@@ -250,17 +252,17 @@ def _other_program(curve: Curve, other: Curve) -> bool:
 def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     curve = match.curve
     sizes = nodes * size_of(layout.model_copy(update={"nodes": None}), curve.scale)
-    told, few, known = foretell(curve, curves, sizes, nodes), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
+    forecast, few, known = pooled_forecast(curve, curves, sizes, nodes), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
     measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
-    value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(told.log_value)) * match.factor
-    doubt = NORMAL * match.doubt
+    value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor
+    doubt = Z90 * match.doubt
     at_measured = 0.0 if curve.estimated else NOISE  # the interval of an estimate is that of the next run already
-    there = told.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), told.noise), side))
+    there = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))
     below, spread = there.each(lambda side: np.hypot(side, doubt))
-    kinds = zip(measured.ravel(), (told.doublings > 0).ravel(), told.heard.ravel(), strict=True)
+    kinds = zip(measured.ravel(), (forecast.doublings > 0).ravel(), forecast.pooled.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
-    others = tuple(one.relative for one in told.kin) if told.heard.any() else ()
-    return Predictions(value, spread, below, basis, told.doublings, curve, match.differences, others, told.smallest)
+    others = tuple(one.relative for one in forecast.kin) if forecast.pooled.any() else ()
+    return Predictions(value, spread, below, basis, forecast.doublings, curve, match.differences, others, forecast.smallest)
 
 
 def noise(curve: Curve, curves: Sequence[Curve]) -> float:
@@ -269,8 +271,8 @@ def noise(curve: Curve, curves: Sequence[Curve]) -> float:
     The scatter is that of the curve's own repeats, combined with the usual one of the application on that system, by repeats of other
     ``curves``.
     """
-    here = place_of(curve)
-    return noise_of(curve.scatter, [one.scatter for one in curves if one.scatter and one is not curve and place_of(one) == here])
+    group = scatter_group(curve)
+    return noise_of(curve.scatter, [one.scatter for one in curves if one.scatter and one is not curve and scatter_group(one) == group])
 
 
 def noise_of(own: Scatter | None, beside: Sequence[Scatter]) -> float:
@@ -286,11 +288,11 @@ def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
     The difference of two runs has twice the variance of one, hence the factor of 2.
     """
     freedom = sum(one.freedom for one in of_repeats)
-    shown = sum(one.freedom * 2 * (one.deviation * NORMAL / NOISE) ** 2 for one in of_repeats)
+    shown = sum(one.freedom * 2 * (one.deviation * Z90 / NOISE) ** 2 for one in of_repeats)
     return (USUAL * usual + shown) / (USUAL + freedom)
 
 
-def place_of(curve: Curve) -> tuple[str, str]:
+def scatter_group(curve: Curve) -> tuple[str, str]:
     """Metric and system: curves of an application that have the same are expected to scatter alike."""
     return curve.series.metric, same_name(curve.series.system)
 
@@ -309,25 +311,25 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Match]:
 
 def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     """Predictions for an unmeasured layout from those of ``peers``, each scaled to an even share of the work per worker."""
-    told = [_answer(replace(one, spread=0.0), layout, nodes, curves) for one in peers]
+    answers = [_answer(replace(one, spread=0.0), layout, nodes, curves) for one in peers]
     measured = [one.curve.layout_on(layout.gpus_per_node) for one in peers]
     mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
     asked = np.array([layouts.distance(one, layout) for one in measured])
-    logs, spreads = np.log([one.value.ravel() for one in told]), np.array([one.spread.ravel() for one in told])
-    log_cost, deviation = layouts.between(asked, mutual, logs, spreads / NORMAL)
+    logs, spreads = np.log([one.value.ravel() for one in answers]), np.array([one.spread.ravel() for one in answers])
+    log_cost, deviation = layouts.between(asked, mutual, logs, spreads / Z90)
     apart = math.sqrt(max(peers[0].spread ** 2 - shape_spread(peers[0].curve, layout, peers[0].shape) ** 2, 0.0))
-    spread = NORMAL * np.hypot(deviation, apart).reshape(nodes.shape)
+    spread = Z90 * np.hypot(deviation, apart).reshape(nodes.shape)
     transferred: Basis = "transferred"
     value = np.exp(log_cost).reshape(nodes.shape)
-    others = (*(one.curve.measured for one in peers[1:]), *(series for one in told for series in one.others))
-    return replace(told[0], value=value, spread=spread, below=spread, basis=(transferred,) * nodes.size, others=others)
+    others = (*(one.curve.measured for one in peers[1:]), *(series for one in answers for series in one.others))
+    return replace(answers[0], value=value, spread=spread, below=spread, basis=(transferred,) * nodes.size, others=others)
 
 
-def _basis(match: Match, few: bool, measured: bool, beyond: bool, heard: bool) -> Basis:
+def _basis(match: Match, few: bool, measured: bool, beyond: bool, pooled: bool) -> Basis:
     if not match.own or match.curve.estimated:
         return "transferred"
     if measured:
         return "measured"
     if few:
-        return "transferred" if heard else "heuristic"
+        return "transferred" if pooled else "heuristic"
     return "extrapolated" if beyond else "interpolated"

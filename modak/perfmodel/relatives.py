@@ -123,23 +123,23 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, f
     unlike = np.broadcast_to(np.array([one.unlikeness for one in kin])[:, None], rows.shape)
     doubt = np.zeros(rows.shape)
     if forecasts:
-        told = np.isnan(rows)
-        unlike = np.where(told, np.hypot(unlike, [_error(one) for one in forecasts]), unlike)
-        doubt = np.where(told, [one.disagreement.ravel() for one in forecasts], doubt)
-        rows = np.where(told, [one.log_value.ravel() for one in forecasts], rows)
+        missing = np.isnan(rows)
+        unlike = np.where(missing, np.hypot(unlike, [_error(one) for one in forecasts]), unlike)
+        doubt = np.where(missing, [one.disagreement.ravel() for one in forecasts], doubt)
+        rows = np.where(missing, [one.log_value.ravel() for one in forecasts], rows)
     rows += np.array([one.level + one.slope * np.log2(p / last) for one in kin])
-    heard = np.isfinite(rows)
+    contributes = np.isfinite(rows)
     error = _error(own)
     own_weight = (error + FLOOR) ** -POWER
-    weights = np.vstack([own_weight, heard * (unlike + FLOOR) ** -POWER / np.sqrt(len(kin))])
+    weights = np.vstack([own_weight, contributes * (unlike + FLOOR) ** -POWER / np.sqrt(len(kin))])
     weights /= weights.sum(axis=0)
-    logs = np.vstack([own.log_value.ravel(), np.where(heard, rows, 0.0)])
+    logs = np.vstack([own.log_value.ravel(), np.where(contributes, rows, 0.0)])
     middle = (weights * logs).sum(axis=0)
     doubts = np.vstack([own.disagreement.ravel(), doubt])
     spread = np.sqrt((weights * ((logs - middle) ** 2 + doubts**2)).sum(axis=0))
     pooled_error = weights[0] * error + (weights[1:] * unlike).sum(axis=0)
     value, disagreement, error = (values.reshape(own.log_value.shape) for values in (middle, spread, pooled_error))
-    return replace(own, log_value=value, disagreement=disagreement, error=error, relatives=int(heard.any(axis=1).sum()))
+    return replace(own, log_value=value, disagreement=disagreement, error=error, relatives=int(contributes.any(axis=1).sum()))
 
 
 def _error(forecast: Forecast) -> Array:

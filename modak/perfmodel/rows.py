@@ -105,9 +105,12 @@ def improve_rows(
     changed = [dict(row) for row in answered]
     for place, guess in zip(weak, guesses_from(runs, known), strict=True):
         if guess is not None:
-            told = _guessed(guess, rows[place], level)
-            if changed[place]["basis"] == "none" or told["upper"] / told["lower"] < changed[place]["upper"] / changed[place]["lower"]:
-                changed[place].update(told)
+            estimate = _guessed(guess, rows[place], level)
+            if (
+                changed[place]["basis"] == "none"
+                or estimate["upper"] / estimate["lower"] < changed[place]["upper"] / changed[place]["lower"]
+            ):
+                changed[place].update(estimate)
     return changed
 
 

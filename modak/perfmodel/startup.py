@@ -75,7 +75,7 @@ def of_a_part(walls: Sequence[float], times: Sequence[float]) -> bool:
     return not stays and bool((whole > SAME_TIME * part).any())
 
 
-def left(
+def start_up_times(
     wall: Sequence[float], wall_ids: Sequence[int], speed: Sequence[float], speed_ids: Sequence[int], series: SeriesKey
 ) -> list[float]:
     """Start-up times of runs in one layout, in seconds: ``wall`` less the work by ``speed``, the values of ``series`` of the same runs.
@@ -124,7 +124,7 @@ def lengths(params: Mapping[str, str]) -> dict[str, float]:
     return {name: count for name, count in counts.items() if count} | ({amount.counts: amount.number} if amount else {})
 
 
-def of_start(scale: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def start_up_correction(scale: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """What unknown start-up adds to the log time of a run ``scale`` times as long as a measured one: above 0 if it is shorter."""
     found: npt.NDArray[np.float64] = np.log(1 - STARTING + STARTING / np.asarray(scale, dtype=np.float64))
     return found

@@ -24,7 +24,7 @@ from modak.perfmodel import parameters
 from modak.perfmodel.batches import Batches, Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import BATCH_SPREAD, NORMAL
+from modak.perfmodel.matching import BATCH_SPREAD, Z90
 from modak.perfmodel.merging import SPELLINGS
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.predict import NOISE
@@ -114,8 +114,8 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
     shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))
-    told = ((name, SPELLINGS[name](value) if name in SPELLINGS else value) for name, value in known.items() if value is not None)
-    return Run(application, features, tuple(sorted((name, str(value)) for name, value in told)))
+    spelt = ((name, SPELLINGS[name](value) if name in SPELLINGS else value) for name, value in known.items() if value is not None)
+    return Run(application, features, tuple(sorted((name, str(value)) for name, value in spelt)))
 
 
 def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
@@ -195,8 +195,8 @@ def _from_parameters(asked: Sequence[Run], here: Measured) -> Mapping[Run, Guess
     if not _distinguish(columns) or len({run.application for run in fitted}) < MANY:
         return {}
     model = parameters.fit(_table(list(fitted), columns), np.array(list(fitted.values())))
-    told = parameters.predict(model, _table(asked, columns))
-    return dict(zip(asked, _told(told, f"{len(columns)} parameters of {len(fitted)} runs", len(fitted), [here]), strict=True))
+    estimate = parameters.predict(model, _table(asked, columns))
+    return dict(zip(asked, _as_guesses(estimate, f"{len(columns)} parameters of {len(fitted)} runs", len(fitted), [here]), strict=True))
 
 
 def _transferred(
@@ -214,11 +214,11 @@ def _transferred(
     def sharing(identities: Collection[Identity]) -> list[Measured]:
         return [other for other in others if len({run.identity for run in other.logs}.intersection(identities)) >= SHARED]
 
-    heard = dict.fromkeys(run.identity for other in sharing(here) for run in other.logs)
-    columns = [name for name in _common_columns(described[identity] for identity in heard) if name != "batch"]
-    comparable = {identity for identity in heard if described[identity].features.keys() >= set(columns)}
-    heard_of = sharing(here.keys() & comparable)
-    elsewhere = Batches([_told_by(other, measured[configuration], batch) for other in heard_of])
+    applications = dict.fromkeys(run.identity for other in sharing(here) for run in other.logs)
+    columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]
+    comparable = {identity for identity in applications if described[identity].features.keys() >= set(columns)}
+    compared = sharing(here.keys() & comparable)
+    elsewhere = Batches([_comparable_throughputs(other, measured[configuration], batch) for other in compared])
     known_there = [identity for identity in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if identity in comparable]
     calibration = sorted((identity for identity in known_there if identity in here), key=lambda identity: here[identity][1])
     calibration = [calibration[k] for k in parameters.thinned(len(calibration), MOST_RUNS)]
@@ -232,10 +232,10 @@ def _transferred(
     table = _table([described[identity] for identity, _ in rows], columns)
     estimate = parameters.transfer(matrix, table, np.arange(len(calibration)), logs)
     chosen = [place[run.identity, size] for run in wanted]
-    doubt = [NORMAL * _batch_doubt(run, measured[configuration], elsewhere) for run in wanted]
+    doubt = [Z90 * _batch_doubt(run, measured[configuration], elsewhere) for run in wanted]
     answer = Estimate(estimate.log_throughput[chosen], np.hypot(estimate.half_width[chosen], doubt))
-    model = f"{len(calibration)} calibration runs and {len(heard_of)} other configurations"
-    return dict(zip(wanted, _told(answer, model, len(calibration), [measured[configuration], *heard_of]), strict=True))
+    model = f"{len(calibration)} calibration runs and {len(compared)} other configurations"
+    return dict(zip(wanted, _as_guesses(answer, model, len(calibration), [measured[configuration], *compared]), strict=True))
 
 
 def _doublings(batch: float | None) -> float:
@@ -258,7 +258,7 @@ def _by_batch(one: Measured, batch: float | None) -> dict[Identity, Sizes]:
     return {**alone, **{identity: dict(sorted(known.items())) for identity, known in named.items()}}
 
 
-def _told_by(other: Measured, here: Measured, batch: float | None) -> dict[Identity, Sizes]:
+def _comparable_throughputs(other: Measured, here: Measured, batch: float | None) -> dict[Identity, Sizes]:
     """What a configuration tells of another one: throughputs at all batch sizes if both are on GPUs, else at the one nearest to ``batch``.
 
     What the batch size matters to a processor depends on its number of cores, and cannot be told from another one (decision 92).
@@ -277,11 +277,11 @@ def _batch_doubt(run: Run, here: Measured, elsewhere: Batches) -> float:
         return 0.0
     end = _doublings(asked)
     start = min(map(_doublings, sizes), key=lambda size: abs(size - end))
-    usual, told = BATCH_SPREAD * abs(end - start), elsewhere.effects(run.identity, start, end)
-    return math.sqrt(usual**2 / len(told) + float(told.var())) if len(told) else usual
+    usual, effects = BATCH_SPREAD * abs(end - start), elsewhere.effects(run.identity, start, end)
+    return math.sqrt(usual**2 / len(effects) + float(effects.var())) if len(effects) else usual
 
 
-def _told(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:
+def _as_guesses(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:
     numbers = shortened(number for one in behind for number in spelt_out(one.result_ids))
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
     return tuple(Guess(-float(log), max(float(width), NOISE), model, results_used, numbers) for log, width in pairs)

@@ -106,8 +106,8 @@ def check_line(line: Line) -> None:
         raise _refused(_STRAY)
     try:
         found = meaning(f"{line.text}\n{_BEHIND}\n")
-    except Unparsable as wrong:
-        raise _refused(str(wrong)) from None
+    except Unparsable as error:
+        raise _refused(str(error)) from None
     if found != [*line.events, ("command", (_BEHIND,))]:
         raise _refused(f"it would not do what was planned: {_difference(found, line.events)}")
 

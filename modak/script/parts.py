@@ -100,8 +100,8 @@ def valid(grammar: Any, value: str, field: str) -> str:
     """The value, if it is of the grammar (one of :mod:`modak.text.grammar`); else :class:`modak.errors.RequestError`."""
     try:
         return str(_adapter(grammar).validate_python(value))
-    except ValidationError as wrong:
-        raise RequestError(f"{value!r:.80}: {wrong.errors()[0]['msg']}", field=field) from None
+    except ValidationError as error:
+        raise RequestError(f"{value!r:.80}: {error.errors()[0]['msg']}", field=field) from None
 
 
 @cache

@@ -36,8 +36,8 @@ def rule_fault(text: str) -> str:
     try:
         inside = function("modak_rule", code(text))
         closed = scriptgate.meaning(inside.text) == list(inside.events)
-    except scriptgate.Unparsable as wrong:
-        return f"it cannot be checked as bash: {wrong}"
+    except scriptgate.Unparsable as error:
+        return f"it cannot be checked as bash: {error}"
     return "" if closed else "it ends within a quote, a here-document or after a backslash"
 
 

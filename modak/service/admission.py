@@ -93,8 +93,8 @@ def reason(why: str) -> str:
     """A reason without blanks around it. Raises :class:`modak.errors.RequestError` if it is empty, too long or cannot be printed."""
     try:
         said = sound(why).strip()
-    except ValueError as wrong:
-        raise RequestError(str(wrong), field="why") from None
+    except ValueError as error:
+        raise RequestError(str(error), field="why") from None
     if not 0 < len(said) <= LONGEST_REASON:
         raise RequestError(f"a reason of 1 to {LONGEST_REASON} characters", field="why")
     return said

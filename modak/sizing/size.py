@@ -145,8 +145,8 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
         return unknown(f"its nodes do not have the accelerators that the request asks for ({asked})", feasible=False)
     try:
         candidates = enumerate_candidates(question, target, facts.models)
-    except Infeasible as stands:
-        return unknown(stands.faults[0].message, feasible=False)
+    except Infeasible as error:
+        return unknown(error.faults[0].message, feasible=False)
     _, limit = target.job_nodes or (1, 1)
     free = is_distributed(question) and not question.application.allowed_ranks
     sizes = taken(node_grid(limit), target)

@@ -50,16 +50,16 @@ def refused(connection: Connection) -> Iterator[str]:
         for name, body in connection.execute(select(table.c.name, table.c.body).order_by(table.c.name)):
             try:
                 _value(kind, name, body)
-            except Unavailable as wrong:
-                yield str(wrong)
+            except Unavailable as error:
+                yield str(error)
 
 
 def _value(kind: type[Value], name: str, body: str) -> Value:
     """The value in a row. The checks of its kind may refuse it: those of an older MODAK let it pass, or somebody edited the row."""
     try:
         return kind.model_validate_json(body)
-    except ValidationError as wrong:
-        fault = faults_of(wrong)[0]
+    except ValidationError as error:
+        fault = faults_of(error)[0]
     single = kind.__name__.lower()
     mended = f"'modak {single}s add FILE --replace' in any case, 'modak {single}s remove {name}' removes it"
     if kind in (Processor, Accelerator):

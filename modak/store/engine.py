@@ -104,7 +104,7 @@ def connect(url: URL) -> Engine:
         if encoding not in (None, "UTF8"):
             connection.close()
             needed = "MODAK needs UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)"
-            raise Unavailable(f"the database {shown(url)} has the encoding {encoding}; {needed}", told=OUT_OF_REACH)
+            raise Unavailable(f"the database {shown(url)} has the encoding {encoding}; {needed}", public_message=OUT_OF_REACH)
         for name, number in VANISHED.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, str(number)))
         connection.commit()
@@ -132,7 +132,7 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}", told=OUT_OF_REACH) from None
+        raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}", public_message=OUT_OF_REACH) from None
     _private(path)
     journal = "DELETE" if on_network(path) else "WAL"
     engine = create_engine(url, **_shared())
@@ -274,8 +274,8 @@ def _failed(url: URL, error: BaseException | None, kind: type[Unavailable] = Una
     first = (str(error).strip() or type(error).__name__).splitlines()[0]
     if first in _REASONS:
         return _unreached(url, _REASONS[first], kind)
-    return kind(f"the database {shown(url)} is out of reach: {first}", told=OUT_OF_REACH)
+    return kind(f"the database {shown(url)} is out of reach: {first}", public_message=OUT_OF_REACH)
 
 
 def _unreached(url: URL, reason: str, kind: type[Unavailable]) -> Unavailable:
-    return kind(f"the database {shown(url)} is out of reach: {reason}", told=f"{OUT_OF_REACH}: {reason}")
+    return kind(f"the database {shown(url)} is out of reach: {reason}", public_message=f"{OUT_OF_REACH}: {reason}")

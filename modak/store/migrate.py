@@ -46,7 +46,7 @@ def state(connection: Connection) -> State:
 def refuse(found: State, name: str) -> None:
     """Raise :class:`modak.errors.Unavailable` unless the database can be used as it is."""
     if found != "current":
-        raise Unavailable(f"the database {name} {_REFUSED[found]}", told=OUT_OF_REACH)
+        raise Unavailable(f"the database {name} {_REFUSED[found]}", public_message=OUT_OF_REACH)
 
 
 _REFUSED: Final[Mapping[State, str]] = {

@@ -98,7 +98,7 @@ class PlanSpool:
             with suppress(OSError):
                 half.unlink()
             why = f"the database is held by another process, and no plan can be kept in {folder}: {error.strerror}"
-            raise Unavailable(why, told=OUT_OF_REACH) from None
+            raise Unavailable(why, public_message=OUT_OF_REACH) from None
 
 
 def _private(name: str, flags: int) -> int:

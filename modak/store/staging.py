@@ -60,8 +60,8 @@ def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Pro
                         file.flush()
                     here, parts = here + len(batch), parts + 1
                     progress((number + table.source.done) / len(every) / 2, rows + here)
-            except DataError as wrong:
-                faults += wrong.faults
+            except DataError as error:
+                faults += error.faults
                 if len(faults) > MOST_FAULTS:
                     break
             rows += here

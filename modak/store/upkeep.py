@@ -48,7 +48,7 @@ def _there(url: str, otherwise: str) -> Iterator[Engine]:
     if address.drivername != "sqlite":
         raise RequestError(f"a PostgreSQL database is {otherwise}", field="MODAK_DATABASE_URL")
     if not Path(address.database or "").exists():
-        raise Unavailable(f"there is no database {shown(address)}", told=OUT_OF_REACH)
+        raise Unavailable(f"there is no database {shown(address)}", public_message=OUT_OF_REACH)
     engine = connect(address)
     try:
         with reading(engine) as connection:

@@ -27,8 +27,8 @@ def strict_json(text: bytes | str) -> Any:
     document = _decoded(text)
     try:
         value = _DECODER.decode(document)
-    except json.JSONDecodeError as wrong:
-        raise BadSyntax(f"line {wrong.lineno}, column {wrong.colno}: not valid JSON: {wrong.msg[0].lower()}{wrong.msg[1:]}") from None
+    except json.JSONDecodeError as error:
+        raise BadSyntax(f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg[0].lower()}{error.msg[1:]}") from None
     except RecursionError:
         raise BadSyntax(f"more than {DEEPEST} levels") from None
     if "\\u" not in document and document.count("{") + document.count("[") <= DEEPEST:
@@ -54,8 +54,8 @@ def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
 def _decoded(text: bytes | str) -> str:
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
-    except UnicodeDecodeError as wrong:
-        raise BadSyntax(f"byte {wrong.start + 1}: not valid UTF-8") from None
+    except UnicodeDecodeError as error:
+        raise BadSyntax(f"byte {error.start + 1}: not valid UTF-8") from None
     if decoded.startswith("\ufeff"):
         raise BadSyntax("the document starts with a byte order mark; UTF-8 without one is read")
     return decoded

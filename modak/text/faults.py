@@ -55,8 +55,8 @@ def validated(model: type[Model], values: Any, raising: type[ModakError], prefix
     """The values as that model. Raises ``raising`` with the faults of :func:`faults_of`."""
     try:
         return model.model_validate(values)
-    except ValidationError as wrong:
-        raise raising(faults=faults_of(wrong, prefix, model=model)) from None
+    except ValidationError as error:
+        raise raising(faults=faults_of(error, prefix, model=model)) from None
 
 
 def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel] | None = None) -> tuple[Fault, ...]:

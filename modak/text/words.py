@@ -100,8 +100,8 @@ def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[W
         long = len(text) > LONGEST_WORD and any(len(word) > LONGEST_WORD for word in found if isinstance(word, str))
         if long or len(found) > MOST_WORDS:
             raise ValueError(f"at most {MOST_WORDS} words of at most {LONGEST_WORD} characters")
-    except ValueError as wrong:
-        raise RequestError(str(wrong), field=field) from None
+    except ValueError as error:
+        raise RequestError(str(error), field=field) from None
     return found
 
 

@@ -311,7 +311,7 @@ class Search:
         """Seconds after which a trial of that point is ended, because it cannot be the best, the budget is used, or the queue ends it."""
         layout = self.space.of_kind("layout", point)
         nodes = int(layout.get("node_count", self.base.job_options.node_count or 1))
-        wanted, longest = self._wanted_limit(nodes), resolve(self.base, self.facts).longest(nodes)
+        wanted, longest = self._wanted_limit(nodes), resolve(self.base, self.facts).max_wall_time_s(nodes)
         return min(wanted, longest) if wanted and longest else wanted
 
     def _wanted_limit(self, nodes: int) -> float | None:

@@ -13,8 +13,8 @@ def hint(request: Request) -> tuple[str, ...]:
         return ()
     try:
         space = grid_of(with_space(request))
-    except RequestError as stands:
-        first = stands.faults[0]
+    except RequestError as error:
+        first = error.faults[0]
         return (f"autotuning: not possible with this request ({first.field}: {first.message}); the script uses the job's own settings",)
     names = ", ".join(parameter.name for parameter in space.parameters)
     return (f"autotuning: 'modak tune' looks for better values of {names} ({space.size} settings); the script uses the job's own",)

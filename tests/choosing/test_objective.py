@@ -149,9 +149,9 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
     asked = Objective(minimise="time", deadline=deadline, budget_node_hours=budget, min_efficiency=floor, confidence=confidence)
     try:
         rank(table, asked)
-    except Infeasible as refused:
+    except Infeasible as error:
         offers = re.findall(
-            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", str(refused).partition("feasible with: ")[2]
+            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", str(error).partition("feasible with: ")[2]
         )
         names = {"deadline": "deadline", "confidence": "confidence", "budget": "budget_node_hours", "efficiency": "min_efficiency"}
         for name, value in offers:

@@ -65,8 +65,8 @@ def said(content: str) -> str:
     """What reading a file says of its faults; nothing where it has none."""
     try:
         list(table(from_bytes(content.encode(), "f")).batches())
-    except DataError as wrong:
-        return str(wrong)
+    except DataError as error:
+        return str(error)
     return ""
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel.matching import BATCH_SPREAD, NORMAL
+from modak.perfmodel.matching import BATCH_SPREAD, Z90
 from modak.perfmodel.rows import improve_rows, predict_rows
 from modak.perfmodel.unseen import guesses, run_of
 
@@ -117,7 +117,7 @@ def test_what_the_batch_size_matters_on_other_gpus_is_carried_over(gpus: int | N
     assert near is not None
     assert far is not None
     assert np.exp(far.log_cost - near.log_cost) == pytest.approx(effect, rel=0.02)
-    assert far.half_width == pytest.approx(doublings * NORMAL * BATCH_SPREAD, rel=0.01)
+    assert far.half_width == pytest.approx(doublings * Z90 * BATCH_SPREAD, rel=0.01)
 
 
 def test_another_length_of_input_is_another_application() -> None:

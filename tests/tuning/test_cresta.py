@@ -123,5 +123,5 @@ def read_or_refused(text: str) -> Cresta | RequestError:
     """What is read, or why not."""
     try:
         return read(text)
-    except RequestError as refused:
-        return refused
+    except RequestError as error:
+        return error
