@@ -76,8 +76,8 @@ FIGURES = (
     *("met", "met where promised", "met, hidden needed", "the same, promised", "no promise", "node-hours over best"),
     *("75 %: exact", "75 %: within a step"),
 )
-"""Of a deadline for which a hidden size is *needed*, no size that is shown meets it; it is *promised* if MODAK says that its choice meets it
-at the confidence."""
+"""A deadline *needs* a hidden size if no size that is shown meets it; it is *promised* if MODAK says that its choice meets it at the
+confidence."""
 Decider = Callable[[Case], Scored]
 
 

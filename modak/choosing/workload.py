@@ -133,8 +133,9 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
     """The problem to predict: the request's, or else a measured one, with a warning if there are several.
 
     Times of different problems are never compared. Only results in ``places`` (folded names of the target) count, if there are any. Among
-    curves :func:`of one kind <of_one_kind>`, the data set with the most results is taken (of the request's framework, if there are any), and
-    then, if costs grow with the problem, the parameters with the most results. Of equals the one of median cost is taken, so that names decide nothing.
+    curves :func:`of one kind <of_one_kind>`, the data set with the most results is taken (of the request's framework, if it has any), and
+    then, if costs grow with the problem, the parameters with the most results. Of equals the one of median cost is taken, so that names
+    decide nothing.
     """
     work = request.optimisation.workload
     known = [one for one in curves if one.estimated is None and _has_params(one, work.params) and units(request, one) is not None]

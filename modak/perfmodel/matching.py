@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from modak.facts import Layout
+from modak.facts import Layout, SeriesKey
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
@@ -20,6 +20,9 @@ from modak.results.metrics import metric_of
 WORK_SPREAD: Mapping[str, float] = {"dataset": 2.9, "params": 1.1}
 """As :data:`SPREAD`, for costs of a whole run or a step, where another problem is another amount of work. With these spreads, 90 % of 427
 costs in public tables of HPC codes lie in the 90 % interval that is predicted from another problem of the same code."""
+OTHER_SIZE = math.log(4)
+"""The spread of ``params`` grows with the absolute log ratio of their numbers, beyond this: work is a power of the size of a problem.
+Judgement: a problem eight times as large says less than one twice as large in another layout."""
 SHAPE_SPREAD = 0.5
 """The same for another number of ranks, threads or GPUs per node. Used to find the nearest curve; the prediction itself is made by
 :mod:`modak.perfmodel.layouts`."""
@@ -30,7 +33,8 @@ DEVICE_SPREAD = 1.2
 """Added between runs on GPUs and on processors only: a factor of 7 in the 90 % interval. Judgement: GPUs are faster by about an order of
 magnitude, but by how much depends on the program."""
 UNKNOWN_DEVICE_SPREAD = 0.8
-"""Added if nobody knows whether results from another system were on GPUs, as the question is: :data:`DEVICE_SPREAD` or none, equally likely."""
+"""Added if nobody knows whether results from another system were on GPUs, as the question is: :data:`DEVICE_SPREAD` or none, equally
+likely."""
 Z90 = 1.645
 """95 % quantile of the standard normal distribution: half of a 90 % interval, in standard deviations."""
 REDUCED_SPREAD = 0.2
@@ -44,8 +48,8 @@ SAME = 0.05
 
 Power = Callable[[str | None, str | None, int | None, int | None], Sequence[float | None]]
 """Figures of the power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many
-threads, ``None``: all cores), each in a unit of its own. Nodes are compared by the first that is known (not ``None``) of both. The last one,
-the number of cores, is known only of nodes without GPUs, or if none are used."""
+threads, ``None``: all cores), each in a unit of its own. Nodes are compared by the first that is known (not ``None``) of both. The last
+one, the number of cores, is known only of nodes without GPUs, or if none are used."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,10 @@ class Match:
 def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Match | None:
     """Of all matches the one with the least spread; if that was not measured in the configuration of the question, the distance of its
     sizes from the ``nodes`` in question counts, too. Ties go to rates, whose start-up is known or added, before times of whole runs, and of
-    these to the nearest length; then to results that name the counts of the layout asked for, to those with as many ranks, GPUs or threads
-    per node, to those that name the threads, to those that say that threads beyond the cores are hyper-threads (if measured on the nodes of
-    those that do not), to more sizes, to more results, then to what says least that was not asked.
+    these to the nearest length; then to the nearest numbers among the parameters, to results that name the counts of the layout asked for,
+    to those with as many ranks, GPUs or threads per node, to those that name the threads, to those that say that threads beyond the cores
+    are hyper-threads (if measured on the nodes of those that do not), to more sizes, to more results, then to what says least that was not
+    asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
@@ -136,7 +141,15 @@ def _nearness(
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
     open_counts = (len(silent) - threads, other, threads, unclear)
-    return whole, apart, open_counts, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    other_size = _of_other_size(series, question)
+    return whole, apart, other_size, open_counts, -len(curve.sizes), -curve.results_used, unasked, series.metric
+
+
+def _of_other_size(series: SeriesKey, question: Question) -> float:
+    """How far the numbers among the parameters of results are from those in question: the sum of absolute log ratios."""
+    asked = question.attributes.get("params", {})
+    pairs = ((startup.number(series.params.get(name)), startup.number(text)) for name, text in asked.items())
+    return round(sum(abs(math.log(one / other)) for one, other in pairs if one and other), 9)
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
@@ -174,6 +187,8 @@ def _match(curve: Curve, question: Question, power: Power | None) -> Match:
 def _spreads(different: Sequence[str], curve: Curve, question: Question) -> list[float]:
     of_work = not WORK_SPREAD.keys().isdisjoint(different) and tells_of_work(curve)
     spreads = [WORK_SPREAD.get(name, SPREAD[name]) if of_work else SPREAD[name] for name in different]
+    if of_work and "params" in different:
+        spreads[different.index("params")] *= max(1.0, _of_other_size(curve.series, question) / OTHER_SIZE)
     if _on_other_nodes(curve, different, question):
         spreads[different.index("partition")] = SPREAD["system"]
     both = (curve.series.precision, question.attributes.get("precision"))

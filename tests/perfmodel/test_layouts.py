@@ -149,3 +149,11 @@ def test_distances_are_in_doublings() -> None:
     """No GPU is one doubling below a single one; what is unknown says nothing."""
     assert distance(Layout(gpus_per_node=0), Layout(gpus_per_node=4)) == 3
     assert distance(Layout(ranks_per_node=2), Layout(threads_per_rank=2)) == 0
+
+
+@pytest.mark.parametrize(("ranks", "worse"), [(256, 1.5), (128, 1.2), (1, 1.5)])
+def test_a_trend_goes_on_to_the_next_layout(ranks: int, worse: float) -> None:
+    """Each doubling of the ranks on 256 cores saves the same share: a layout at the end is not predicted like the average one."""
+    law = {count: 100 * (count / 256) ** -0.7 for count in (1, 2, 4, 8, 16, 32, 64, 128, 256)}
+    known = curves(*((count, 256 // count, cost) for count, cost in law.items() if count != ranks))
+    assert law[ranks] / worse < asked(known, ranks, 256 // ranks, nodes=1).value[0] < law[ranks] * worse
