@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from modak.ingest.sources import Source
     from modak.ingest.table import Table
     from modak.service import Known, Service
-    from modak.store.suspects import Word
+    from modak.store.suspects import Judgement
 
 LONGEST_ANSWER: Final = 1 << 28
-_JUDGEMENTS: Final[Mapping[Word, str]] = {"confirm": "confirmations", "doubt": "doubts", "unmark": "unmarkings"}
+_JUDGEMENTS: Final[Mapping[Judgement, str]] = {"confirm": "confirmations", "doubt": "doubts", "unmark": "unmarkings"}
 
 
 Client: TypeAlias = "Service | Remote"
@@ -137,18 +137,20 @@ class Remote:
         """``POST /results``: all files in one request, gzip files unpacked. Files of no known format are not sent."""
         if faults := [fault for table in found.tables if not table.format for fault in _faults(table)]:
             raise DataError(faults=faults)
-        names = _told([table.source.name for table in found.tables])
+        names = _public_names([table.source.name for table in found.tables])
         body, kind = _form([(name, _unpacked(table.source)) for name, table in zip(names, found.tables, strict=True)])
         progress(0.5, 0)
-        said = found.options
-        pairs = {name: [f"{old}={new}" for old, new in told.items()] for name, told in (("map", said.rename), ("set", said.fill))}
-        report = self._call("POST", _path("/results", format=said.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
+        options = found.options
+        pairs = {
+            name: [f"{old}={new}" for old, new in mapping.items()] for name, mapping in (("map", options.rename), ("set", options.fill))
+        }
+        report = self._call("POST", _path("/results", format=options.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
         return {**report, "notes": [*report["notes"], *found.notes]}
 
-    def judge(self, word: Word, chosen: Selection, why: str = "") -> dict[str, Any]:
+    def judge(self, judgement: Judgement, chosen: Selection, why: str = "") -> dict[str, Any]:
         """``POST /results/confirmations``, ``/results/doubts`` or ``/results/unmarkings``."""
         given = {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
-        return self._post(f"/results/{_JUDGEMENTS[word]}", given | ({"why": why} if word == "doubt" else {}))
+        return self._post(f"/results/{_JUDGEMENTS[judgement]}", given | ({"why": why} if judgement == "doubt" else {}))
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
         """``POST /systems``, ``/images`` or ``/rules``."""
@@ -239,8 +241,8 @@ def _faults(table: Table) -> Sequence[Fault]:
     return ()
 
 
-def _told(names: Sequence[str]) -> list[str]:
-    """Files as the service is told of them: by the paths that were given. Of those outside the current folder, which would tell of this
+def _public_names(names: Sequence[str]) -> list[str]:
+    """The names under which files are sent: the paths that were given. Of those outside the current folder, which would tell of this
     machine, only what lies below the folder that they share; if a file inside is called so, also that folder's name."""
     paths = ((name, Path(name)) for name in names)
     outside = {name: Path(os.path.normpath(Path.cwd() / path)) for name, path in paths if path.is_absolute() or os.pardir in path.parts}
@@ -298,8 +300,8 @@ def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Generato
     from modak.ingest.values import cell
 
     columns = header({name for item in items for name in item if name.startswith("params.")})
-    told = ({**item, "suspect": None} if item.get("doubted") else item for item in items)
-    return columns, ({name: cell(item.get(name)) for name in columns} for item in told)
+    undoubted = ({**item, "suspect": None} if item.get("doubted") else item for item in items)
+    return columns, ({name: cell(item.get(name)) for name in columns} for item in undoubted)
 
 
 def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any) -> str:

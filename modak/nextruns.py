@@ -19,7 +19,7 @@ import numpy as np
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import FAR, START_UP_S, Ranking, Scored, nearest, rank
+from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
 from modak.choosing.software import missing_compilers
 from modak.choosing.unmeasured import with_unmeasured
@@ -267,7 +267,9 @@ def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
         here = (scored.shape == place) & np.isfinite(scored.time)
         best = np.flatnonzero(here)[np.argsort(-chances[here], kind="stable")][:2]
         largest = scored.nodes[here & (chances > 0)].max()
-        powers = here & ((scored.nodes & (scored.nodes - 1)) == 0) & ((scored.doublings <= FAR) | (scored.nodes <= largest))
+        powers = (
+            here & ((scored.nodes & (scored.nodes - 1)) == 0) & ((scored.doublings <= UNREQUESTED_DOUBLINGS) | (scored.nodes <= largest))
+        )
         found += sorted({*map(int, np.flatnonzero(powers)), *map(int, best)})
     return found
 

@@ -20,13 +20,13 @@ from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.chosen import Chosen
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import (
-    OUTFIT,
+    SOFTWARE_FIELDS,
     Asked,
     Counts,
     counts_of,
     essence,
     key_of_any_size,
-    outfit_key,
+    software_fields_key,
     with_counts,
     without_counts,
     without_nodes,
@@ -141,35 +141,37 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     )
 
 
-def _equipped(request: Request, decision: Decision, known: Prepared) -> tuple[Software, Configured]:
+def _equipped(request: Request, decision: Decision, facts: Prepared) -> tuple[Software, Configured]:
     """Image and rules of the choice, and what all jobs of it have in common."""
-    software, key = _software(request, decision, decision.best, known)
-    return software, known.configured.get((*key, decision.nodes), lambda: _configured(request, decision, software, key, known))
+    software, key = _software(request, decision, decision.best, facts)
+    return software, facts.configured.get((*key, decision.nodes), lambda: _configured(request, decision, software, key, facts))
 
 
-def _software(request: Request, decision: Decision, index: int, known: Prepared) -> tuple[Software, tuple[Hashable, ...]]:
+def _software(request: Request, decision: Decision, index: int, facts: Prepared) -> tuple[Software, tuple[Hashable, ...]]:
     """Image and rules of a candidate, and their cache key. They depend on the number of nodes only where results name images, otherwise on
     whether there are several."""
     target, shape, nodes = decision.target, decision.shape_at(index), int(decision.scored.nodes[index])
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
-    key = (decision.asked, *outfit_key(request), shape, launcher, nodes if known.names_images else nodes > 1)
-    found = known.software.get(key, lambda: choose_software(_for_software(request, decision, known), known, target, shape, nodes, launcher))
+    key = (decision.asked, *software_fields_key(request), shape, launcher, nodes if facts.names_images else nodes > 1)
+    found = facts.software.get(key, lambda: choose_software(_for_software(request, decision, facts), facts, target, shape, nodes, launcher))
     return found, key
 
 
-def _configured(request: Request, decision: Decision, software: Software, key: tuple[Hashable, ...], known: Prepared) -> Configured:
+def _configured(request: Request, decision: Decision, software: Software, key: tuple[Hashable, ...], facts: Prepared) -> Configured:
     """What all jobs of the chosen configuration have in common. Most of it is the same for all numbers of nodes above one that have the
     same software; ``key``: the cache key of the software."""
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     few = min(nodes, 2)
-    outfit = known.outfits.get(key, lambda: configured(without_nodes(essence(request, OUTFIT)), target, shape, few, software))
-    return of_size(outfit, target, shape, nodes)
+    any_size = facts.configured_any_size.get(
+        key, lambda: configured(without_nodes(essence(request, SOFTWARE_FIELDS)), target, shape, few, software)
+    )
+    return of_size(any_size, target, shape, nodes)
 
 
-def _for_software(request: Request, decision: Decision, known: Prepared) -> Request:
+def _for_software(request: Request, decision: Decision, facts: Prepared) -> Request:
     """The part of the request on which image and rules depend."""
-    lengths = nearest_lengths(request.optimisation.workload, known.lengths)
-    return with_problem(without_counts(essence(request, OUTFIT, lengths)), decision.candidates.problem)
+    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
+    return with_problem(without_counts(essence(request, SOFTWARE_FIELDS, lengths)), decision.candidates.problem)
 
 
 def _script(job: JobSpec, target: Target, facts: Facts) -> jobscript.Script:
@@ -276,29 +278,29 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
         try:
             found = decide(without, known, ranked)
         except Infeasible as error:
-            raise _also(error, in_document(request, missing.values())) from None
+            raise _with_causes(error, in_document(request, missing.values())) from None
         return replace(found, given_up={**missing, **found.given_up})
     if infeasible:
         raise infeasible
     return found
 
 
-def _decided(request: Request, known: Prepared, ranked: Callable[[Scored, Objective, float | None], Ranking]) -> Decision:
+def _decided(request: Request, facts: Prepared, ranked: Callable[[Scored, Objective, float | None], Ranking]) -> Decision:
     """Steps 1 to 4 for the request as it stands, whatever images have."""
-    place = target_key(request, known)
-    target = known.targets.get(place, lambda: resolve(request, known))
-    lengths = nearest_lengths(request.optimisation.workload, known.lengths)
+    place = target_key(request, facts)
+    target = facts.targets.get(place, lambda: resolve(request, facts))
+    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
     key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = known.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
     counts = counts_of(request)
-    predicted = known.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, known))
+    predicted = facts.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, facts))
     scored, evidence = score(request, target, predicted)
     try:
         ranking, relaxed = _ranking(request, scored, ranked)
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
-        raise _also(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
-    missing = () if evidence.known else amounts_needed(request, known.needing_more)
-    return Decision(target, predicted.candidates, scored, evidence, ranking, known, asked, missing, relaxed)
+        raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
+    missing = () if evidence.known else amounts_needed(request, facts.needing_more)
+    return Decision(target, predicted.candidates, scored, evidence, ranking, facts, asked, missing, relaxed)
 
 
 def _ranking(
@@ -317,8 +319,8 @@ def _ranking(
             raise
     ranking = ranked(scored, objective, None)
     reached = scored.efficiency[ranking.best]
-    told = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
-    message = f"a parallel efficiency of {least:g} is {told}; the counts are kept (leave them out to have them chosen)"
+    how = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
+    message = f"a parallel efficiency of {least:g} is {how}; the counts are kept (leave them out to have them chosen)"
     name = "application.minimal_efficiency" if request.application.minimal_efficiency else "optimisation.options.scaling_efficiency"
     return ranking, (Notice(field=name, message=message),)
 
@@ -379,9 +381,9 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
         framework_version=software.framework_version if software else None,
         needs_amount=bool(decision.amounts_needed),
         measured_on=decision.measured_on,
-        doubted=sum(one.count for one in decision.facts.doubted),
-        doubted_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
-        alike=decision.facts.alike,
+        doubted_count=sum(one.count for one in decision.facts.doubted),
+        doubted_count_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
+        similar_application=decision.facts.similar_application,
     )
 
 
@@ -411,9 +413,9 @@ def _unused_length(request: Request, decision: Decision) -> tuple[Notice, ...]:
     return unused_length(request, curve, decision.units_at(decision.best)) if curve and decision.evidence.known else ()
 
 
-def _also(stands: Infeasible, told: Sequence[Notice]) -> Infeasible:
+def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:
     """The error with what may be its cause."""
-    return Infeasible(faults=(*stands.faults, *(Fault(one.field, one.message) for one in told)))
+    return Infeasible(faults=(*error.faults, *(Fault(one.field, one.message) for one in notices)))
 
 
 def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:

@@ -132,7 +132,7 @@ class Prepared(Facts):
         return Cache(1024)
 
     @cached_property
-    def outfits(self) -> Cache:
+    def configured_any_size(self) -> Cache:
         """The part of that which is the same for all numbers of nodes above one that have the same software."""
         return Cache(512)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
-from modak.choosing.objective import DEFAULT_EFFICIENCY, FAR
+from modak.choosing.objective import DEFAULT_EFFICIENCY, UNREQUESTED_DOUBLINGS
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
@@ -66,8 +66,8 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
     if scored.time[other] >= scored.time[best] or np.isfinite(decision.ranking.score[other]):
         return told
     several, way = decision.nodes > 1, "with it" if other == on else "without it"
-    beyond = f"{'are' if several else 'is'} more than {FAR:g} doubling beyond the measured sizes"
-    out = beyond if scored.doublings[other] > FAR else f"{'do' if several else 'does'} not meet the constraints"
+    beyond = f"{'are' if several else 'is'} more than {UNREQUESTED_DOUBLINGS:g} doubling beyond the measured sizes"
+    out = beyond if scored.doublings[other] > UNREQUESTED_DOUBLINGS else f"{'do' if several else 'does'} not meet the constraints"
     return f"{told}; {way}, {counted(decision.nodes, 'node')} {out}"
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from modak.api import create_app
-from modak.client import Remote, _connect, _rows, _told
+from modak.client import Remote, _connect, _public_names, _rows
 from modak.errors import DataError, Infeasible, ModakError, RequestError, Unavailable
 from modak.ingest.reading import Incoming, table
 from modak.ingest.sources import from_bytes
@@ -202,14 +202,14 @@ def test_a_file_of_no_known_format_is_not_sent() -> None:
 def test_names_do_not_tell_where_links_lead(tmp_path: Path) -> None:
     """Of files outside the current folder."""
     (tmp_path / "run").symlink_to("/etc")
-    assert _told([str(tmp_path / "run/a.csv"), str(tmp_path / "b.csv")]) == ["run/a.csv", "b.csv"]
+    assert _public_names([str(tmp_path / "run/a.csv"), str(tmp_path / "b.csv")]) == ["run/a.csv", "b.csv"]
 
 
 def test_files_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One in the current folder and one outside: their loads could not be told apart later."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert _told(["r.csv", "../there/r.csv"]) == ["r.csv", "there/r.csv"]
+    assert _public_names(["r.csv", "../there/r.csv"]) == ["r.csv", "there/r.csv"]
 
 
 def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch) -> None:

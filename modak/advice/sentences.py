@@ -105,22 +105,22 @@ def _pilot(chosen: Chosen) -> str | None:
     if place is not None and None in chosen.measured_on:
         again = f"if they are of {place}, load them again with 'modak load --set system={place}'"
         return f"results of {name!r} name no system: {again}"
-    if chosen.doubted and not chosen.measured_on:
-        return f"no model rests on the doubted results of {name!r} ({chosen.doubted}): {_look_at_doubted(name)}"
+    if chosen.doubted_count and not chosen.measured_on:
+        return f"no model rests on the doubted results of {name!r} ({chosen.doubted_count}): {_look_at_doubted(name)}"
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
     record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
     loaded = f"then load {record} with 'modak load'"
-    other = f" (there are results of {chosen.alike!r})" if chosen.alike else ""
+    other = f" (there are results of {chosen.similar_application!r})" if chosen.similar_application else ""
     return f"there is no usable result of {name!r}{other}: run a pilot job on {sizes} {short} first, {loaded}"
 
 
 def _doubted(chosen: Chosen) -> str | None:
     """Results of exactly this configuration that are left out, if there are no others."""
     name = chosen.request.workload_name
-    if not chosen.doubted_here or name is None or (chosen.prediction.basis == "none" and not chosen.measured_on):
+    if not chosen.doubted_count_here or name is None or (chosen.prediction.basis == "none" and not chosen.measured_on):
         return None
-    return f"left out: {counted(chosen.doubted_here, 'doubted result')} of exactly this layout; {_look_at_doubted(name)}"
+    return f"left out: {counted(chosen.doubted_count_here, 'doubted result')} of exactly this layout; {_look_at_doubted(name)}"
 
 
 def _look_at_doubted(application: str) -> str:

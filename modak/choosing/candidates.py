@@ -232,16 +232,16 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
         return is_distributed(request)
     here = [curve for curve in curves if same_name(curve.series.system) in target.names]
     unsaid = request.application.app_type is None and request.optimisation.framework is None
-    heard = here if here or not unsaid else curves
-    return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in heard)
+    evidence = here if here or not unsaid else curves
+    return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in evidence)
 
 
 def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
     """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
     if shape.ranks_per_node:
         return (shape,)
-    told = replace(search.counts, threads_per_rank=search.counts.threads_per_rank or shape.threads_per_rank or None)
-    layouts, _ = topology_shapes(replace(search, counts=told))
+    counts = replace(search.counts, threads_per_rank=search.counts.threads_per_rank or shape.threads_per_rank or None)
+    layouts, _ = topology_shapes(replace(search, counts=counts))
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
     origin: Origin = ASSUMED if search.distributed else FULLER if shape.origin == FULLER else "evidence"
     return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)

@@ -31,11 +31,11 @@ class Chosen:
     """Whether results would give a time if the request stated its amount of work."""
     measured_on: tuple[str | None, ...] = ()
     """As in :class:`modak.choosing.decision.Decision`."""
-    doubted: int = 0
+    doubted_count: int = 0
     """How many results of the application are doubted."""
-    doubted_here: int = 0
+    doubted_count_here: int = 0
     """How many of them are of exactly this configuration, if there are no others of it."""
-    alike: str | None = None
+    similar_application: str | None = None
     """As in :class:`modak.facts.Facts`."""
 
     @property

@@ -31,7 +31,7 @@ JOB_OPTIONS: Final = (
 )
 APPLICATION: Final = ("app_type", "mpi_ranks", "allowed_ranks", "threads", "container_runtime")
 OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options", "further")
-OUTFIT: Final = (*APPLICATION, "app_tag", "storage_class_pref")
+SOFTWARE_FIELDS: Final = (*APPLICATION, "app_tag", "storage_class_pref")
 """Fields of the application on which image and rules depend."""
 OBJECTIVE: Final = ("max_nodes",)
 WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb")
@@ -41,7 +41,7 @@ _layout: Final = attrgetter(*(name for name in JOB_OPTIONS if name not in _COUNT
 _run: Final = attrgetter(*(name for name in APPLICATION if name not in _COUNTS))
 _of_kind: Final = attrgetter(*(name for name in OPTIMISATION if name != "further"))
 _of_work: Final = attrgetter(*(name for name in WORKLOAD if name != "params"))
-_outfit: Final[Callable[[Application], tuple[Hashable, ...]]] = attrgetter(*OUTFIT)
+_software_fields: Final[Callable[[Application], tuple[Hashable, ...]]] = attrgetter(*SOFTWARE_FIELDS)
 
 _ANY_LENGTH: Final[Mapping[str, float]] = MappingProxyType({})
 
@@ -83,9 +83,9 @@ def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
     return (request.workload_name, *values, wanted.objective.max_nodes, params, further, *lengths)
 
 
-def outfit_key(request: Request) -> tuple[Hashable, ...]:
+def software_fields_key(request: Request) -> tuple[Hashable, ...]:
     """A cache key for the fields of the application on which image and rules depend."""
-    return _outfit(request.application)
+    return _software_fields(request.application)
 
 
 def essence(request: Request, application: Iterable[str] = APPLICATION, lengths: Mapping[str, float] = _ANY_LENGTH) -> Request:
@@ -95,9 +95,9 @@ def essence(request: Request, application: Iterable[str] = APPLICATION, lengths:
     instead of 1, if runs of several lengths were measured.
     """
     wanted, work = request.optimisation, request.optimisation.workload
-    said = {name: lengths.get(name, 1.0) if getattr(work, name) else None for name in ("samples", "epochs", "steps")}
+    units = {name: lengths.get(name, 1.0) if getattr(work, name) else None for name in ("samples", "epochs", "steps")}
     counts = _counted(work)
-    known = {"application": request.workload_name, "amount": f"{lengths.get(counts, 1.0):.12g} {counts}" if counts else None, **said}
+    known = {"application": request.workload_name, "amount": f"{lengths.get(counts, 1.0):.12g} {counts}" if counts else None, **units}
     optimisation = {
         "objective": _with(_NOTHING.optimisation.objective, wanted.objective, OBJECTIVE),
         "workload": _with(_NOTHING.optimisation.workload, work, WORKLOAD, **known),

@@ -171,12 +171,12 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request)
     """
     series = curve.series
     gpus = layout.gpus_per_node or 0
-    told = _tells_layout(curve)
+    tells_layout = _tells_layout(curve)
     alone = request.optimisation.app_type == "ai_inference" and not is_distributed(request)
-    ranks = layout.ranks_per_node or (0 if alone else gpus) or int(told)
+    ranks = layout.ranks_per_node or (0 if alone else gpus) or int(tells_layout)
     cores = node.usable_cores if node else ranks
     shared = node.cores_with(0 if request.job_options.node_exclusive else gpus) if node else ranks
-    threads = layout.threads_per_rank or (max(1, shared // ranks) if told else 0)
+    threads = layout.threads_per_rank or (max(1, shared // ranks) if tells_layout else 0)
     return Shape(
         ranks_per_node=ranks,
         threads_per_rank=threads,
@@ -189,5 +189,5 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request)
         framework_version=series.framework_version,
         precision=series.precision,
         batch_size=layout.batch_size,
-        origin="evidence" if told else ASSUMED,
+        origin="evidence" if tells_layout else ASSUMED,
     )

@@ -29,9 +29,9 @@ DEFAULT_EFFICIENCY = 0.5
 """Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
 START_UP_S = 120.0
 """Time of each node that starting a job is assumed to take, for that default: so a run of seconds does not get a whole machine."""
-SURE = tuple(percent / 100 for percent in range(50, 100))
+CONFIDENCES = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
-FAR = 1.0
+UNREQUESTED_DOUBLINGS = 1.0
 """Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``)."""
 
 
@@ -96,7 +96,7 @@ class Ranking:
 
     score: Array
     """Of each configuration of :class:`Scored`; smaller is better, infinite if not feasible."""
-    told: Callable[[], tuple[str, ...]]
+    explain: Callable[[], tuple[str, ...]]
     """Works out the decisions, which scripts alone do not need."""
     minimise: Minimise
     by_default: bool = False
@@ -105,7 +105,7 @@ class Ranking:
     @cached_property
     def decisions(self) -> tuple[str, ...]:
         """How the configurations were ranked, in words."""
-        return self.told()
+        return self.explain()
 
     @cached_property
     def best(self) -> int:
@@ -136,23 +136,23 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
     allowed = near = _meeting(constraints, known)
-    if objective.max_nodes is None and not np.count_nonzero(near := allowed & (scored.doublings <= FAR)):
+    if objective.max_nodes is None and not np.count_nonzero(near := allowed & (scored.doublings <= UNREQUESTED_DOUBLINGS)):
         near = allowed
     feasible = _useful(scored, near) if by_default else near
     if not np.count_nonzero(feasible):
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
 
-    def told() -> tuple[str, ...]:
+    def explain() -> tuple[str, ...]:
         first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
         if by_default:
             useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
             first += f", at {useful_part} (the default: the request states no objective)"
         if not ((_useful(scored, allowed) if by_default else allowed) & ~near).any():
             return (first,)
-        why = f"sizes more than {FAR:g} doubling beyond the measured ones are not considered"
+        why = f"sizes more than {UNREQUESTED_DOUBLINGS:g} doubling beyond the measured ones are not considered"
         return first, f"{why}; set max_nodes to consider them"
 
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), told, minimise, by_default)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, by_default)
 
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -160,8 +160,8 @@ def nearest(scored: Scored, objective: Objective, min_efficiency: float | None =
     constraints = tuple(_constraints(scored, objective, min_efficiency))
     score = np.full(scored.time.shape, np.inf)
     score[_closest(scored, constraints)] = 0.0
-    told = (f"objective: no configuration meets it{_in_words(constraints)}; this one comes closest",)
-    return Ranking(score, lambda: told, _minimised(objective))
+    decisions = (f"objective: no configuration meets it{_in_words(constraints)}; this one comes closest",)
+    return Ranking(score, lambda: decisions, _minimised(objective))
 
 
 def closest(scored: Scored, objective: Objective) -> int:
@@ -198,7 +198,7 @@ class _Constraint(NamedTuple):
 
     excess: Array
     """The factor by which each configuration misses it; at most 1 if it does not."""
-    said: Callable[[], str]
+    in_words: Callable[[], str]
     missed: Callable[[], str] = str
     """That no configuration meets it, whatever the other constraints are."""
     instead: Callable[[Flags], Iterable[str]] = lambda others: ()
@@ -235,7 +235,7 @@ def _constraints(scored: Scored, objective: Objective, min_efficiency: float | N
 
 
 def _in_words(constraints: Sequence[_Constraint]) -> str:
-    return f" with {', '.join(one.said() for one in constraints)}" if constraints else ""
+    return f" with {', '.join(one.in_words() for one in constraints)}" if constraints else ""
 
 
 def _meeting(constraints: Iterable[_Constraint], known: Flags) -> Flags:
@@ -303,7 +303,7 @@ def _later_or_less_sure(scored: Scored, deadline: int, confidence: float, others
     longest = math.ceil(scored.bound(confidence)[others].min())
     if longest <= LONGEST_S:
         yield f"a deadline of {clock(longest)}"
-    surest = max((c for c in SURE if scored.bound(c)[others].min() <= deadline), default=None)
+    surest = max((c for c in CONFIDENCES if scored.bound(c)[others].min() <= deadline), default=None)
     if surest is not None:
         yield f"confidence {surest:g}"
 

@@ -244,8 +244,8 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
     per_shape = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_shape]
     scale = np.array(factors)
-    alike = len(set(factors)) == 1  # almost always: then one number does for all
-    time = predicted.start_up_of_each + predicted.value * (factors[0] if alike else scale[predicted.shape])
+    one_factor = len(set(factors)) == 1  # almost always: then one number does for all
+    time = predicted.start_up_of_each + predicted.value * (factors[0] if one_factor else scale[predicted.shape])
     work = [(begun + cost * factor) * shares for (begun, cost, shares), factor in zip(predicted.at_reference, factors, strict=True)]
     least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
     above, below = _of_length(predicted, scale, *_with_start(predicted, start_up, time))
@@ -313,8 +313,8 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     count on their own system only. For a target without a name only results that name no system count.
     """
     names = target.names
-    heard = [one for one in curves if same_name(one.series.system) in names or (one.estimated is None and target.name is not None)]
-    found = of_one_kind(request, heard, names)
+    eligible = [one for one in curves if same_name(one.series.system) in names or (one.estimated is None and target.name is not None)]
+    found = of_one_kind(request, eligible, names)
     here = any(same_name(curve.series.system) in names for curve in found)
     return found if target.system is not None or here else ()
 

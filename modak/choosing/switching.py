@@ -33,9 +33,9 @@ def _known(request: Request, tried: Iterable[Result]) -> tuple[SwitchEvidence, .
 def _run(request: Request, target: Target, shape: Shape, nodes: int | None = None) -> Run:
     """The run whose effects are to be predicted, described as the runs of pairs are."""
     work, framework = request.optimisation.workload, carrier(request)
-    told = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
+    labels = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
     workers = shape.workers(nodes, request.application.mpi_ranks) if nodes else None
-    return Run(request.workload_name, target.name, tuple(told.get(name) for name in SOFTWARE), workers)
+    return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 
 
 def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result]) -> Candidates:
@@ -61,11 +61,11 @@ def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
 def applied(found: Predictions, request: Request, target: Target, shape: Shape, tried: Sequence[SwitchEvidence]) -> Predictions:
     """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them."""
     for each in tried:
-        told = effect(each.pairs, _run(request, target, shape)) if each.switch.name in shape.inferred else None
-        if told is not None:
+        estimate = effect(each.pairs, _run(request, target, shape)) if each.switch.name in shape.inferred else None
+        if estimate is not None:
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
-            below, spread = (np.hypot(side, told.spread) for side in (found.below, found.spread))
-            found = replace(found, value=found.value * math.exp(told.log_ratio), spread=spread, below=below, basis=basis)
+            below, spread = (np.hypot(side, estimate.spread) for side in (found.below, found.spread))
+            found = replace(found, value=found.value * math.exp(estimate.log_ratio), spread=spread, below=below, basis=basis)
     return found
 
 
@@ -104,5 +104,5 @@ def _may(switch: OpenSwitch, shape: Shape, target: Target) -> bool:
 
 
 def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:
-    told: Effect | None = effect(each.pairs, _run(request, target, shape))
-    return told is not None and told.helps
+    estimate: Effect | None = effect(each.pairs, _run(request, target, shape))
+    return estimate is not None and estimate.helps

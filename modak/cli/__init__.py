@@ -137,8 +137,8 @@ def _usage(error: typer.TyperException) -> str:
 
 def _report(title: str, faults: Sequence[Fault], status: int, warnings: Sequence[Fault] = (), *, as_json: bool) -> int:
     if as_json:
-        told = {"errors": faults} | ({"warnings": warnings} if warnings else {})
-        content = {"title": title, "exit_status": status, **{name: [asdict(one) for one in several] for name, several in told.items()}}
+        lists = {"errors": faults} | ({"warnings": warnings} if warnings else {})
+        content = {"title": title, "exit_status": status, **{name: [asdict(one) for one in several] for name, several in lists.items()}}
         typer.echo(json.dumps(content, ensure_ascii=False), err=True)
     else:
         show.warn(map(asdict, warnings))

@@ -71,18 +71,18 @@ def build(
         made = planned(what, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
         wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
     building = _building(own, again=again)
-    told = building.ask({name: value for name, value in wish.items() if value})
+    report = building.ask({name: value for name, value in wish.items() if value})
     if wait:
-        with show.progress(f"building {told['name']}"):
-            told = _waited(building, told)
-        _refuse(told)
-        _copy(told, output)
+        with show.progress(f"building {report['name']}"):
+            report = _waited(building, report)
+        _refuse(report)
+        _copy(report, output)
     if as_json:
-        show.document(told)
-    elif told["state"] == "done":
-        _tell(told)
+        show.document(report)
+    elif report["state"] == "done":
+        _show_report(report)
     else:
-        typer.echo(told["id"])
+        typer.echo(report["id"])
 
 
 def builds(
@@ -122,14 +122,14 @@ def verify(
     as_json: common.AsJson = False,
 ) -> None:
     """Run an image and check its labels. Exit status 1 if a label is refuted; the image is then not chosen again."""
-    told = common.building().verify(name, common.actor())
+    report = common.building().verify(name, common.actor())
     if as_json:
-        show.document(told)
+        show.document(report)
     else:
         show.table(
-            ("label", "verdict", "claimed", "seen"), [[f[n] for n in ("label", "verdict", "claimed", "seen")] for f in told["findings"]]
+            ("label", "verdict", "claimed", "seen"), [[f[n] for n in ("label", "verdict", "claimed", "seen")] for f in report["findings"]]
         )
-    if told["refuted"]:
+    if report["refuted"]:
         raise typer.Exit(1)
 
 
@@ -138,9 +138,9 @@ def bundle(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")],
 ) -> None:
     """Pack an image for a site without internet. With recipe, catalogue entry and checksums, for 'images add' there."""
-    told = common.building().bundle(name, output)
+    made = common.building().bundle(name, output)
     typer.echo(
-        f"{told['bundle']}: {told['image']}, {told['digest']}{'' if told['recipe'] else ', without a recipe: it was not built here'}"
+        f"{made['bundle']}: {made['image']}, {made['digest']}{'' if made['recipe'] else ', without a recipe: it was not built here'}"
     )
 
 
@@ -197,37 +197,37 @@ def _building(own: Path | None = None, *, again: bool = False) -> _Local | Remot
     return Remote.of(now)
 
 
-def _waited(building: _Local | Remote, told: dict[str, Any]) -> dict[str, Any]:
+def _waited(building: _Local | Remote, report: dict[str, Any]) -> dict[str, Any]:
     """Wait for the end of a build; returns its state. Ctrl-C ends the waiting, not the build: others may wait for it, too."""
     seen = time.monotonic()
     try:
-        while told["state"] in ("queued", "running"):
+        while report["state"] in ("queued", "running"):
             time.sleep(LOOK_S)
             try:
-                told, seen = building.state(told["id"]), time.monotonic()
+                report, seen = building.state(report["id"]), time.monotonic()
             except ModakError as error:
                 if error.status not in AGAIN or time.monotonic() - seen > PATIENCE_S:
                     raise
     except KeyboardInterrupt:
-        typer.echo(f"the build continues: 'modak images builds {told['id']}' shows it, with --cancel stops it", err=True)
+        typer.echo(f"the build continues: 'modak images builds {report['id']}' shows it, with --cancel stops it", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    return told
+    return report
 
 
-def _refuse(told: Mapping[str, Any]) -> None:
-    if told["state"] != "done":
-        message = f"{told['state']}: {told.get('message', 'before it began')} (modak images builds {told['id']} --log)"
-        raise RequestError(message, field=f"build of {told['name']}")
+def _refuse(report: Mapping[str, Any]) -> None:
+    if report["state"] != "done":
+        message = f"{report['state']}: {report.get('message', 'before it began')} (modak images builds {report['id']} --log)"
+        raise RequestError(message, field=f"build of {report['name']}")
 
 
-def _copy(told: Mapping[str, Any], output: Path | None) -> None:
+def _copy(report: Mapping[str, Any], output: Path | None) -> None:
     from modak.files import replacing
 
     if output is None:
         return
     try:
         output.mkdir(parents=True, exist_ok=True)
-        for each in told["files"]:
+        for each in report["files"]:
             file, target = Path(each["file"]), output / Path(each["file"]).name
             if file.is_dir():
                 _copy_folder(file, target)
@@ -253,9 +253,9 @@ def _copy_folder(folder: Path, target: Path) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _tell(told: Mapping[str, Any]) -> None:
-    for each in told["files"]:
+def _show_report(report: Mapping[str, Any]) -> None:
+    for each in report["files"]:
         size = f", {each['bytes'] / 1e9:.3g} GB, sha256:{each['sha256']}" if "sha256" in each else ""
         typer.echo(f"{each['file']}{size}")
-    findings: Sequence[str] = told["findings"]
+    findings: Sequence[str] = report["findings"]
     show.bullets("What running it showed", findings)

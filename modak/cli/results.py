@@ -19,7 +19,7 @@ from modak.text.numbering import LARGEST, Selection
 
 if TYPE_CHECKING:
     from modak.results.comparison import Pair
-    from modak.store.suspects import Word
+    from modak.store.suspects import Judgement
 
 app = typer.Typer(help="Show, export, compare and correct measured results.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -58,9 +58,11 @@ def load(
     if as_json:
         show.document(report)
         return
-    told = f"{report['rows']} rows read, {report['new']} new, {report['duplicates']} there already, {report['suspicious_count']} suspicious"
-    told += f", {report['replaced']} replaced" if report["replaced"] else ""
-    typer.echo(f"{told} (dry run: nothing stored)" if dry_run else told)
+    summary = (
+        f"{report['rows']} rows read, {report['new']} new, {report['duplicates']} there already, {report['suspicious_count']} suspicious"
+    )
+    summary += f", {report['replaced']} replaced" if report["replaced"] else ""
+    typer.echo(f"{summary} (dry run: nothing stored)" if dry_run else summary)
     _changed(report)
     for file in report["files"]:
         if "already_loaded" in file:
@@ -155,11 +157,11 @@ def unmark(numbers: Numbers = None, file: File = None) -> None:
     _judge("unmark", numbers, file, "are judged like all others again", "nobody had confirmed or doubted the rest")
 
 
-def _judge(word: Word, numbers: Sequence[int] | None, file: str | None, what: str, rest: str, why: str = "") -> None:
-    """Say a word of results. Print how many were changed (``what``), what is true of the ``rest``, and what that changes for others."""
+def _judge(judgement: Judgement, numbers: Sequence[int] | None, file: str | None, what: str, rest: str, why: str = "") -> None:
+    """Judge results. Print how many were changed (``what``), what is true of the ``rest``, and what that changes for others."""
     chosen = _chosen(numbers, file)
-    judged = common.client().judge(word, chosen, why)
-    typer.echo(_told(judged[f"{word}ed"], judged.get("loads", 0), chosen, what, rest))
+    judged = common.client().judge(judgement, chosen, why)
+    typer.echo(_outcome(judged[f"{judgement}ed"], judged.get("loads", 0), chosen, what, rest))
     _others(judged)
 
 
@@ -172,7 +174,7 @@ def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
 
 
 def _others(judged: Mapping[str, Any]) -> None:
-    """Say which results look wrong since somebody's word, and which do no more."""
+    """Say which results look wrong since results were judged, and which do no more."""
     for line in judged["suspicious"][:OTHERS_SHOWN]:
         show.note(f"suspicious from now on: {line}")
     if judged["suspicious_count"] > OTHERS_SHOWN:
@@ -182,7 +184,7 @@ def _others(judged: Mapping[str, Any]) -> None:
         show.note(f"no longer suspicious, and used by the models: {counted(judged['freed_count'], 'result')} ({numbers})")
 
 
-def _told(count: int, loads: int, chosen: Selection, what: str, rest: str) -> str:
+def _outcome(count: int, loads: int, chosen: Selection, what: str, rest: str) -> str:
     """A line that says how many of the chosen results (of so many loads of a file) were changed, and what is true of the others."""
     what = what.replace("are ", "is ", 1) if count == 1 else what
     if isinstance(chosen, str):

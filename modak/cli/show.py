@@ -86,11 +86,11 @@ def bar(what: str) -> Iterator[Progress]:
     with shapes.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=1.0, rate="")
 
-        def told(done: float, rows: int) -> None:
+        def report_progress(done: float, rows: int) -> None:
             rate = rows / max(time.monotonic() - begin, 1e-3)
             shown.update(task, completed=done, rate=f"{rows:,} rows, {rate:,.0f}/s")
 
-        yield told
+        yield report_progress
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -87,10 +87,10 @@ def _missing(asked: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _reasons(platforms: Sequence[Mapping[str, Any]]) -> list[str]:
     """What each platform's figures are based on; a line that applies to several is printed once, for the first."""
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     for one in platforms:
         lines = (one["nodes"]["why"], one["time"]["why"], (one.get("network") or {}).get("why"), *one["storage"].get("why", ()))
         for line in (*lines, one.get("condition"), *one.get("notes", ())):
             if line:
-                told.setdefault(line, f"{one['system']}/{one['partition']}: {line}")
-    return list(told.values())
+                found.setdefault(line, f"{one['system']}/{one['partition']}: {line}")
+    return list(found.values())

@@ -29,5 +29,5 @@ class Facts:
     """Results, of any application, that tell what switches do: where one is left to the evidence."""
     doubted: tuple[Doubted, ...] = ()
     """Results of the application that models would use if they were not doubted."""
-    alike: str | None = None
+    similar_application: str | None = None
     """If the application has no results: a measured one with a similar name."""

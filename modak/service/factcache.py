@@ -105,8 +105,8 @@ class FactCache:
         version, models = self.store.fitted(application)
         tried = self.store.tried(*switches) if switches else ()
         doubted = self.store.doubted(application)
-        alike = None if models or doubted else self._alike(application)
-        facts = knowledge.changed(models=models, tried=tried, doubted=doubted, alike=alike)
+        similar_application = None if models or doubted else self._similar_application(application)
+        facts = knowledge.changed(models=models, tried=tried, doubted=doubted, similar_application=similar_application)
         after, _ = self.store.versions()
         if not version == after == knowledge.version:  # the data changed meanwhile: what is of several versions is for this once,
             return facts.changed(version=f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it
@@ -116,7 +116,7 @@ class FactCache:
                 self._known.popitem(last=False)
         return facts
 
-    def _alike(self, application: str) -> str | None:
+    def _similar_application(self, application: str) -> str | None:
         """A measured application with a similar name; ``None`` also if this one was measured, though nothing can be fitted to it."""
         measured = self.store.applications()
         if application in measured:

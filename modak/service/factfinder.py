@@ -13,7 +13,7 @@ from modak.service import parameters
 from modak.service.factcache import FactCache, Switches
 from modak.store import Store
 
-MOST_TOLD: Final = 32
+MOST_ESTIMATED: Final = 32
 """Questions about applications that never ran on their target, whose answers from parameters are kept."""
 SWITCHES: Final = ("compiler", "precision", "params.build")
 """Columns of results that tell how switches were set."""
@@ -24,7 +24,7 @@ class FactFinder:
 
     def __init__(self, store: Store) -> None:
         self._store, self._cache = store, FactCache(store)
-        self._told = Cache(MOST_TOLD)
+        self._estimated = Cache(MOST_ESTIMATED)
 
     def facts(self, application: str | None) -> Prepared:
         """The newest facts, with the models of one application."""
@@ -44,9 +44,9 @@ class FactFinder:
         places = parameters.untried(request, facts, everywhere=everywhere)
         if not places:
             return facts
-        said = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
-        key = (facts.version, request.workload_name, places, left, said, request.optimisation.workload.batch_size)
-        return self._told.get(key, lambda: parameters.with_parameters(self._store, request, facts, places))
+        params = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
+        key = (facts.version, request.workload_name, places, left, params, request.optimisation.workload.batch_size)
+        return self._estimated.get(key, lambda: parameters.with_parameters(self._store, request, facts, places))
 
 
 def _left(request: Request) -> Switches:

@@ -13,7 +13,7 @@ from modak.facts import Facts, Result, same_name
 from modak.perfmodel.unseen import need_others, numbers_of
 from modak.prepared import Prepared
 from modak.store import Store
-from modak.store.results import MOST_TELLING
+from modak.store.results import MOST_WITH_PARAMETERS
 from modak.target import Target, find_system
 
 
@@ -40,26 +40,27 @@ def with_parameters(store: Store, request: Request, facts: Prepared, places: Seq
     from modak.perfmodel.estimated import estimated_curves
 
     work = request.optimisation.workload
-    tell = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
+    curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
     here = {names: _of_place(store, names) for names in places}
     left = [names for names in places if facts.models or need_others(here[names])]
-    told = [tell(names, results) for names, results in here.items() if names not in left]
+    estimated = [curves_from(names, results) for names, results in here.items() if names not in left]
     metrics = sorted({result.series.metric for names in left for result in here[names]})
     results = [result for metric in metrics for result in store.having_parameters({"metric": metric})]
-    found = (*chain.from_iterable(told), *tell(frozenset().union(*left), results))
+    found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), results))
     return facts.changed(models=(*facts.models, *found)) if found else facts
 
 
 def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
-    """Results of any application in the metrics of those rows that have parameters and weak answers; :data:`MOST_TELLING` at most."""
+    """Results of any application in the metrics of those rows that have parameters and weak answers, at most
+    :data:`MOST_WITH_PARAMETERS`."""
     from modak.perfmodel.rows import WEAK
 
-    told = [
+    weak = [
         row for row, answer in zip(questions, answered, strict=True)
         if answer["basis"] in WEAK and any(name.startswith("params.") for name, value in row.items() if value not in (None, ""))
     ]  # fmt: skip
-    metrics = sorted({str(row["metric"]) for row in told if row.get("metric")})
-    return [result for metric in metrics for result in store.having_parameters({"metric": metric})][:MOST_TELLING]
+    metrics = sorted({str(row["metric"]) for row in weak if row.get("metric")})
+    return [result for metric in metrics for result in store.having_parameters({"metric": metric})][:MOST_WITH_PARAMETERS]
 
 
 def _of_place(store: Store, names: frozenset[str]) -> list[Result]:

@@ -33,8 +33,8 @@ def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
     Raises :class:`~modak.errors.UnknownName`.
     """
     by_name = {item[key]: item for item in items}
-    alike = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
-    found = by_name.get(name) or alike.get(same_name(name))
+    by_folded_name = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
+    found = by_name.get(name) or by_folded_name.get(same_name(name))
     if found is None:
         raise UnknownName(what, name, by_name)
     return found
@@ -52,9 +52,9 @@ def report(of: LoadReport, notes: Sequence[str]) -> Json:
     return {**counts, **{name: list(lines) for name, lines in lists.items()}, "files": files}
 
 
-def judged(word: str, of: Judged) -> Json:
-    """What somebody's word on results changed: how many of them, under that ``word``, and which others."""
-    return {word: of.count, **{name: value for name, value in asdict(of).items() if name != "count"}}
+def judged(outcome: str, of: Judged) -> Json:
+    """What a judgement changed: the number of results, called ``outcome``, and which others look right or wrong since."""
+    return {outcome: of.count, **{name: value for name, value in asdict(of).items() if name != "count"}}
 
 
 def columns_of(series: Mapping[str, Any]) -> Json:

@@ -36,7 +36,7 @@ from modak.settings import Settings
 from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
-from modak.store.suspects import Word
+from modak.store.suspects import Judgement
 from modak.store.values import Export
 from modak.text.numbering import Numbers, Selection
 
@@ -291,14 +291,15 @@ class Service:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
         return records.page(self.store.access.audit(cursor, limit), records.entry)
 
-    def judge(self, word: Word, chosen: Selection, why: str = "", actor: Actor | None = None) -> Json:
-        """Say a word of these results, as :meth:`modak.store.Store.judge` does: of how many that is new (``confirmed``, ``doubted`` or
-        ``unmarked``), and what changed for others.
+    def judge(self, judgement: Judgement, chosen: Selection, why: str = "", actor: Actor | None = None) -> Json:
+        """Confirm, doubt or unmark the chosen results. Returns how many changed, and which others look right or wrong since.
+
+        The number is called ``confirmed``, ``doubted`` or ``unmarked``.
 
         Raises :class:`~modak.errors.RequestError` for a doubt with an empty or too long reason.
         """
-        told = admission.reason(why) if word == "doubt" else ""
-        return records.judged(f"{word}ed", self.store.judge(word, chosen, actor or Actor(principal()), told))
+        reason = admission.reason(why) if judgement == "doubt" else ""
+        return records.judged(f"{judgement}ed", self.store.judge(judgement, chosen, actor or Actor(principal()), reason))
 
     def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
         """Add entries: all or none; returns whether anything changed. Without an actor it is the user of this process.
@@ -328,9 +329,9 @@ class Service:
 
         found = read_all(packaged_root())
         rows = tables(found.result_files).tables if found.result_files else ()
-        told = self.store.refresh(found.entries, rows, Actor(principal()), only=names, replace=replace, dry_run=dry_run)
-        differing = [records.difference(one, replace=replace) for one in told.differences]
-        return {"differences": differing, "load": records.report(told.load, ())}
+        report = self.store.refresh(found.entries, rows, Actor(principal()), only=names, replace=replace, dry_run=dry_run)
+        differing = [records.difference(one, replace=replace) for one in report.differences]
+        return {"differences": differing, "load": records.report(report.load, ())}
 
     def preview(self, rules: Sequence[Rule], *, last: int = 20) -> Json:
         """What the rules would change in the scripts of the last stored requests: ``plans``, the newest first; nothing is stored.

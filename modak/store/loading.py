@@ -39,7 +39,7 @@ _PACKED: Final = {"measured_at": ">i8", "value": ">f8"}
 
 
 @dataclass
-class _Done:
+class _LoadState:
     """The state of a load."""
 
     number: int
@@ -60,7 +60,7 @@ class _Done:
     notes: list[str] = field(default_factory=list)
     load_ids: list[int] = field(default_factory=list)
 
-    def told(self, rows: int) -> None:
+    def report_progress(self, rows: int) -> None:
         """Report the progress; ``rows`` of the current file are stored."""
         at = self.rows + rows
         self.tell(0.5 + at / self.expected / 2 if self.expected else 1.0, at)
@@ -81,32 +81,32 @@ def load(
     If the report says that nothing is new, the caller should roll back, because the version was counted up.
     Raises :class:`modak.errors.DataError` for a fault in a table that was not checked before.
     """
-    found = _Done(*versions.bump(connection, knowledge=knowledge), tell=progress)
-    found.highest = connection.execute(select(func.max(results.c.id))).scalar() or 0
+    state = _LoadState(*versions.bump(connection, knowledge=knowledge), tell=progress)
+    state.highest = connection.execute(select(func.max(results.c.id))).scalar() or 0
     waiting = list(tables)
-    found.expected = sum(each.rows for each in waiting if isinstance(each, Staged))
+    state.expected = sum(each.rows for each in waiting if isinstance(each, Staged))
     for each in waiting:
         table, parts = (each.table, each.parts) if isinstance(each, Staged) else (each, each.batches)
-        _load_file(connection, table, parts, principal, found, replace=replace)
-    touched = _mark_touched(connection, found) if found.new or found.replaced else {}
+        _load_file(connection, table, parts, principal, state, replace=replace)
+    touched = _mark_touched(connection, state) if state.new or state.replaced else {}
     reviewed = suspects.review(connection, touched)
-    found.suspicious += reviewed.doubted
+    state.suspicious += reviewed.doubted
     if reviewed.lifted:
         lifted = counted(len(reviewed.lifted), "result")
-        found.notes.append(f"no longer suspicious beside the new results, and used by the models: {lifted}")
+        state.notes.append(f"no longer suspicious beside the new results, and used by the models: {lifted}")
     return LoadReport(
-        version=found.version,
-        rows=found.rows,
-        new=found.new,
-        duplicates=found.rows - found.new,
-        replaced=found.replaced,
+        version=state.version,
+        rows=state.rows,
+        new=state.new,
+        duplicates=state.rows - state.new,
+        replaced=state.replaced,
         series=tuple(label(key) for key in list(touched.values())[:SHOWN]),
         series_count=len(touched),
         models=_count_models(connection, touched),
-        suspicious=tuple(found.suspicious[:SHOWN]),
-        suspicious_count=len(found.suspicious),
-        notes=(*dict.fromkeys(found.notes), *remarks.remarks(connection, found.systems, touched.values())),
-        files=tuple(found.files),
+        suspicious=tuple(state.suspicious[:SHOWN]),
+        suspicious_count=len(state.suspicious),
+        notes=(*dict.fromkeys(state.notes), *remarks.remarks(connection, state.systems, touched.values())),
+        files=tuple(state.files),
     )
 
 
@@ -117,13 +117,13 @@ def loaded(connection: Connection, table: Table) -> Row[Any] | None:
 
 
 def _load_file(
-    connection: Connection, table: Table, parts: Callable[[], Iterator[Batch]], principal: str, done: _Done, *, replace: bool
+    connection: Connection, table: Table, parts: Callable[[], Iterator[Batch]], principal: str, state: _LoadState, *, replace: bool
 ) -> None:
     source = table.source
     there = None if replace else loaded(connection, table)
     if there is not None:
-        done.rows += there.rows
-        done.files.append(FileReport(source.name, table.format, source.sha256, there.rows, 0, there.rows, instant(there.loaded_at)))
+        state.rows += there.rows
+        state.files.append(FileReport(source.name, table.format, source.sha256, there.rows, 0, there.rows, instant(there.loaded_at)))
         return
     values = {
         "file": source.name,
@@ -138,29 +138,29 @@ def _load_file(
         "duplicates": 0,
     }
     load_id = connection.execute(insert(loads).values(**values).returning(loads.c.id)).scalar_one()
-    done.load_ids.append(load_id)
+    state.load_ids.append(load_id)
     rows = new = 0
     with _no_collection():
         for batch in parts():
-            done.notes += batch.notes
+            state.notes += batch.notes
             if not len(batch):
                 continue
-            columns = _arrays(connection, batch, load_id, done.number)
+            columns = _arrays(connection, batch, load_id, state.number)
             if replace:
                 replacing.note(connection, columns)
             new += _insert(connection, columns)
             rows += len(batch)
-            _note_systems(batch, done.systems)
-            _note_suspects(batch, source.name, done)
-            done.told(rows)
+            _note_systems(batch, state.systems)
+            _note_suspects(batch, source.name, state)
+            state.report_progress(rows)
     if replace:
         count, changed = replacing.settle(connection, load_id)
-        done.replaced += count
-        done.changed |= changed
+        state.replaced += count
+        state.changed |= changed
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
-    done.rows += rows
-    done.new += new
-    done.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
+    state.rows += rows
+    state.new += new
+    state.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
 
 
 @contextmanager
@@ -260,18 +260,18 @@ def _note_systems(batch: Batch, systems: dict[str, int]) -> None:
             systems[key.system] = max(on_a_node, systems.get(key.system, 0))
 
 
-def _note_suspects(batch: Batch, name: str, done: _Done) -> None:
+def _note_suspects(batch: Batch, name: str, state: _LoadState) -> None:
     reasons = batch.suspects
     flagged = np.flatnonzero(np.array([bool(each) for each in reasons.texts])[reasons.codes])
-    done.suspicious += [f"{name}:{batch.lines[row]}: {reasons[int(row)]}" for row in flagged]
+    state.suspicious += [f"{name}:{batch.lines[row]}: {reasons[int(row)]}" for row in flagged]
 
 
-def _mark_touched(connection: Connection, done: _Done) -> dict[int, SeriesKey]:
+def _mark_touched(connection: Connection, state: _LoadState) -> dict[int, SeriesKey]:
     """Mark the series whose rows changed, so that their models are fitted again; returns them by number."""
-    got = select(results.c.series_id).where(results.c.id > done.highest, results.c.load_id.in_(done.load_ids)).distinct()
-    for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(done.changed)))):
-        connection.execute(update(series).where(here).values(changed=done.number))
-    return by_number(connection, series.c.changed == done.number)
+    got = select(results.c.series_id).where(results.c.id > state.highest, results.c.load_id.in_(state.load_ids)).distinct()
+    for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(state.changed)))):
+        connection.execute(update(series).where(here).values(changed=state.number))
+    return by_number(connection, series.c.changed == state.number)
 
 
 def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> int:

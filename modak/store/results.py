@@ -24,7 +24,7 @@ from modak.text.numbering import Numbers, spelt_out
 
 PAGE: Final = 5_000
 MOST: Final = 1_000
-MOST_TELLING: Final = 50_000
+MOST_WITH_PARAMETERS: Final = 50_000
 """Results with parameters that a prediction from parameters looks at."""
 MOST_TRIED_SERIES: Final = 2_000
 MOST_TRIED: Final = 10_000
@@ -71,8 +71,8 @@ def place(cursor: str | None) -> Place:
 
 def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Result]:
     """At most so many of the results that match the filters and tell parameters; the others are not read."""
-    told = walk(connection, filters, having=series.c.params != _NO_PARAMETERS)
-    return [_value(key, row) for key, row in islice(told, most)]
+    matching = walk(connection, filters, having=series.c.params != _NO_PARAMETERS)
+    return [_value(key, row) for key, row in islice(matching, most)]
 
 
 def walk(

@@ -25,7 +25,7 @@ from modak.store.builds import Builds
 from modak.store.chunks import AT_ONCE
 from modak.store.engine import connect, on_network, quick, reading, shown, supported, writing
 from modak.store.plans import Plans
-from modak.store.results import MOST_TELLING, Place
+from modak.store.results import MOST_WITH_PARAMETERS, Place
 from modak.store.schema import series
 from modak.store.spool import PlanSpool
 from modak.store.state import State, state
@@ -202,8 +202,8 @@ class Store:
             catalogue.add(connection, taken, PRINCIPAL, replace=True)
             report = loading.load(connection, checked, PRINCIPAL, knowledge=bool(taken))
             if (taken or report.new) and not dry_run:
-                told = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files if file.new]
-                audit.note(connection, actor, "refresh", [*names(taken), *told])
+                file_counts = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files if file.new]
+                audit.note(connection, actor, "refresh", [*names(taken), *file_counts])
                 return Refreshed(found, report)
             connection.rollback()
         return Refreshed(found, dataclasses.replace(report, version=before, dry_run=dry_run))
@@ -237,9 +237,9 @@ class Store:
             if (report.new or report.replaced) and not dry_run:
                 if token:
                     token.use(connection)
-                told = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files]
+                file_counts = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files]
                 replaced = [f"{counted(report.replaced, 'row')} replaced"] if report.replaced else []
-                audit.note(connection, actor, "load results", [*told, *replaced])
+                audit.note(connection, actor, "load results", [*file_counts, *replaced])
                 return report
             connection.rollback()
         return dataclasses.replace(report, version=before, dry_run=dry_run)
@@ -248,11 +248,12 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def judge(self, word: suspects.Word, chosen: Selection, actor: Actor, why: str = "") -> Judged:
-        """Say a word of these results (doubts: and why); counts of how many that is new.
+    def judge(self, judgement: suspects.Judgement, chosen: Selection, actor: Actor, why: str = "") -> Judged:
+        """Confirm, doubt or unmark the chosen results. Returns how many changed, and which others look right or wrong since.
 
-        ``confirm``: models use them again; ``doubt``: no model uses them until they are confirmed; ``unmark`` takes back either, so that
-        loading judges them. Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file; then nothing is changed.
+        ``confirm``: models use them again; ``doubt`` (with the reason ``why``): no model uses them until they are confirmed; ``unmark``
+        takes back either, so that loading judges them. Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file; then
+        nothing is changed.
         """
         with writing(self.engine) as connection:
             loads = len(suspects.loads_of(connection, chosen)) if isinstance(chosen, str) else 0
@@ -260,10 +261,10 @@ class Store:
             def changed() -> int:
                 """Note who says so, and count the change."""
                 targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
-                audit.note(connection, actor, f"{word} results", targets)
+                audit.note(connection, actor, f"{judgement} results", targets)
                 return versions.bump(connection, knowledge=False)[0]
 
-            count, others = suspects.settle(connection, chosen, word, changed, why)
+            count, others = suspects.settle(connection, chosen, judgement, changed, why)
         doubted, freed = others.doubted, sorted(others.lifted)
         return Judged(count, loads, tuple(doubted[: loading.SHOWN]), len(doubted), tuple(freed[: loading.SHOWN]), len(freed))
 
@@ -287,7 +288,7 @@ class Store:
         with reading(self.engine) as connection:
             return results.replaced(connection, filters or {}, cursor, limit)
 
-    def having_parameters(self, filters: Mapping[str, str], most: int = MOST_TELLING) -> list[Result]:
+    def having_parameters(self, filters: Mapping[str, str], most: int = MOST_WITH_PARAMETERS) -> list[Result]:
         """At most so many of the results that match the filters and tell parameters."""
         with reading(self.engine) as connection:
             return results.having_parameters(connection, filters, most)

@@ -26,8 +26,8 @@ _AT_ONCE: Final = 200
 """Series in one query."""
 _JUDGED: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
 """All rows but those that their file or somebody doubts."""
-Word = Literal["confirm", "doubt", "unmark"]
-"""What somebody says of results; ``unmark`` takes back what was said, so that loading judges them again."""
+Judgement = Literal["confirm", "doubt", "unmark"]
+"""What somebody does to results; ``unmark`` takes back either of the others, so that loading judges them again."""
 _SHOWN: Final = 10
 """Numbers that a message lists."""
 _NAMES: Final = 1_000
@@ -66,16 +66,18 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
     return found
 
 
-def settle(connection: Connection, chosen: Selection, word: Word, changed: Callable[[], int], why: str = "") -> tuple[int, Reviewed]:
-    """Say a word of the chosen results (doubts: and why). Returns for how many that is new, and what it changed for other results; of
-    unmarked ones, also which look wrong. Replaced ones, and those that their own file marks, stay as they are.
+def settle(
+    connection: Connection, chosen: Selection, judgement: Judgement, changed: Callable[[], int], why: str = ""
+) -> tuple[int, Reviewed]:
+    """Confirm, doubt (``why``: the reason) or unmark the chosen results. Returns how many changed, and what that changed for other
+    results; of unmarked ones, also which look wrong. Replaced ones, and those that their own file marks, stay as they are.
 
     What was confirmed or doubted, loading judges no more. ``changed`` counts the change and returns its number, which marks the series.
     Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
     """
-    said = results.c.by_hand == 1
-    new = {"confirm": results.c.doubt_id != 0, "doubt": results.c.doubt_id == 0, "unmark": said}[word]
-    meant = new if word == "unmark" else or_(new, ~said)
+    by_hand = results.c.by_hand == 1
+    new = {"confirm": results.c.doubt_id != 0, "doubt": results.c.doubt_id == 0, "unmark": by_hand}[judgement]
+    meant = new if judgement == "unmark" else or_(new, ~by_hand)
     parts = [and_(part, results.c.replaced_by == 0, results.c.suspect_id == 0, meant) for part in _parts(connection, chosen)]
     touched = sorted({number for part in parts for number in connection.scalars(select(results.c.series_id).where(part).distinct())})
     if not touched:
@@ -84,7 +86,7 @@ def settle(connection: Connection, chosen: Selection, word: Word, changed: Calla
     for numbers in chunks(touched):
         connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=number))
     count = sum(connection.execute(select(func.count()).where(part, new)).scalar_one() for part in parts)
-    values = {"doubt_id": _text(connection, why) if word == "doubt" else 0, "by_hand": int(word != "unmark")}
+    values = {"doubt_id": _text(connection, why) if judgement == "doubt" else 0, "by_hand": int(judgement != "unmark")}
     for part in parts:
         connection.execute(update(results).where(part).values(values))
     return count, review(connection, by_number(connection, series.c.changed == number))
@@ -128,8 +130,8 @@ def _cells(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]
     """The layouts of these series, in order: their runs, least and greatest value, whether one is doubted, whether one is confirmed."""
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
     extent = (func.count().label("runs"), func.min(results.c.value).label("least"), func.max(results.c.value).label("most"))
-    said = (func.max(results.c.doubt_id).label("doubted"), func.max(results.c.by_hand).label("confirmed"))
-    chosen: Select[Any] = select(*columns, *extent, *said).where(results.c.series_id.in_(numbers), _JUDGED).group_by(*columns)
+    marks = (func.max(results.c.doubt_id).label("doubted"), func.max(results.c.by_hand).label("confirmed"))
+    chosen: Select[Any] = select(*columns, *extent, *marks).where(results.c.series_id.in_(numbers), _JUDGED).group_by(*columns)
     return connection.execute(chosen.order_by(*columns)).all()
 
 
@@ -158,12 +160,12 @@ def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) 
     found = suspicion.doubts(list(cells.values()), scales=scales, rate=rate)
     reasons = {numbers[number]: reason for number, reason in found.items()}
     for at, place in enumerate(places):
-        told: Sequence[Row[Any]] = odd.get(at, ())
+        candidates: Sequence[Row[Any]] = odd.get(at, ())
         if at in reasons:
-            told = _rows(connection, place)
+            candidates = _rows(connection, place)
         elif at not in odd and place.doubted:
-            told = _rows(connection, place, DOUBTED)
-        for row in told:
+            candidates = _rows(connection, place, DOUBTED)
+        for row in candidates:
             outlying = suspicion.outlier(row.value, middles[at]) if at in middles else None
             if not row.by_hand:
                 yield row, reasons.get(at) or outlying or ""

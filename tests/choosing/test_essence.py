@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from modak.choosing.candidates import enumerate_candidates
-from modak.choosing.essence import OUTFIT, counts_of, essence, key_of_any_size, outfit_key
+from modak.choosing.essence import SOFTWARE_FIELDS, counts_of, essence, key_of_any_size, software_fields_key
 from modak.choosing.scoring import columns
 from modak.choosing.software import choose_software
 from modak.dsl import Request
@@ -78,7 +78,8 @@ def test_a_request_and_its_essence_get_the_same_software(known: Facts, path: Pat
         pytest.skip("nothing can be decided for it")
     shape = decision.candidates.shapes[int(decision.scored.shape[decision.best])]
     found = [
-        tried(lambda each=each: choose_software(each, known, decision.target, shape, 2, "srun")) for each in (whole, essence(whole, OUTFIT))
+        tried(lambda each=each: choose_software(each, known, decision.target, shape, 2, "srun"))
+        for each in (whole, essence(whole, SOFTWARE_FIELDS))
     ]
     assert found[0] == found[1]
 
@@ -91,7 +92,7 @@ def test_requests_that_differ_in_names_and_lengths_are_of_one_essence() -> None:
     document["job"]["application"]["arguments"] = "--more"
     document["job"]["optimisation"]["workload"]["epochs"] = 7
     one, other = request(path), normalise(document).request
-    for key in (counts_of, key_of_any_size, outfit_key):
+    for key in (counts_of, key_of_any_size, software_fields_key):
         assert key(one) == key(other)
     document["job"]["job_options"]["node_count"] = 8
     assert counts_of(normalise(document).request) != counts_of(one)

@@ -325,7 +325,7 @@ def test_parameters_add_curves_and_leave_what_else_is_known(service: Service, lo
     finder = FactFinder(service.store)
     before, after = finder.facts("net-of-tomorrow"), finder.facts_for(normalise(network({"gmacs": 3, "macts": 5})).request)
     assert len(after.models) > len(before.models)
-    assert before.alike == after.alike == "net-of-tomorow"
+    assert before.similar_application == after.similar_application == "net-of-tomorow"
 
 
 def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service: Service, load: Callable[[str], Any]) -> None:

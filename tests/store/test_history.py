@@ -12,7 +12,7 @@ from modak.errors import NotFound, RequestError
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
-from modak.store.suspects import Word
+from modak.store.suspects import Judgement
 from modak.text.numbering import Selection, shortened
 from tests.store.tables import HEADER, ME, ROWS, csv_table, results_of
 
@@ -218,7 +218,7 @@ def test_unmarked_results_are_judged_as_if_nobody_had_said_anything(store: Store
 def test_what_the_file_itself_marks_nobody_confirms_or_doubts(store: Store) -> None:
     """It stays out whatever is said, so nothing is counted and nothing noted."""
     store.load([csv_table(ROWS + line(60, 64).replace(",\n", ",throttled\n"))], ME)
-    words: tuple[Word, ...] = ("doubt", "confirm", "unmark")
+    words: tuple[Judgement, ...] = ("doubt", "confirm", "unmark")
     assert [store.judge(word, [9], ME, "a slip").count for word in words] == [0, 0, 0]
 
 
