@@ -51,7 +51,7 @@ from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
-from modak.target import Target, place_of, resolve
+from modak.target import Target, place_of, resolve, uncharged
 from modak.tuning.hint import hint
 
 MOST_ALTERNATIVES = 6
@@ -137,6 +137,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             _unused_length(request, decision),
             in_document(request, (*decision.relaxed, *decision.given_up.values(), *software.warnings, *job.warnings)),
             script.warnings,
+            () if any(one.field == "job_options.account" for one in script.warnings) else uncharged(request, target),
         ),
     )
 
