@@ -40,7 +40,7 @@ from modak.choosing.workload import amounts_needed, nearest_lengths, unused_leng
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
-from modak.facts import Facts
+from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
@@ -229,7 +229,8 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
 
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
     target, request = decision.target, without_compilers(request, decision.given_up)
-    if target.name and target.system is None and not decision.evidence.known:
+    measured = {same_name(name) for name in decision.measured_on if name}
+    if target.name and target.system is None and not decision.evidence.known and measured.isdisjoint(target.names):
         known = {*facts.systems, *filter(None, decision.measured_on)}
         if None not in decision.measured_on or nearest_name(target.name, known):
             raise UnknownName("system", target.name, known, field="target.name")
