@@ -40,7 +40,7 @@ from modak.choosing.workload import amounts_needed, nearest_lengths, unused_leng
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
-from modak.facts import Facts
+from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
@@ -51,7 +51,7 @@ from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
-from modak.target import Target, resolve, target_key
+from modak.target import Target, resolve, target_key, uncharged
 from modak.tuning.hint import hint
 
 MOST_ALTERNATIVES = 6
@@ -137,6 +137,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             _unused_length(request, decision),
             in_document(request, (*decision.relaxed, *decision.given_up.values(), *software.warnings, *job.warnings)),
             script.warnings,
+            () if any(one.field == "job_options.account" for one in script.warnings) else uncharged(request, target),
         ),
     )
 
@@ -230,7 +231,8 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
 
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
     target, request = decision.target, without_compilers(request, decision.given_up)
-    if target.name and target.system is None and not decision.evidence.known:
+    measured = {same_name(name) for name in decision.measured_on if name}
+    if target.name and target.system is None and not decision.evidence.known and measured.isdisjoint(target.names):
         known = {*facts.systems, *filter(None, decision.measured_on)}
         if None not in decision.measured_on or nearest_name(target.name, known):
             raise UnknownName("system", target.name, known, field="target.name")

@@ -727,6 +727,18 @@ def test_systems_that_are_only_measured_are_known_names(known: Known) -> None:
         recommend(request, replace(known(None), models=models))
 
 
+@pytest.mark.parametrize("name", ["my-cluster", "My_Cluster"])
+def test_a_system_that_was_measured_is_known_where_the_request_lacks_a_length(known: Known, name: str) -> None:
+    """No time can be predicted without the number of samples: that is said, and not that the system is unknown."""
+    series = SeriesKey(application="net", system="my-cluster", metric="throughput", unit="samples/s")
+    models = fit([Result(series=series, layout=Layout(nodes=n, gpus_per_node=4), value=800.0 * n) for n in (1, 2, 4)])
+    request = normalise({"job": {"target": {"name": name}, "application": {"app_tag": "net"}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert [one.field for one in found.warnings if one.message.startswith("give the number of samples")] == [
+        "optimisation.workload.samples"
+    ]
+
+
 def test_results_that_name_no_system_answer_requests_that_name_none(known: Known) -> None:
     """Results of a system do not, even if there are more of them."""
     series = SeriesKey(application="solver", metric="wall_time", unit="s")

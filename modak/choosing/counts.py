@@ -83,6 +83,10 @@ def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
     asked = request.job_options.request_gpus
     node = target.node
     wanted = asked if asked is not None else (0 if request.optimisation.opt_build.acc_type == "none" else None)
+    if request.optimisation.opt_build.acc_type == "fpga":
+        has_gpus = wanted != 0 and (bool(wanted) if node is None else node.accelerators > 0)
+        text = f"FPGAs are not supported: the job is planned for the CPUs{' and GPUs' if has_gpus else ''} of {target.title}"
+        notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
     if node is None:
         return wanted
     if wanted and wanted > node.accelerators:

@@ -690,3 +690,14 @@ def test_times_of_other_nodes_of_a_system_are_transferred(known: Known) -> None:
     assert (old.basis, old.value, new.basis) == ("measured", 50.0, "transferred")
     assert new.value == pytest.approx(50.0 * 900 / 1555, rel=0.01)
     assert (new.upper or 0) / (new.value or 1) > 2
+
+
+@pytest.mark.parametrize(
+    ("system", "gpus", "used"),
+    [("hlrs-testbed", None, "CPUs and GPUs"), ("hlrs-testbed", 0, "CPUs"), ("zenith", None, "CPUs"), (None, None, "CPUs")],
+)
+def test_an_fpga_is_told_not_to_be_used(known: Known, system: str | None, gpus: int | None, used: str) -> None:
+    """On a system with NVIDIA's GPUs the answer is one for these."""
+    found = candidates(known, system, optimisation={"opt_build": {"acc_type": "fpga"}}, job_options__request_gpus=gpus)
+    (told,) = [one.message for one in found.warnings if one.field == "optimisation.opt_build.acc_type"]
+    assert told == f"FPGAs are not supported: the job is planned for the {used} of {system or 'the target'}"
