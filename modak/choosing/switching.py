@@ -14,12 +14,13 @@ import numpy as np
 
 from modak.choosing.candidates import Candidates
 from modak.choosing.effects import SOFTWARE, Effect, Run, effect, pairs
-from modak.choosing.openswitch import BUILT, OpenSwitch, SwitchEvidence, left_open
+from modak.choosing.openswitch import BUILT, REDUCED, OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
 from modak.facts import Result
 from modak.perfmodel import Predictions
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.target import Target
 from modak.text.amounts import counted
 
@@ -82,7 +83,8 @@ def lines(
     own: Callable[[OpenSwitch], str | None],
     no_build: NoBuild,
 ) -> tuple[str, ...]:
-    """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide.
+    """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide. One line for the
+    precision if nothing is known of any.
 
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
     """
@@ -93,7 +95,18 @@ def lines(
             return _line(each.switch, shape, measured, None, where)
         return _line(each.switch, shape, effect(each.pairs, here), _obstacle(each.switch, shape, target, no_build), where)
 
-    return tuple(text for text in map(line, tried) if text)
+    precisions = [each for each in tried if each.switch.column == "precision"]
+    told = any(own(each.switch) or (each.pairs and not _obstacle(each.switch, shape, target, no_build)) for each in precisions)
+    unknown = (_unknown_precision(shape, where),) if precisions and not told else ()
+    return (*(text for text in map(line, tried) if text), *unknown)
+
+
+def _unknown_precision(shape: Shape, where: str) -> str:
+    """The line for a precision that nothing decides: that of the shape, and which runs would decide."""
+    own = shape.precision or USUAL_PRECISION
+    other = REDUCED[0] if same_precision(own) == USUAL_PRECISION else USUAL_PRECISION
+    kept = f"as measured ({shape.precision})" if shape.precision else "as the program has it"
+    return f"precision: {kept}, because no pair of results shows its effect: compare one run with {own} and one with {other} on {where}"
 
 
 def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, obstacle: str | None, where: str) -> str | None:

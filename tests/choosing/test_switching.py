@@ -179,6 +179,31 @@ def test_a_precision_that_was_measured_in_another_word_is_not_told_anew(known: K
     assert found.prediction.basis == "measured"
 
 
+@pytest.mark.parametrize(
+    ("own", "kept", "other"),
+    [
+        ([], "as the program has it", "fp32 and one with amp"),
+        ([epoch(60.0)], "as the program has it", "fp32 and one with amp"),
+        ([epoch(60.0, precision="fp32")], "as measured (fp32)", "fp32 and one with amp"),
+        ([epoch(60.0, precision="fp16")], "as measured (fp16)", "fp16 and one with fp32"),
+    ],
+)
+def test_a_precision_that_nothing_decides_stays_and_one_line_says_which_runs_would(
+    known: Known, own: Sequence[Result], kept: str, other: str
+) -> None:
+    """Of all precisions, not one line of each."""
+    found = plan(known, own, own, xla=False, workload={"precision": "auto"})
+    why = f"because no pair of results shows its effect: compare one run with {other} on 1 node of hlrs-testbed"
+    assert [text for text in found.decisions if text.startswith(("precision:", "amp:", "fp16:"))] == [f"precision: {kept}, {why}"]
+
+
+def test_a_precision_that_others_decided_has_no_line_on_what_is_unknown(known: Known) -> None:
+    """Pairs of one reduced precision are evidence."""
+    tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="amp")]
+    found = plan(known, [epoch(60.0)], tried, xla=False, workload={"precision": "auto"})
+    assert not [text for text in found.decisions if text.startswith("precision:")]
+
+
 def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
     """The published speed-ups choose an image that is built from source."""
     key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
