@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from modak import __version__
@@ -33,7 +34,7 @@ from modak.choosing.essence import (
 )
 from modak.choosing.objective import Ranking, Scored, nearest, rank
 from modak.choosing.scoring import Columns, columns, question, score
-from modak.choosing.software import Software, choose_software, missing_compilers
+from modak.choosing.software import Software, choose_software, missing_compilers, no_source_build
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
@@ -338,7 +339,8 @@ def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -
     def found() -> Candidates:
         request = with_counts(asked.request, counts)
         each = enumerate_candidates(request, target, facts.models)
-        return with_switches(each, with_problem(request, each.problem), target, facts.tried)
+        request = with_problem(request, each.problem)
+        return with_switches(each, request, target, facts.tried, partial(no_source_build, request, facts, target))
 
     nodes, named, ranks = counts
     if nodes is None or named or ranks or asked.request.application.allowed_ranks:

@@ -14,6 +14,7 @@ from modak.choosing.objective import DEFAULT_EFFICIENCY, UNREQUESTED_DOUBLINGS
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
+from modak.choosing.software import no_source_build
 from modak.choosing.switching import lines as switch_lines
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
@@ -25,7 +26,8 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
     own = partial(_both_ways, decision)
     asked = with_problem(request, decision.candidates.problem)
-    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
+    no_build = partial(no_source_build, asked, decision.facts, decision.target)
+    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own, no_build)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
         return (*lines, f"time: not predicted, because {_nothing_known(decision)}")

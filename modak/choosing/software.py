@@ -193,6 +193,19 @@ def missing_compilers(request: Request, facts: Facts, target: Target, shape: Sha
     return selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).without
 
 
+def no_source_build(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
+    """Why the job cannot run in an image for the shape that is built from source; ``None``: there is one, or a recipe for it."""
+    found = carrier(request)
+    if found is None or target.runtime is None or target.runtime.name == "none":
+        return "no image is chosen for this job"
+    wanted, build = _wanted(request, target, replace(shape, opt_build=True), found)
+    image = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).image
+    if (image and image.labels.source == "opt-build") or (image is None and build):
+        return None
+    what = f"{found.framework} with {wanted.mpi}" if wanted.mpi else found.framework
+    return f"no source build of {what} can be pulled, and there is no recipe for it"
+
+
 def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
     asked = request.optimisation.opt_build
     vendor = gpu_vendor(request, target, shape)

@@ -14,12 +14,13 @@ import numpy as np
 
 from modak.choosing.candidates import Candidates
 from modak.choosing.effects import SOFTWARE, Effect, Run, effect, pairs
-from modak.choosing.openswitch import OpenSwitch, SwitchEvidence, left_open
+from modak.choosing.openswitch import BUILT, REDUCED, OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
 from modak.facts import Result
 from modak.perfmodel import Predictions
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.target import Target
 from modak.text.amounts import counted
 
@@ -38,14 +39,18 @@ def _run(request: Request, target: Target, shape: Shape, nodes: int | None = Non
     return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 
 
-def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result]) -> Candidates:
+NoBuild = Callable[[Shape], str | None]
+"""Why an image for a shape that is built from source cannot be had, see :func:`modak.choosing.software.no_source_build`."""
+
+
+def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result], no_build: NoBuild) -> Candidates:
     """The candidates, preceded by their copies with each open switch that was not measured there and that is predicted to help."""
     tried = _known(request, results)
     found = list(zip(candidates.shapes, candidates.nodes, strict=True))
     for each in tried:
         if any(each.switch.is_on(shape) for shape, _ in found):
             continue
-        may = [pair for pair in found if _may(each.switch, pair[0], target) and _helps(request, target, pair[0], each)]
+        may = [pair for pair in found if _may(each.switch, pair[0], target, no_build) and _helps(request, target, pair[0], each)]
         found = [*((each.switch.turned_on(shape), nodes) for shape, nodes in may), *found]
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
 
@@ -70,9 +75,16 @@ def applied(found: Predictions, request: Request, target: Target, shape: Shape, 
 
 
 def lines(
-    request: Request, target: Target, shape: Shape, nodes: int, tried: Sequence[SwitchEvidence], own: Callable[[OpenSwitch], str | None]
+    request: Request,
+    target: Target,
+    shape: Shape,
+    nodes: int,
+    tried: Sequence[SwitchEvidence],
+    own: Callable[[OpenSwitch], str | None],
+    no_build: NoBuild,
 ) -> tuple[str, ...]:
-    """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide.
+    """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide. One line for the
+    precision if nothing is known of any.
 
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
     """
@@ -81,16 +93,27 @@ def lines(
     def line(each: SwitchEvidence) -> str | None:
         if measured := own(each.switch):
             return _line(each.switch, shape, measured, None, where)
-        return _line(each.switch, shape, effect(each.pairs, here), each.switch.unsupported(shape, target.accelerator), where)
+        return _line(each.switch, shape, effect(each.pairs, here), _obstacle(each.switch, shape, target, no_build), where)
 
-    return tuple(text for text in map(line, tried) if text)
+    precisions = [each for each in tried if each.switch.column == "precision"]
+    told = any(own(each.switch) or (each.pairs and not _obstacle(each.switch, shape, target, no_build)) for each in precisions)
+    unknown = (_unknown_precision(shape, where),) if precisions and not told else ()
+    return (*(text for text in map(line, tried) if text), *unknown)
 
 
-def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, unsupported: str | None, where: str) -> str | None:
+def _unknown_precision(shape: Shape, where: str) -> str:
+    """The line for a precision that nothing decides: that of the shape, and which runs would decide."""
+    own = shape.precision or USUAL_PRECISION
+    other = REDUCED[0] if same_precision(own) == USUAL_PRECISION else USUAL_PRECISION
+    kept = f"as measured ({shape.precision})" if shape.precision else "as the program has it"
+    return f"precision: {kept}, because no pair of results shows its effect: compare one run with {own} and one with {other} on {where}"
+
+
+def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, obstacle: str | None, where: str) -> str | None:
     """The line for one switch; ``None`` if nothing is known of it and it is on, or a precision."""
     on = switch.is_on(shape)
-    if unsupported and not on:
-        return f"{switch.name}: off, because {unsupported}" if evidence or switch.column != "precision" else None
+    if obstacle and not on:
+        return f"{switch.name}: off, because {obstacle}" if evidence or switch.column != "precision" else None
     if evidence is not None:
         return f"{switch.name}: {'on' if on else 'off'}, {evidence}"
     if on or switch.column == "precision":
@@ -98,9 +121,14 @@ def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, unsup
     return f"{switch.name}: off, because its effect is unknown: compare one run with it and one without it on {where}"
 
 
-def _may(switch: OpenSwitch, shape: Shape, target: Target) -> bool:
+def _may(switch: OpenSwitch, shape: Shape, target: Target, no_build: NoBuild) -> bool:
     """Whether the shape can have the switch turned on."""
-    return not (switch.excluded_by(shape) or switch.unsupported(shape, target.accelerator))
+    return not (switch.excluded_by(shape) or _obstacle(switch, shape, target, no_build))
+
+
+def _obstacle(switch: OpenSwitch, shape: Shape, target: Target, no_build: NoBuild) -> str | None:
+    """Why the shape cannot have the switch: its GPUs do not support it, or no image has it. ``None``: it can, as far as is known."""
+    return no_build(shape) if switch.column == BUILT else switch.unsupported(shape, target.accelerator)
 
 
 def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,11 @@ from modak.dsl import Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.ingest.reading import tables
 from modak.normalise import normalise
-from modak.optimise import optimise
+from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.service import open_service
 from modak.settings import Settings
+from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
 
@@ -32,11 +34,14 @@ EPOCH = {"metric": "epoch_time", "unit": "s"}
 OTHERS = [epoch(100.0, "one"), epoch(80.0, "one", "xla"), epoch(50.0, "two"), epoch(41.0, "two", "xla")]
 
 
-def plan(known: Known, own: Sequence[Result], tried: Sequence[Result], xla: object = "auto", **optimisation: object) -> Plan:
+def plan(
+    known: Known, own: Sequence[Result], tried: Sequence[Result], xla: object = "auto", target: Any = None, **optimisation: object
+) -> Plan:
     """The plan of a request for ``net`` with the given results and no others."""
     training = {"tensorflow": {"version": "2.*", "xla": xla}}
     wanted = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training, **optimisation}
-    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "hlrs-testbed"}, "optimisation": wanted}
+    place = {"name": "hlrs-testbed", **(target or {})}
+    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": place, "optimisation": wanted}
     facts = replace(known(None), models=fit(own), tried=tuple(tried))
     return optimise(normalise({"job": job}).request, facts).plan
 
@@ -174,6 +179,31 @@ def test_a_precision_that_was_measured_in_another_word_is_not_told_anew(known: K
     assert found.prediction.basis == "measured"
 
 
+@pytest.mark.parametrize(
+    ("own", "kept", "other"),
+    [
+        ([], "as the program has it", "fp32 and one with amp"),
+        ([epoch(60.0)], "as the program has it", "fp32 and one with amp"),
+        ([epoch(60.0, precision="fp32")], "as measured (fp32)", "fp32 and one with amp"),
+        ([epoch(60.0, precision="fp16")], "as measured (fp16)", "fp16 and one with fp32"),
+    ],
+)
+def test_a_precision_that_nothing_decides_stays_and_one_line_says_which_runs_would(
+    known: Known, own: Sequence[Result], kept: str, other: str
+) -> None:
+    """Of all precisions, not one line of each."""
+    found = plan(known, own, own, xla=False, workload={"precision": "auto"})
+    why = f"because no pair of results shows its effect: compare one run with {other} on 1 node of hlrs-testbed"
+    assert [text for text in found.decisions if text.startswith(("precision:", "amp:", "fp16:"))] == [f"precision: {kept}, {why}"]
+
+
+def test_a_precision_that_others_decided_has_no_line_on_what_is_unknown(known: Known) -> None:
+    """Pairs of one reduced precision are evidence."""
+    tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="amp")]
+    found = plan(known, [epoch(60.0)], tried, xla=False, workload={"precision": "auto"})
+    assert not [text for text in found.decisions if text.startswith("precision:")]
+
+
 def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
     """The published speed-ups choose an image that is built from source."""
     key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
@@ -181,6 +211,38 @@ def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
     assert found.configuration.opt_build
     assert found.image is not None
     assert found.image["labels"]["source"] == "opt-build"
+
+
+@pytest.mark.parametrize("field", [{"node_count": 24}, {}])
+def test_a_build_that_cannot_be_had_is_left_off(known: Known, field: dict[str, int]) -> None:
+    """There is no recipe with Intel MPI: the time is that of the hub's image, in which the job runs, and there is no warning."""
+    facts = known("3dgan")
+    key = SeriesKey(application="net", system="supermuc-ng", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    faster = replace(facts, tried=(Result(series=key, layout=Layout(nodes=1), value=1.17),))
+    found = optimise(example("3dgan-supermuc-ng", optimisation__enable_opt_build="auto", job_options=field), faster).plan
+    assert (found.configuration.nodes, found.configuration.opt_build, found.prediction.basis) == (24, None, "interpolated")
+    why = "no source build of tensorflow with intel-mpi can be pulled, and there is no recipe for it"
+    assert line(found, "opt-build") == f"opt-build: off, because {why}"
+    assert "enable_opt_build" not in {warning.field.rpartition(".")[2] for warning in found.warnings}
+
+
+def test_a_build_that_has_a_recipe_is_considered_in_the_layouts_that_it_fits(known: Known) -> None:
+    """The MPI of the container can be built; that of the host, in which most results are, cannot."""
+    facts = known("3dgan")
+    key = SeriesKey(application="net", system="supermuc-ng", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    faster = replace(facts, tried=(Result(series=key, layout=Layout(nodes=1), value=1.17),))
+    found = recommend(example("3dgan-supermuc-ng", optimisation__enable_opt_build="auto"), faster).choices
+    built = [one.configuration for one in found if one.configuration.opt_build]
+    assert {one.mpi_from for one in built} == {"container"}
+    assert all("opt-build" in (one.image or "") for one in built)
+
+
+def test_without_an_image_no_build_is_chosen(known: Known) -> None:
+    """The job runs the software of the system, which the switch does not change."""
+    key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    tried = [Result(series=key, layout=Layout(nodes=1), value=1.17)]
+    found = plan(known, [], tried, xla=False, enable_opt_build="auto", target={"container_runtime": "none"})
+    assert line(found, "opt-build") == "opt-build: off, because no image is chosen for this job"
 
 
 def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> None:
