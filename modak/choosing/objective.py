@@ -32,7 +32,7 @@ START_UP_S = 120.0
 SURE = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
 FAR = 1.0
-"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``)."""
+"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``), or if they are the nearest."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ class Ranking:
     minimise: Minimise
     by_default: bool = False
     """Whether the default efficiency was demanded."""
+    limit: float = math.inf
+    """Doublings beyond the measured sizes up to which sizes were considered."""
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:
@@ -135,9 +137,9 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     constraints = tuple(_constraints(scored, objective, min_efficiency))
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
-    allowed = near = _meeting(constraints, known)
-    if objective.max_nodes is None and not np.count_nonzero(near := allowed & (scored.doublings <= FAR)):
-        near = allowed
+    allowed = _meeting(constraints, known)
+    limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
+    near = allowed & (scored.doublings <= limit)
     feasible = _useful(scored, near) if by_default else near
     if not np.count_nonzero(feasible):
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
@@ -149,10 +151,9 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
             first += f", at {useful_part} (the default: the request states no objective)"
         if not ((_useful(scored, allowed) if by_default else allowed) & ~near).any():
             return (first,)
-        why = f"sizes more than {FAR:g} doubling beyond the measured ones are not considered"
-        return first, f"{why}; set max_nodes to consider them"
+        return first, f"{_not_considered(limit)}; set max_nodes to consider them"
 
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), told, minimise, by_default)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), told, minimise, by_default, limit)
 
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -243,6 +244,21 @@ def _meeting(constraints: Iterable[_Constraint], known: Flags) -> Flags:
     for one in constraints:
         known = known & (one.excess <= 1)
     return known
+
+
+def _furthest(scored: Scored, allowed: Flags) -> float:
+    """The doublings beyond the measured sizes up to which ``allowed`` sizes are considered: :data:`FAR`, or those of the nearest size."""
+    return max(FAR, float(scored.doublings[allowed].min(initial=math.inf))) if np.count_nonzero(allowed) else FAR
+
+
+def _not_considered(limit: float) -> str:
+    but = f", except the nearest feasible one ({limit:.2g} doublings beyond)" if limit > FAR else ""
+    return f"sizes {further_than(FAR)} beyond the measured ones are not considered{but}"
+
+
+def further_than(limit: float) -> str:
+    """``more than 1 doubling``, for instance."""
+    return f"more than {limit:.2g} doubling{'' if limit == 1 else 's'}"
 
 
 def _useful(scored: Scored, feasible: Flags) -> Flags:

@@ -114,6 +114,26 @@ def test_far_extrapolation_is_not_chosen_unasked() -> None:
     assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).order[0]] == 64
 
 
+def test_where_all_sizes_are_far_only_the_nearest_is_considered() -> None:
+    """A result that says nothing of any size must not lead to a bolder choice than one that says something of a few."""
+    table = scored()
+    beyond = replace(table, doublings=2 + np.log2(table.nodes))
+    ranking = rank(beyond, Objective(minimise="time"))
+    assert ranking.order == (0,)
+    assert "except the nearest feasible one (2 doublings beyond)" in ranking.decisions[1]
+    assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).best] == 64
+
+
+def test_a_deadline_takes_the_nearest_size_that_meets_it() -> None:
+    """Of all sizes that are fast enough the one closest to the measured ones, though the fastest is far beyond it."""
+    table = scored()
+    beyond = replace(table, doublings=np.log2(table.nodes))
+    objective = Objective(minimise="time", deadline=3600)
+    ranking = rank(beyond, objective)
+    fewest = rank(beyond, objective.model_copy(update={"minimise": "node_hours", "max_nodes": 64})).best
+    assert ranking.order == (fewest,)
+
+
 def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
     """Without an objective, too, nearer sizes come first, though of these short runs only the guess looks worth its nodes."""
     flat = np.zeros(3)
