@@ -8,10 +8,10 @@ configuration. So a layout that wastes its cores is inefficient even if it scale
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,8 @@ class Scored:
     """Of a node-hour; ``None``: unknown."""
     most_nodes: int | None = None
     """As in :class:`modak.choosing.candidates.Candidates`."""
+    grows: bool = False
+    """Whether the problem grows with the number of nodes, so that times of different sizes are not of the same work."""
 
     @property
     def node_hours(self) -> Array:
@@ -100,7 +102,7 @@ class Ranking:
     """Works out the decisions, which scripts alone do not need."""
     minimise: Minimise
     by_default: bool = False
-    """Whether the default efficiency was demanded."""
+    """Whether the default efficiency was demanded, and is reached."""
     limit: float = math.inf
     """Doublings beyond the measured sizes up to which sizes were considered."""
 
@@ -140,20 +142,20 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     allowed = _meeting(constraints, known)
     limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
     near = allowed & (scored.doublings <= limit)
-    feasible = _useful(scored, near) if by_default else near
-    if not np.count_nonzero(feasible):
+    if not np.count_nonzero(near):
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
+    default = _default(scored, near) if by_default else None
+    feasible = _kept_by(default, scored, near)
 
     def told() -> tuple[str, ...]:
         first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
-        if by_default:
-            useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
-            first += f", at {useful_part} (the default: the request states no objective)"
-        if not ((_useful(scored, allowed) if by_default else allowed) & ~near).any():
+        if default:
+            first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
+        if not (_kept_by(default and _default(scored, allowed), scored, allowed) & ~near).any():
             return (first,)
         return first, f"{_not_considered(limit)}; set max_nodes to consider them"
 
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), told, minimise, by_default, limit)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), told, minimise, default == "useful", limit)
 
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -261,12 +263,32 @@ def further_than(limit: float) -> str:
     return f"more than {limit:.2g} doubling{'' if limit == 1 else 's'}"
 
 
-def _useful(scored: Scored, feasible: Flags) -> Flags:
-    """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
-    useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
-    if not np.count_nonzero(useful):
-        useful = feasible & (scored.nodes == np.where(feasible, scored.nodes, scored.nodes.max()).min())
-    return useful
+_Default = Literal["useful", "fewest", "growing"]
+"""What holds if a request states no objective: the default efficiency; if no size has it, the fewest nodes; in weak scaling, where more
+nodes save no time, the fewest that were measured."""
+_USEFUL: Final = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
+_DEFAULTS: Final[Mapping[_Default, str]] = {
+    "useful": f"at {_USEFUL}",
+    "fewest": f"on the fewest nodes, because no size has {_USEFUL}",
+    "growing": "on the fewest measured nodes, because more nodes run a larger problem (weak scaling) and do not save time",
+}
+
+
+def _default(scored: Scored, feasible: Flags) -> _Default:
+    if scored.grows:
+        return "growing"
+    return "useful" if np.count_nonzero(feasible & (scored.useful >= DEFAULT_EFFICIENCY)) else "fewest"
+
+
+def _kept_by(default: _Default | None, scored: Scored, feasible: Flags) -> Flags:
+    """The ``feasible`` configurations that meet the default, too."""
+    if default is None or not np.count_nonzero(feasible):
+        return feasible
+    if default == "useful":
+        return np.asarray(feasible & (scored.useful >= DEFAULT_EFFICIENCY))
+    if default == "growing":
+        feasible = feasible & (scored.doublings == scored.doublings[feasible].min())
+    return np.asarray(feasible & (scored.nodes == scored.nodes[feasible].min()))
 
 
 def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:

@@ -81,6 +81,23 @@ def test_without_an_objective_half_of_the_time_is_useful() -> None:
     assert best < 63
 
 
+def test_where_start_up_takes_most_of_every_size_the_fewest_nodes_are_said_to_be_chosen() -> None:
+    """A run of 100 seconds on one node has less than half of its time for work: no size is then said to be ruled out for that."""
+    ranking = rank(scored(work=80.0), Objective())
+    assert ranking.order == (0,)
+    assert "on the fewest nodes, because no size has a parallel efficiency >= 0.5 including 2 min of start-up" in ranking.decisions[0]
+    assert not ranking.by_default
+
+
+def test_in_weak_scaling_the_default_is_the_fewest_measured_nodes() -> None:
+    """Times of different sizes are not of the same work, so neither the least time nor an efficiency chooses among them."""
+    table = replace(scored(largest=8), time=np.linspace(1000, 900, 8), efficiency=np.ones(8), grows=True)
+    below = replace(table, doublings=np.maximum(np.log2(2 / table.nodes), 0))
+    ranking = rank(below, Objective())
+    assert below.nodes[list(ranking.order)].tolist() == [2]
+    assert "on the fewest measured nodes, because more nodes run a larger problem (weak scaling)" in ranking.decisions[0]
+
+
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
