@@ -10,7 +10,7 @@ import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
-from modak.choosing.objective import DEFAULT_EFFICIENCY, UNREQUESTED_DOUBLINGS
+from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
@@ -68,9 +68,14 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
     if scored.time[other] >= scored.time[best] or np.isfinite(decision.ranking.score[other]):
         return told
     several, way = decision.nodes > 1, "with it" if other == on else "without it"
-    beyond = f"{'are' if several else 'is'} more than {UNREQUESTED_DOUBLINGS:g} doubling beyond the measured sizes"
-    out = beyond if scored.doublings[other] > UNREQUESTED_DOUBLINGS else f"{'do' if several else 'does'} not meet the constraints"
+    beyond = f"{'are' if several else 'is'} {further_than(decision.ranking.limit)} beyond the measured sizes"
+    out = beyond if _too_far(decision, other) else f"{'do' if several else 'does'} not meet the constraints"
     return f"{told}; {way}, {counted(decision.nodes, 'node')} {out}"
+
+
+def _too_far(decision: Decision, index: int) -> bool:
+    """Whether a candidate is further beyond the measured sizes than is considered."""
+    return bool(decision.scored.doublings[index] > decision.ranking.limit)
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:
@@ -148,7 +153,8 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     excluded, scored = missed(decision), decision.scored
     if excluded:
-        return f"{text}; {_size(decision, excluded[0])} would not meet the constraints"
+        out = "are further beyond the measured sizes" if _too_far(decision, excluded[0]) else "would not meet the constraints"
+        return f"{text}; {_size(decision, excluded[0])} {out}"
     more = scored.next_larger(decision.best) if decision.ranking.by_default else None
     if more is None or more in decision.ranking.order or not scored.useful[more] < DEFAULT_EFFICIENCY:
         return text
@@ -178,7 +184,7 @@ def why_not(decision: Decision, index: int) -> str:
     """Why a candidate was not chosen."""
     scored, best = decision.scored, decision.best
     if index not in decision.ranking.order:
-        return "does not meet the constraints"
+        return "further beyond the measured sizes" if _too_far(decision, index) else "does not meet the constraints"
     time = scored.time[index] / scored.time[best]
     hours = scored.node_hours[index] / scored.node_hours[best]
     return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"

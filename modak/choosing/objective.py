@@ -8,10 +8,10 @@ configuration. So a layout that wastes its cores is inefficient even if it scale
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ START_UP_S = 120.0
 CONFIDENCES = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
 UNREQUESTED_DOUBLINGS = 1.0
-"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``)."""
+"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``), or if they are the nearest."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class Scored:
     """Of a node-hour; ``None``: unknown."""
     most_nodes: int | None = None
     """As in :class:`modak.choosing.candidates.Candidates`."""
+    grows: bool = False
+    """Whether the problem grows with the number of nodes, so that times of different sizes are not of the same work."""
 
     @property
     def node_hours(self) -> Array:
@@ -100,7 +102,9 @@ class Ranking:
     """Works out the decisions, which scripts alone do not need."""
     minimise: Minimise
     by_default: bool = False
-    """Whether the default efficiency was demanded."""
+    """Whether the default efficiency was demanded, and is reached."""
+    limit: float = math.inf
+    """Doublings beyond the measured sizes up to which sizes were considered."""
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:
@@ -135,24 +139,23 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     constraints = tuple(_constraints(scored, objective, min_efficiency))
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
-    allowed = near = _meeting(constraints, known)
-    if objective.max_nodes is None and not np.count_nonzero(near := allowed & (scored.doublings <= UNREQUESTED_DOUBLINGS)):
-        near = allowed
-    feasible = _useful(scored, near) if by_default else near
-    if not np.count_nonzero(feasible):
+    allowed = _meeting(constraints, known)
+    limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
+    near = allowed & (scored.doublings <= limit)
+    if not np.count_nonzero(near):
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
+    default = _default(scored, near) if by_default else None
+    feasible = _kept_by(default, scored, near)
 
     def explain() -> tuple[str, ...]:
         first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
-        if by_default:
-            useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
-            first += f", at {useful_part} (the default: the request states no objective)"
-        if not ((_useful(scored, allowed) if by_default else allowed) & ~near).any():
+        if default:
+            first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
+        if not (_kept_by(default and _default(scored, allowed), scored, allowed) & ~near).any():
             return (first,)
-        why = f"sizes more than {UNREQUESTED_DOUBLINGS:g} doubling beyond the measured ones are not considered"
-        return first, f"{why}; set max_nodes to consider them"
+        return first, f"{_not_considered(limit)}; set max_nodes to consider them"
 
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, by_default)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, default == "useful", limit)
 
 
 def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -245,12 +248,48 @@ def _meeting(constraints: Iterable[_Constraint], known: Flags) -> Flags:
     return known
 
 
-def _useful(scored: Scored, feasible: Flags) -> Flags:
-    """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
-    useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
-    if not np.count_nonzero(useful):
-        useful = feasible & (scored.nodes == np.where(feasible, scored.nodes, scored.nodes.max()).min())
-    return useful
+def _furthest(scored: Scored, allowed: Flags) -> float:
+    """The doublings beyond the measured sizes up to which ``allowed`` sizes are considered: :data:`UNREQUESTED_DOUBLINGS`, or those of the
+    nearest size."""
+    return max(UNREQUESTED_DOUBLINGS, float(scored.doublings[allowed].min(initial=math.inf))) if allowed.any() else UNREQUESTED_DOUBLINGS
+
+
+def _not_considered(limit: float) -> str:
+    but = f", except the nearest feasible one ({limit:.2g} doublings beyond)" if limit > UNREQUESTED_DOUBLINGS else ""
+    return f"sizes {further_than(UNREQUESTED_DOUBLINGS)} beyond the measured ones are not considered{but}"
+
+
+def further_than(limit: float) -> str:
+    """``more than 1 doubling``, for instance."""
+    return f"more than {limit:.2g} doubling{'' if limit == 1 else 's'}"
+
+
+_Default = Literal["useful", "fewest", "growing"]
+"""What holds if a request states no objective: the default efficiency; if no size has it, the fewest nodes; in weak scaling, where more
+nodes save no time, the fewest that were measured."""
+_USEFUL: Final = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
+_DEFAULTS: Final[Mapping[_Default, str]] = {
+    "useful": f"at {_USEFUL}",
+    "fewest": f"on the fewest nodes, because no size has {_USEFUL}",
+    "growing": "on the fewest measured nodes, because more nodes run a larger problem (weak scaling) and do not save time",
+}
+
+
+def _default(scored: Scored, feasible: Flags) -> _Default:
+    if scored.grows:
+        return "growing"
+    return "useful" if np.count_nonzero(feasible & (scored.useful >= DEFAULT_EFFICIENCY)) else "fewest"
+
+
+def _kept_by(default: _Default | None, scored: Scored, feasible: Flags) -> Flags:
+    """The ``feasible`` configurations that meet the default, too."""
+    if default is None or not np.count_nonzero(feasible):
+        return feasible
+    if default == "useful":
+        return np.asarray(feasible & (scored.useful >= DEFAULT_EFFICIENCY))
+    if default == "growing":
+        feasible = feasible & (scored.doublings == scored.doublings[feasible].min())
+    return np.asarray(feasible & (scored.nodes == scored.nodes[feasible].min()))
 
 
 def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:

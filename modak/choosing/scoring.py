@@ -129,6 +129,12 @@ class Columns:
         return np.array(whole) if any(whole) else None
 
     @cached_property
+    def grows(self) -> bool:
+        """Whether the problem grows with the number of nodes, for all shapes that are predicted."""
+        known = np.array([each.curve is not None for each in self.predictions])
+        return bool(known.any() and self._grows[known].all())
+
+    @cached_property
     def _grows(self) -> npt.NDArray[np.bool_]:
         return np.array([each.curve is not None and each.curve.grows for each in self.predictions])
 
@@ -262,6 +268,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
         most_nodes=predicted.candidates.most_nodes,
+        grows=predicted.grows,
     )
     return scored, Evidence(predicted, per_shape, start_up, request.optimisation.app_type == "ai_inference")
 

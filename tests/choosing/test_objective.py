@@ -81,6 +81,23 @@ def test_without_an_objective_half_of_the_time_is_useful() -> None:
     assert best < 63
 
 
+def test_where_start_up_takes_most_of_every_size_the_fewest_nodes_are_said_to_be_chosen() -> None:
+    """A run of 100 seconds on one node has less than half of its time for work: no size is then said to be ruled out for that."""
+    ranking = rank(scored(work=80.0), Objective())
+    assert ranking.order == (0,)
+    assert "on the fewest nodes, because no size has a parallel efficiency >= 0.5 including 2 min of start-up" in ranking.decisions[0]
+    assert not ranking.by_default
+
+
+def test_in_weak_scaling_the_default_is_the_fewest_measured_nodes() -> None:
+    """Times of different sizes are not of the same work, so neither the least time nor an efficiency chooses among them."""
+    table = replace(scored(largest=8), time=np.linspace(1000, 900, 8), efficiency=np.ones(8), grows=True)
+    below = replace(table, doublings=np.maximum(np.log2(2 / table.nodes), 0))
+    ranking = rank(below, Objective())
+    assert below.nodes[list(ranking.order)].tolist() == [2]
+    assert "on the fewest measured nodes, because more nodes run a larger problem (weak scaling)" in ranking.decisions[0]
+
+
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
@@ -112,6 +129,26 @@ def test_far_extrapolation_is_not_chosen_unasked() -> None:
     beyond = replace(table, doublings=far)
     assert beyond.nodes[rank(beyond, Objective(minimise="time")).order[0]] == 16
     assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).order[0]] == 64
+
+
+def test_where_all_sizes_are_far_only_the_nearest_is_considered() -> None:
+    """A result that says nothing of any size must not lead to a bolder choice than one that says something of a few."""
+    table = scored()
+    beyond = replace(table, doublings=2 + np.log2(table.nodes))
+    ranking = rank(beyond, Objective(minimise="time"))
+    assert ranking.order == (0,)
+    assert "except the nearest feasible one (2 doublings beyond)" in ranking.decisions[1]
+    assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).best] == 64
+
+
+def test_a_deadline_takes_the_nearest_size_that_meets_it() -> None:
+    """Of all sizes that are fast enough the one closest to the measured ones, though the fastest is far beyond it."""
+    table = scored()
+    beyond = replace(table, doublings=np.log2(table.nodes))
+    objective = Objective(minimise="time", deadline=3600)
+    ranking = rank(beyond, objective)
+    fewest = rank(beyond, objective.model_copy(update={"minimise": "node_hours", "max_nodes": 64})).best
+    assert ranking.order == (fewest,)
 
 
 def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modak.dsl import Plan
+from modak.dsl import Objective, Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
@@ -195,6 +195,14 @@ def test_weak_scaling_is_efficient_where_the_time_stays(known: Known) -> None:
     found = answer(known, runs(values=(100.0, 104.0, 125.0), params={"scaling": "weak"}), nodes=4)
     assert found.choices[0].efficiency == pytest.approx(0.8)
     assert any("weak scaling" in sentence for sentence in found.advice)
+
+
+def test_in_weak_scaling_a_shorter_time_of_a_larger_problem_is_no_reason_for_more_nodes(known: Known) -> None:
+    """If the request states neither nodes nor an objective."""
+    request, facts = asked(known, runs(values=(1000.0, 990.0, 980.0), params={"scaling": "weak"}))
+    found = recommend(request.changed(optimisation={"objective": Objective()}), facts)
+    assert found.choices[0].configuration.nodes == 1
+    assert any("more nodes run a larger problem (weak scaling)" in line for line in found.decisions)
 
 
 def test_in_weak_scaling_over_threads_their_number_is_to_be_set(known: Known) -> None:
