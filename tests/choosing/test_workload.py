@@ -159,6 +159,14 @@ def test_a_data_set_that_is_taken_is_one_of_the_results_that_answer(known: Known
     assert warning.message.endswith("the prediction uses 'epochs' (others: 'run')")
 
 
+def test_a_data_set_that_is_taken_is_one_of_the_requests_framework(known: Known) -> None:
+    """More results of another framework do not choose it: the warning names the one that answers."""
+    others = [one for ranks in (12, 24) for one in runs(ranks, dataset="imagenet", framework="tensorflow")]
+    found = answer(known, [*runs(dataset="synthetic", framework="mpi"), *others])
+    (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.dataset"]
+    assert warning.message.endswith("the prediction uses 'synthetic' (others: 'imagenet')")
+
+
 @pytest.mark.parametrize("unit", ["step", "epoch"])
 def test_a_time_of_one_step_or_epoch_says_that_it_is_one(unit: str, known: Known) -> None:
     """A wall time for one step of a run of a million would end it."""

@@ -386,6 +386,15 @@ def test_a_row_without_a_system_is_answered_by_results_without_one() -> None:
     assert other["model"].endswith("; measured on here")
 
 
+def test_a_row_without_a_system_is_not_measured_where_several_systems_were() -> None:
+    """Nobody knows which of them it means: the interval is as wide as for an unmeasured one."""
+    both = (*curves(), *curves(system="there", work=300.0))
+    rows = [{"application": "app", "nodes": 4}, {"application": "app", "nodes": 4, "system": "here"}]
+    open_, named = predict_rows(rows, {"app": both})
+    assert (open_["basis"], named["basis"]) == ("transferred", "measured")
+    assert open_["upper"] / open_["lower"] > 3 * named["upper"] / named["lower"]
+
+
 @pytest.mark.parametrize(("label", "asked"), [("fp16", "FP16"), ("float16", "half"), ("float32", "fp32")])
 def test_a_precision_in_other_words_is_the_same(label: str, asked: str) -> None:
     """As frameworks and people write them."""
