@@ -18,7 +18,8 @@ REACH = 3.0
 """Doublings of a count over which layouts become unlike (their correlation falls to 1/e). Judgement, in want of public tables."""
 TREND = 0.2
 """Standard deviation of the slope of log cost beyond an even share, per doubling of a count, all else equal: as much as is expected of the
-batch size (:data:`~modak.perfmodel.matching.BATCH_SPREAD`). Layouts that show a trend are continued along it. Judgement."""
+batch size (:data:`~modak.perfmodel.matching.BATCH_SPREAD`). Layouts that show a trend are continued along it. Judgement. On GPUs the
+threads of a rank follow none: they feed the GPU, which does the work."""
 COUNTS = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 """The counts that make a layout within a node."""
 
@@ -39,14 +40,15 @@ def distance(one: Layout, other: Layout) -> float:
     return sum(map(abs, steps(one, other)))
 
 
-def between(away: Array, mutual: Array, log_costs: Array, spreads: Array) -> tuple[Array, Array]:
+def between(away: Array, mutual: Array, log_costs: Array, spreads: Array, *, on_gpus: bool = False) -> tuple[Array, Array]:
     """Log cost of an unmeasured layout and its standard deviation, both ``[n]``, at each of ``n`` sizes.
 
     ``away [k, count]``: the :func:`steps` from it to the measured layouts; ``mutual [k, k]``: their distances to each other; ``log_costs
     [k, n]`` and ``spreads [k, n]`` (standard deviations): its cost by each of them, if work is shared evenly among workers.
     """
     near = SPREAD**2 * np.exp(-np.abs(away).sum(axis=1) / REACH)
-    similarity = SPREAD**2 * np.exp(-mutual / REACH) + TREND**2 * (away @ away.T)
+    trend = TREND * away * [name != "threads_per_rank" or not on_gpus for name in COUNTS]
+    similarity = SPREAD**2 * np.exp(-mutual / REACH) + trend @ trend.T
     noise = spreads.T[:, :, None] ** 2 * np.eye(len(away))
     solved = np.linalg.solve(similarity + noise + 1e-9 * np.eye(len(away)), np.column_stack([near, np.ones(len(away))]))
     missing, total = 1 - solved[:, :, 0].sum(axis=1), solved[:, :, 1].sum(axis=1)

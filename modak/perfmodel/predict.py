@@ -329,7 +329,7 @@ def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves
     mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
     away = np.array([layouts.steps(layout, one) for one in measured])
     logs, spreads = np.log([one.value.ravel() for one in answers]), np.array([one.spread.ravel() for one in answers])
-    log_cost, deviation = layouts.between(away, mutual, logs, spreads / Z90)
+    log_cost, deviation = layouts.between(away, mutual, logs, spreads / Z90, on_gpus=bool(layout.gpus_per_node))
     apart = math.sqrt(max(peers[0].spread ** 2 - shape_spread(peers[0].curve, layout, peers[0].shape) ** 2, 0.0))
     spread = Z90 * np.hypot(deviation, apart).reshape(nodes.shape)
     transferred: Basis = "transferred"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Predictions, Question, fit, predict
-from modak.perfmodel.layouts import distance
+from modak.perfmodel.layouts import between, distance
 
 HERE = {"system": "here"}
 
@@ -157,3 +158,10 @@ def test_a_trend_goes_on_to_the_next_layout(ranks: int, worse: float) -> None:
     law = {count: 100 * (count / 256) ** -0.7 for count in (1, 2, 4, 8, 16, 32, 64, 128, 256)}
     known = curves(*((count, 256 // count, cost) for count, cost in law.items() if count != ranks))
     assert law[ranks] / worse < asked(known, ranks, 256 // ranks, nodes=1).value[0] < law[ranks] * worse
+
+
+def test_threads_that_feed_a_gpu_follow_no_trend() -> None:
+    """20 threads a rank instead of one are no doubt of four doublings where the GPUs do the work."""
+    away, mutual = np.array([[0.0, -4.3, 0.0, 0.0]]), np.zeros((1, 1))
+    (_, wide), (_, narrow) = (between(away, mutual, np.zeros((1, 1)), np.zeros((1, 1)), on_gpus=on_gpus) for on_gpus in (False, True))
+    assert wide[0] > 1.2 * narrow[0]
