@@ -26,7 +26,7 @@ from modak import perfmodel
 from modak.choosing import scoring
 from modak.choosing.candidates import Candidates
 from modak.choosing.counts import StatedCounts
-from modak.choosing.objective import Scored, closest, rank
+from modak.choosing.objective import Scored, rank, rank_closest
 from modak.choosing.shapes import Shape
 from modak.choosing.workload import Problem
 from modak.dsl import Basis, Objective, Optimisation, Request, Workload
@@ -222,7 +222,7 @@ def choice(scored: Scored, objective: Objective) -> tuple[int, bool]:
     try:
         return int(rank(scored, objective).order[0]), True
     except Infeasible:
-        return closest(scored, objective), False
+        return rank_closest(scored, objective).best, False
 
 
 if __name__ == "__main__":

@@ -148,22 +148,22 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     return _read_array(path, "rules", Rule)
 
 
-def from_document(kind: str, document: object, name: str) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
+def from_document(kind: str, document: object) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
     """The entries in a document for ``systems``, ``images`` or ``rules``: a single entry, or arrays as in the files.
 
-    Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need. ``name`` is what faults call the document.
+    Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need. Faults call the document ``body``.
 
     Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
-    path, models = Path(name), _KINDS[kind]
-    told = document if isinstance(document, Mapping) and kind in document else {kind: [document]}
-    _complain(*(Fault(_where(path, key), unknown("key", key, models)) for key in told if key not in models))
+    path, models = Path("body"), _KINDS[kind]
+    arrays = document if isinstance(document, Mapping) and kind in document else {kind: [document]}
+    _complain(*(Fault(_where(path, key), unknown("key", key, models)) for key in arrays if key not in models))
 
     def every(key: str) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
-        items = _array(path, told, key, models[key])
+        items = _array(path, arrays, key, models[key])
         return _sourced(path, key, items) if kind == "systems" else items
 
-    found, bad = _gather(every, [key for key in models if key in told])
+    found, bad = _gather(every, [key for key in models if key in arrays])
     _complain(*bad)
     return tuple(item for _, item in found)
 

@@ -19,7 +19,7 @@ import numpy as np
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, Scored, nearest, rank
+from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, Scored, rank, rank_closest
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
 from modak.choosing.software import missing_compilers
 from modak.choosing.unmeasured import with_unmeasured
@@ -89,7 +89,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
     target = resolve(request, facts)
-    given_up = decide(request, facts, nearest).given_up
+    given_up = decide(request, facts, rank_closest).given_up
     request = without_compilers(request, given_up)
     found = enumerate_candidates(request, target, facts.models)
     request = with_problem(request, found.problem)

@@ -32,7 +32,7 @@ from modak.choosing.essence import (
     without_counts,
     without_nodes,
 )
-from modak.choosing.objective import Ranking, Scored, nearest, rank
+from modak.choosing.objective import Ranking, Scored, rank, rank_closest
 from modak.choosing.scoring import Columns, columns, question, score
 from modak.choosing.software import Software, choose_software, missing_compilers, no_source_build
 from modak.choosing.switching import with_switches
@@ -227,7 +227,7 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
     except Infeasible as error:
         if not closest:
             raise
-        return replace(_recommended(request, facts, decide(request, facts, nearest)), missed=error.faults[0].message)
+        return replace(_recommended(request, facts, decide(request, facts, rank_closest)), missed=error.faults[0].message)
 
 
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
@@ -275,7 +275,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     except Infeasible as error:
         if not compilers(request):
             raise
-        found, infeasible = _decided(request, known, nearest), error  # without missing compilers the request may be feasible
+        found, infeasible = _decided(request, known, rank_closest), error  # without missing compilers the request may be feasible
     missing = known.missing.get((found.asked, found.shape), lambda: missing_compilers(request, known, found.target, found.shape))
     if missing and (without := without_compilers(request, missing)) != request:
         try:

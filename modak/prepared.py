@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from modak.cache import Cache
 from modak.facts import Facts, same_name
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import Curve, startup
-from modak.results.metrics import Metric, counted, metric_of
+from modak.results.metrics import Metric, metric_of, work_unit
 from modak.rules import Rulebook, rulebook
+
+INDEXES: Final = ("catalogue", "catalogues", "rulebook", "targets")
+"""What depends on knowledge alone, so that facts with other models and results share it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Prepared(Facts):
     def needing_more(self) -> tuple[Metric, ...]:
         """Measured metrics that give a time only if the request states its amount of work, sorted by name."""
         measured = {metric_of(curve.series) for curve in self.models if curve.estimated is None}
-        needing = (one for one in measured if one.per == "sample" or (one.per is None and counted(one)))
+        needing = (one for one in measured if one.per == "sample" or (one.per is None and work_unit(one)))
         return tuple(sorted(needing, key=attrgetter("name", "unit")))
 
     @cached_property
@@ -139,8 +142,13 @@ class Prepared(Facts):
     def changed(self, **values: Any) -> Prepared:
         """The same knowledge of another version, or with other evidence (fields of :class:`Facts`); the indexes of knowledge are shared."""
         other = Prepared(**{each.name: getattr(self, each.name) for each in fields(Facts)} | values)
-        vars(other).update(catalogue=self.catalogue, catalogues=self.catalogues, rulebook=self.rulebook, targets=self.targets)
+        vars(other).update({name: getattr(self, name) for name in INDEXES})
         return other
+
+    def build_indexes(self) -> None:
+        """Compute the indexes of knowledge now, which otherwise happens on first use."""
+        for name in INDEXES:
+            getattr(self, name)
 
 
 def prepared(facts: Facts) -> Prepared:

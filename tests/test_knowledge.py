@@ -414,7 +414,7 @@ def test_many_sources_of_many_figures_are_read_at_once() -> None:
     fields = ("nodes", "node", *(f"queues.q{number}" for number in range(5000)))
     sources = [{"fields": [f"partitions.cpu.{field}"], "citation": "us"} for field in fields]
     system = {"name": "small", "title": "Small", "site": "Here", "partitions": [partition], "sources": sources}
-    assert len(knowledge.from_document("systems", system, "body")) == 1
+    assert len(knowledge.from_document("systems", system)) == 1
 
 
 @pytest.mark.parametrize(
@@ -463,7 +463,7 @@ def test_faults_of_arrays(tmp_path: Path, read: object, text: str, old: str, new
 def test_a_wrong_name_is_repeated_in_printable_letters() -> None:
     """And not at any length: answers and terminals show it."""
     with pytest.raises(DataError) as caught:
-        knowledge.from_document("rules", {"name": f"a\n\u202e{'b' * 5000}"}, "body")
+        knowledge.from_document("rules", {"name": f"a\n\u202e{'b' * 5000}"})
     assert all(str(fault).isprintable() and len(str(fault)) < 500 for fault in caught.value.faults)
 
 

@@ -14,7 +14,7 @@ from modak.facts import SeriesKey
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
 from modak.perfmodel.lines import lines
-from modak.results.metrics import counted, metric
+from modak.results.metrics import metric, work_unit
 from modak.service import Service, open_service
 from modak.settings import Settings
 
@@ -81,7 +81,7 @@ def kinds(service: Service) -> list[SeriesKey]:
 
 def test_what_recommend_lists_predict_says(service: Service, kinds: list[SeriesKey]) -> None:
     """Time, interval and basis of every configuration that is listed for what was measured, where it was measured."""
-    told, differing = _told(service, kinds)
+    told, differing = _compared(service, kinds)
     assert told > 100
     assert not differing
 
@@ -89,12 +89,12 @@ def test_what_recommend_lists_predict_says(service: Service, kinds: list[SeriesK
 def test_what_recommend_lists_of_another_system_predict_says(service: Service, kinds: list[SeriesKey]) -> None:
     """Likewise where nothing was measured, and partitions have other names; of problems that are named."""
     named = [kind.model_copy(update={"system": system}) for kind in kinds if kind.dataset for system in ("stampede2", "dgx-1-v100")]
-    told, differing = _told(service, named)
+    told, differing = _compared(service, named)
     assert told > 100
     assert not differing
 
 
-def _told(service: Service, kinds: list[SeriesKey]) -> tuple[int, list[tuple[Any, Any]]]:
+def _compared(service: Service, kinds: list[SeriesKey]) -> tuple[int, list[tuple[Any, Any]]]:
     """How many configurations are listed with a time, and of which of them ``predict`` says something else: both predictions."""
     listed = [(kind, choice) for kind in kinds for choice in service.recommend(_request(kind))["choices"]]
     told = [(kind, choice) for kind, choice in listed if "value" in choice["prediction"]]
@@ -192,7 +192,7 @@ def _networks(system: str, count: int, speed: float, first: int = 0) -> list[dic
 
 
 def _request(kind: SeriesKey) -> dict[str, Any]:
-    rate = counted(metric(kind.metric, kind.unit))
+    rate = work_unit(metric(kind.metric, kind.unit))
     workload: dict[str, Any] = {"application": kind.application, "params": dict(kind.params)}
     workload |= {"dataset": kind.dataset} if kind.dataset else {}
     workload |= {"amount": f"{AMOUNT} {rate[0]}"} if rate else {}
@@ -227,5 +227,5 @@ def _table(rows: list[dict[str, Any]]) -> bytes:
 def _as_time(kind: SeriesKey, answer: Mapping[str, Any]) -> list[float]:
     """What a row is answered, as the seconds that the request's work takes: time, lower and upper end."""
     numbers = [float(answer[name]) for name in ("predicted", "lower", "upper")]
-    rate = counted(metric(kind.metric, kind.unit))
+    rate = work_unit(metric(kind.metric, kind.unit))
     return [AMOUNT * rate[1] / numbers[place] for place in (0, 2, 1)] if rate else numbers

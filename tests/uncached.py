@@ -64,7 +64,7 @@ def forget() -> None:
     from modak.script import gate
 
     Cache.get = lambda self, key, work_out: work_out()  # type: ignore[method-assign]
-    gate.MOST_KEPT = gate.LONGEST_KEPT = -1
+    vars(gate).update(_MOST_CACHED_LINES=-1, _LONGEST_CACHED_LINE=-1)
 
     from modak.choosing import essence
 

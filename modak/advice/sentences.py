@@ -14,7 +14,6 @@ from typing import Final
 from modak import plugins
 from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
-from modak.choosing.shapes import ASSUMED
 from modak.choosing.wishes import is_build, stated_nodes
 from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
 from modak.dsl import Prediction
@@ -213,7 +212,7 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
 def _assumed(chosen: Chosen) -> str | None:
     """Results that do not state their layout: the time holds for their layout, which may differ from the planned one."""
     shape = chosen.shape
-    if shape.origin != ASSUMED or chosen.prediction.basis == "none":
+    if shape.origin != "assumed" or chosen.prediction.basis == "none":
         return None
     layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
     asked = chosen.request.job_options.process_count_per_node or chosen.request.application.mpi_ranks

@@ -180,7 +180,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
         """All or none. 201 if something changed, 200 if everything was there already."""
         from modak.knowledge import from_document
 
-        changed = service_of(request).add(from_document(kind, document(body), "body"), replace=replace, actor=actor_of(request))
+        changed = service_of(request).add(from_document(kind, document(body)), replace=replace, actor=actor_of(request))
         return answer({"changed": changed}, status=201 if changed else 200)
 
     reference = ref(KINDS[kind])

@@ -18,7 +18,7 @@ from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
 from modak.choosing.measured import evidence_shapes, measured_on
 from modak.choosing.openswitch import SwitchEvidence
-from modak.choosing.shapes import ASSUMED, FULLER, RAISED, Origin, Shape
+from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import Search, topology_shapes
 from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun, is_distributed, mpi_asked, stated_nodes
 from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
@@ -243,7 +243,7 @@ def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
     counts = replace(search.counts, threads_per_rank=search.counts.threads_per_rank or shape.threads_per_rank or None)
     layouts, _ = topology_shapes(replace(search, counts=counts))
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
-    origin: Origin = ASSUMED if search.distributed else FULLER if shape.origin == FULLER else "evidence"
+    origin: Origin = "assumed" if search.distributed else "fuller" if shape.origin == "fuller" else "evidence"
     return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)
 
 
@@ -277,7 +277,7 @@ def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     found: dict[Shape, Shape] = {}
     for shape in shapes:
         key = replace(shape, origin="topology")
-        if key not in found or (found[key].origin in (ASSUMED, RAISED, FULLER) and shape.origin not in (ASSUMED, FULLER)):
+        if key not in found or (found[key].origin in ("assumed", "raised", "fuller") and shape.origin not in ("assumed", "fuller")):
             found[key] = shape
     return tuple(sorted(found.values(), key=lambda shape: (shape.ranks_per_node, shape.threads_per_rank, repr(shape))))
 
@@ -331,7 +331,7 @@ def _grid(search: Search, shape: Shape) -> npt.NDArray[np.int64]:
     measured = [float(count) for curve in curves for count in curve.nodes]
     most = search.request.optimisation.objective.max_nodes
     least, limit = target.job_nodes or (1, most or 2 * int(max(measured, default=1)))
-    known = scales or shape.origin in ("evidence", ASSUMED, RAISED, FULLER)
+    known = scales or shape.origin in ("evidence", "assumed", "raised", "fuller")
     grid = node_grid(min(limit, most or limit), measured) if known else np.array([least], dtype=np.int64)
     return taken(grid, target)
 
@@ -394,16 +394,16 @@ def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tu
     listed = ", ".join(f"{ranks}x{threads}" for ranks, threads in counts)
     if origin == {"request"}:
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
-    if origin <= {"evidence", "request", RAISED, FULLER}:
+    if origin <= {"evidence", "request", "raised", "fuller"}:
         spread = ", with the requested ranks spread evenly" if "request" in origin else ""
-        spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if RAISED in origin else ""
-        spread += ", and with up to twice as many ranks, GPUs or threads where a node has room" if FULLER in origin else ""
+        spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
+        spread += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
         return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}{spread}",)
     known = any(measured_on(curve, target) and curve.estimated is None for curve in curves)
     because = "no layout that was measured there is as requested" if known else "nothing was measured there"
     why = f"derived from the topology of {target.title} by a rule of thumb, because {because}"
-    if ASSUMED in origin:
-        some = not origin.isdisjoint({"evidence", RAISED, FULLER})
+    if "assumed" in origin:
+        some = not origin.isdisjoint({"evidence", "raised", "fuller"})
         part = "some results" if some else "the results"
         why = f"derived by a rule of thumb, because {part} on {target.title} do not state ranks_per_node"
         why = f"the ones measured there, and others {why}" if some else why

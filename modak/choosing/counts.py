@@ -48,15 +48,15 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         text = f"{ranks} ranks are kept, a number that application.allowed_ranks does not have"
         notes.append(Notice(field="application.mpi_ranks", message=text))
     threads = application.threads or options.core_count_per_process
-    cores = _cores_that_are_there(options.core_count, target, notes)
+    cores, fewer_cores = _cores_that_are_there(options.core_count, target)
     if cores and not per_node and not ranks and is_single_threaded(request):
         per_node = max(1, cores // (threads or 1))
     elif cores and threads is None and (per_node or not is_distributed(request)):
         threads = max(1, cores // (per_node or 1))
-    notes.extend(_copies(request, per_node))
-    gpus = _gpus(request, target, notes)
-    threads = _threads_that_fit(per_node, threads, target.node, notes)
-    return StatedCounts(nodes, ranks, per_node, threads, gpus, tuple(notes))
+    gpus, other_gpus = _gpus(request, target)
+    threads, fewer_threads = _threads_that_fit(per_node, threads, target.node)
+    warnings = (*notes, *fewer_cores, *_copies(request, per_node), *other_gpus, *fewer_threads)
+    return StatedCounts(nodes, ranks, per_node, threads, gpus, warnings)
 
 
 def _copies(request: Request, per_node: int | None) -> tuple[Notice, ...]:
@@ -69,17 +69,17 @@ def _copies(request: Request, per_node: int | None) -> tuple[Notice, ...]:
     return (Notice(field="job_options.process_count_per_node", message=text),)
 
 
-def _cores_that_are_there(asked: int | None, target: Target, notes: list[Notice]) -> int | None:
-    """Requested cores per node, reduced to the hardware of a node."""
+def _cores_that_are_there(asked: int | None, target: Target) -> tuple[int | None, tuple[Notice, ...]]:
+    """Requested cores per node, reduced to the hardware of a node, and a warning if they are."""
     node = target.node
     if asked is None or node is None or asked <= node.usable_cores * node.threads_per_core:
-        return asked
+        return asked, ()
     text = f"{asked} cores per node requested, but nodes of {target.title} have {node.usable_cores}: reduced to {node.usable_cores}"
-    notes.append(Notice(field="job_options.core_count", message=text))
-    return node.usable_cores
+    return node.usable_cores, (Notice(field="job_options.core_count", message=text),)
 
 
-def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
+def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, ...]]:
+    """Requested GPUs per node, reduced to those of a node, and a warning if they are fewer or another vendor's."""
     asked = request.job_options.request_gpus
     node = target.node
     wanted = asked if asked is not None else (0 if request.optimisation.opt_build.acc_type == "none" else None)
@@ -88,30 +88,27 @@ def _gpus(request: Request, target: Target, notes: list[Notice]) -> int | None:
         text = f"FPGAs are not supported: the job is planned for the CPUs{' and GPUs' if has_gpus else ''} of {target.title}"
         notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
     if node is None:
-        return wanted
+        return wanted, ()
     if wanted and wanted > node.accelerators:
         text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
-        notes.append(Notice(field="job_options.request_gpus", message=text))
-        return node.accelerators
+        return node.accelerators, (Notice(field="job_options.request_gpus", message=text),)
     kind, there = request.optimisation.opt_build.acc_type, target.accelerator
     if kind in VENDORS and node.accelerators == 0:
         text = f"nodes of {target.title} have no accelerator; the job uses their CPUs"
-        notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
-        return 0
+        return 0, (Notice(field="optimisation.opt_build.acc_type", message=text),)
     if kind in VENDORS and there and there.vendor != kind and wanted != 0:
         text = f"the GPUs of {target.title} are {there.vendor}'s, not {kind}'s; the job uses these"
-        notes.append(Notice(field="optimisation.opt_build.acc_type", message=text))
-    return wanted
+        return wanted, (Notice(field="optimisation.opt_build.acc_type", message=text),)
+    return wanted, ()
 
 
-def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | None, notes: list[Notice]) -> int | None:
-    """Threads per rank, reduced if ranks x threads exceed the hardware threads of a node."""
+def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | None) -> tuple[int | None, tuple[Notice, ...]]:
+    """Threads per rank, reduced if ranks x threads exceed the hardware threads of a node, and a warning if they are."""
     if node is None or threads is None:
-        return threads
+        return threads, ()
     most = node.usable_cores * node.threads_per_core // (per_node or 1)
     if threads <= most or most == 0:
-        return threads
+        return threads, ()
     hardware = node.usable_cores * node.threads_per_core
     text = f"{per_node or 1} ranks x {threads} threads exceed the {hardware} hardware threads of a node: threads reduced to {most}"
-    notes.append(Notice(field="application.threads", message=text))
-    return most
+    return most, (Notice(field="application.threads", message=text),)

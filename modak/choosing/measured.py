@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from modak.choosing.shapes import ASSUMED, FULLER, RAISED, Shape
+from modak.choosing.shapes import Shape
 from modak.choosing.wishes import (
     allowed_compilers,
     carrier,
@@ -86,7 +86,7 @@ def _a_rank_per_gpu(shape: Shape) -> Shape:
     """The shape with a rank for each GPU, for results that count only what the scheduler started, such as one torchrun on each node."""
     ranks = shape.gpus_per_node
     threads = shape.threads_per_rank * shape.ranks_per_node // ranks or 1
-    return replace(shape, ranks_per_node=ranks, threads_per_rank=threads, origin=RAISED)
+    return replace(shape, ranks_per_node=ranks, threads_per_rank=threads, origin="raised")
 
 
 def _same_framework(curve: Curve, found: Carrier | None) -> bool:
@@ -161,7 +161,7 @@ def _fuller(curve: Curve, node: Node | None, request: Request) -> tuple[Shape, .
     if shape.ranks_per_node > cores:
         return ()
     threads = min(shape.threads_per_rank, cores // max(1, shape.ranks_per_node))
-    return (replace(shape, threads_per_rank=threads, hyperthreads=largest.hyperthreads, origin=FULLER),)
+    return (replace(shape, threads_per_rank=threads, hyperthreads=largest.hyperthreads, origin="fuller"),)
 
 
 def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request) -> Shape:
@@ -189,5 +189,5 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request)
         framework_version=series.framework_version,
         precision=series.precision,
         batch_size=layout.batch_size,
-        origin="evidence" if tells_layout else ASSUMED,
+        origin="evidence" if tells_layout else "assumed",
     )

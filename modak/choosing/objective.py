@@ -158,18 +158,13 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, default == "useful", limit)
 
 
-def nearest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
+def rank_closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
     """A ranking of one configuration: the one that comes closest to constraints which none meets."""
     constraints = tuple(_constraints(scored, objective, min_efficiency))
     score = np.full(scored.time.shape, np.inf)
     score[_closest(scored, constraints)] = 0.0
     decisions = (f"objective: no configuration meets it{_in_words(constraints)}; this one comes closest",)
     return Ranking(score, lambda: decisions, _minimised(objective))
-
-
-def closest(scored: Scored, objective: Objective) -> int:
-    """The configuration that misses the constraints by the smallest factor."""
-    return _closest(scored, _constraints(scored, objective, None))
 
 
 def _minimised(objective: Objective) -> Minimise:
@@ -293,6 +288,7 @@ def _kept_by(default: _Default | None, scored: Scored, feasible: Flags) -> Flags
 
 
 def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:
+    """The configuration that misses the constraints by the smallest factor."""
     worst = np.ones(scored.time.shape)
     for one in constraints:
         worst = np.maximum(worst, np.nan_to_num(one.excess, nan=np.inf))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from modak.facts import Layout
 
 Origin = Literal["evidence", "assumed", "raised", "fuller", "request", "topology", "plan"]
-"""Where a shape comes from: it was measured (the first three), continues a measured series, was asked for, was derived from the node, or is
-proposed for measuring."""
-ASSUMED: Final = "assumed"
-"""Origin of a shape that was measured, but whose results do not give its ranks per node: the counts follow from a rule of thumb."""
-RAISED: Final = "raised"
-"""Origin of a shape that was measured with fewer ranks than GPUs, and that has a rank for each GPU."""
-FULLER: Final = "fuller"
-"""Origin of a shape with up to twice as many ranks, GPUs or threads on a node as a series over them was measured with."""
+"""Where a shape comes from.
+
+- ``evidence``: it was measured.
+- ``assumed``: it was measured, but the results do not give its ranks per node: the counts follow from a rule of thumb.
+- ``raised``: it was measured with fewer ranks than GPUs, and has a rank for each GPU.
+- ``fuller``: it has up to twice as many ranks, GPUs or threads on a node as a series over them was measured with.
+- ``request``: the request asks for it.
+- ``topology``: it was derived from the node.
+- ``plan``: it is proposed for measuring.
+"""
 
 
 @dataclass(frozen=True)

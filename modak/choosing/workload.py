@@ -14,7 +14,7 @@ from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.matching import tells_of_work
 from modak.perfmodel.questions import same_value
-from modak.results.metrics import METRICS, Metric, counted, metric_of, one_of, parse_amount
+from modak.results.metrics import METRICS, Metric, metric_of, one_of, parse_amount, work_unit
 from modak.text.amounts import listed
 
 Labels = tuple[tuple[str, str], ...]
@@ -60,7 +60,7 @@ def units(request: Request, curve: Curve) -> Units | None:
     work = request.optimisation.workload
     kind = metric_of(curve.series)
     amount = parse_amount(work.amount) if work.amount else None
-    if amount and (rate := counted(kind)) and amount.counts == rate[0]:
+    if amount and (rate := work_unit(kind)) and amount.counts == rate[0]:
         return Units(amount.number, amount.one, rate[1])
     if amount and kind.per == amount.one == "sample":
         return Units(amount.number, "sample")
@@ -225,7 +225,7 @@ def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice
     """What the request would have to state so that results of these metrics give a time."""
     work = request.optimisation.workload
     per_sample = [f"{one.name} in {one.unit}" for one in measured if one.per == "sample"]
-    rates = [(one, *rate) for one in measured if one.per is None and (rate := counted(one))]
+    rates = [(one, *rate) for one in measured if one.per is None and (rate := work_unit(one))]
     notices = []
     if per_sample and not work.samples:
         each = "in all" if request.optimisation.app_type == "ai_inference" else "per epoch"

@@ -13,7 +13,7 @@ from modak.choosing.wishes import carrier
 from modak.dsl import Notice, Request, Workload
 from modak.facts import FileSystem, parameter
 from modak.jobs.spec import Copy, Report, Staging
-from modak.results.metrics import counted, metric
+from modak.results.metrics import metric, work_unit
 from modak.target import Target
 from modak.text.amounts import size
 from modak.text.words import Joined, Variable, Word, lead
@@ -149,7 +149,7 @@ def report(request: Request, usual: Record) -> Report:
 
 def _amount(workload: Workload) -> str | None:
     """The total work of a run that prints a rate, in the unit that the rate counts, or that prints nothing: other runs may have rates."""
-    rate = counted(metric(workload.metric.name, workload.metric.unit)) if workload.metric else ("samples", 1.0)
+    rate = work_unit(metric(workload.metric.name, workload.metric.unit)) if workload.metric else ("samples", 1.0)
     of_epochs = workload.epochs or not workload.steps
     if rate and rate[0] == "samples" and not workload.amount and workload.samples and of_epochs:
         return f"{workload.samples * (workload.epochs or 1):.12g} samples"

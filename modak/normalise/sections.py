@@ -20,7 +20,7 @@ from modak.text.faults import faults_of, join
 MOST_NOTES: Final = 20
 """Number of unknown keys that are named; the others are counted."""
 
-LONGEST_KEPT: Final = 1000
+_LONGEST_CACHED_VALUE: Final = 1000
 """Longest object, in characters of JSON, whose reading is cached."""
 
 OBJECT: Final = (dict, Mapping)
@@ -70,7 +70,7 @@ def remembered(reader: Reader) -> Reader:
 
     def read(value: Any, path: str) -> Read:
         text = _as_json(value)
-        return once(text, path) if 0 < len(text) <= LONGEST_KEPT else reader(value, path)
+        return once(text, path) if 0 < len(text) <= _LONGEST_CACHED_VALUE else reader(value, path)
 
     return read
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
 from modak.grouping import grouped
-from modak.results.metrics import METRICS, Amount, counted, metric_of, parse_amount
+from modak.results.metrics import METRICS, Amount, metric_of, parse_amount, work_unit
 
 WHOLE: Final = "wall_time"
 """The time of a whole run, measured from outside."""
@@ -99,7 +99,7 @@ def work(series: SeriesKey) -> float | None:
     kind, amount = metric_of(series), amount_of(series.params)
     if kind.kind not in ("time", "throughput"):
         return None
-    rate = counted(kind)
+    rate = work_unit(kind)
     if amount and rate and amount.counts == rate[0]:
         return amount.number * rate[1]
     if amount and kind.per == amount.one:

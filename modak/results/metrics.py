@@ -141,11 +141,13 @@ def one_of(counts: str) -> str:
     return {"ns": "ns", "1": "unit"}.get(counts, counts.removesuffix("s"))
 
 
-def counted(metric: Metric) -> tuple[str, float] | None:
+def work_unit(metric: Metric) -> tuple[str, float] | None:
     """What a rate, or a time per amount, counts, and its unit of time in seconds; ``None``: it counts nothing.
 
-    >>> counted(metric("speed", "us/day")), counted(metric("cost", "h/ns")), counted(metric("throughput")), counted(metric("latency"))
-    (('ns', 86400.0), ('ns', 1.0), ('samples', 1.0), None)
+    >>> work_unit(metric("speed", "us/day")), work_unit(metric("cost", "h/ns"))
+    (('ns', 86400.0), ('ns', 1.0))
+    >>> work_unit(metric("throughput")), work_unit(metric("latency"))
+    (('samples', 1.0), None)
     """
     left, _, right = metric.unit.rpartition("/")
     if metric.kind == "throughput":

@@ -27,7 +27,7 @@ _DONE: Final = ": # a false condition on the last line is not an error"
 STOP: Final = "modak_stop"
 WIDEST: Final = 120
 INDENT: Final = "    "
-LONGEST_KEPT: Final = 200
+_LONGEST_CACHED_WORD: Final = 200
 """Longest word of a request, in characters, whose quoted text is cached."""
 
 
@@ -263,7 +263,7 @@ def together(lines: Sequence[Line]) -> Line:
 def _quoted_words(command: Sequence[Word], *, at_start: bool = True) -> tuple[tuple[str, ...], tuple[Parts, ...]]:
     """The words, quoted, and their parts; ``at_start``: whether the first of them is the program."""
     said = [
-        (_said_once if len(each if isinstance(each, str) else each.shell) <= LONGEST_KEPT else _said)(each, at_start and not at)
+        (_said_once if len(each if isinstance(each, str) else each.shell) <= _LONGEST_CACHED_WORD else _said)(each, at_start and not at)
         for at, each in enumerate(command)
     ]
     return tuple([text for text, _ in said]), tuple([meant for _, meant in said])

@@ -12,7 +12,7 @@ from typing import Final
 
 from modak.jobs.spec import JobSpec, Report
 from modak.schedulers import Scheduler
-from modak.script import gate as scriptgate
+from modak.script import gate
 from modak.script.bash import Expansion, Line, Part, assign, cached, run, together
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours
@@ -165,8 +165,8 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
         return ()
     name = (scheduler.array_id if is_array(job, scheduler) else None) or scheduler.job_id
     number = _number(name) if name else ours('MODAK_JOB="$$"')
-    told = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    suspended = reports and not told and not scheduler.preempted
+    signalled = bool(job.attributes.signal) and (timed or scheduler.signals(job))
+    suspended = reports and not signalled and not scheduler.preempted
     written = _written(job, report, scheduler) if reports and report else ()
     where = (_HERE, number, _CLOCK) if reports or job.staging else ()
     title = "at exit, however the job ends"
@@ -184,7 +184,7 @@ def ended(job: JobSpec, timed: bool) -> tuple[Line, ...]:
 @cached
 def _as_one(*lines: Line) -> Line:
     """Lines that are the same in many scripts as one, which is checked once."""
-    return scriptgate.sound(lines)
+    return gate.sound(lines)
 
 
 @cached
@@ -264,7 +264,7 @@ def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, 
     outcome = preempted + lost + measured if named else ""
     report = _REPORT if named and lost else _REPORT.replace(" lost=''", "")
     written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if chained else _WRITTEN
-    return scriptgate.sound((ours(report + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))
+    return gate.sound((ours(report + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))
 
 
 @cached

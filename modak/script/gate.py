@@ -147,8 +147,8 @@ def _check_once(line: Line) -> None:
     if _SOUND.get(line.text) == line.events:
         return
     check_line(line)
-    if len(line.text) <= LONGEST_KEPT:
-        if len(_SOUND) >= MOST_KEPT:
+    if len(line.text) <= _LONGEST_CACHED_LINE:
+        if len(_SOUND) >= _MOST_CACHED_LINES:
             _SOUND.clear()
         _SOUND[line.text] = line.events
 
@@ -162,8 +162,10 @@ _ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
 """A word that is literal for every shell if it is not the first."""
 _STRAY: Final = "a line below its header reads as an option for a scheduler"
-LONGEST_KEPT, MOST_KEPT = 2000, 2048
-"""Longest line, in characters, and largest number of lines that are remembered."""
+_LONGEST_CACHED_LINE: Final = 2000
+"""Characters of the longest line that is remembered."""
+_MOST_CACHED_LINES: Final = 2048
+"""At most this many lines are remembered."""
 _SOUND: Final[dict[str, tuple[Event, ...]]] = {}
 """Events of the lines that passed, by their text. A plain dictionary, because it is read for every line of every script."""
 
@@ -177,7 +179,7 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
     above = text[: command.start()] if command else text
     first, *lines = above.split("\n")
     wrong = [] if first == "#!/bin/bash" else [("stray", first)]
-    words = _option if len(text) <= LONGEST_KEPT else _option.__wrapped__
+    words = _option if len(text) <= _LONGEST_CACHED_LINE else _option.__wrapped__
     found = [option for line in lines if (option := words(line, prefix))]
     return [*wrong, *found, *(("stray", line) for line in text[len(above) :].split("\n") if words(line, prefix))]
 

@@ -42,7 +42,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     if why := launcher.unfit(job, scheduler):
         raise Conflict(why, field="target.job_scheduler_type")
     job, dropped = _with_sound_rules(job)
-    job, unheard = _with_heard_signal(job, scheduler, launcher)
+    job, lost = _without_lost_signal(job, scheduler, launcher)
     job = _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
@@ -73,7 +73,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
             *dropped,
             *_not_passed(job),
             *one_target(job, scheduler),
-            *unheard,
+            *lost,
             *_without_value(job, around.variables),
         ),
         around.fetching,
@@ -95,7 +95,7 @@ def _with_needed_values(job: JobSpec) -> JobSpec:
     return job if job.rules or not job.values.keys().isdisjoint(named) else changed(job, values={})
 
 
-def _with_heard_signal(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[JobSpec, tuple[Notice, ...]]:
+def _without_lost_signal(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[JobSpec, tuple[Notice, ...]]:
     """The job without a signal that would not reach the application, and a warning: the launcher would end the ranks or ignore it."""
     signal = job.attributes.signal
     why = launcher.untold(job, scheduler, signal.name) if signal and not job.checkpoint else ""

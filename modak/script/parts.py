@@ -14,7 +14,7 @@ from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
-from modak.script import gate as scriptgate
+from modak.script import gate
 from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, quiet, run, variable, word
 from modak.text.grammar import CopiedName
 
@@ -39,7 +39,7 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the directory that its relative paths refer to\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
-    text = scriptgate.check_script(head, header.options, [*body], scheduler.prefix)
+    text = gate.check_script(head, header.options, [*body], scheduler.prefix)
     return Script(text, (*header.warnings, *warnings))
 
 
@@ -58,7 +58,7 @@ def preamble(submit_dir: str | None) -> tuple[Line, ...]:
         *((run("cd", "--", to),) if to else ()),
         _stop(),
     )
-    return (scriptgate.sound(lines),)
+    return (gate.sound(lines),)
 
 
 def section(title: str, lines: Iterable[Line] = ()) -> tuple[Line, ...]:

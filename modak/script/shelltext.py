@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from modak.script import gate as scriptgate
+from modak.script import gate
 from modak.script.bash import Line, fixed, function
 from modak.text.grammar import UNSOUND
 
@@ -29,14 +29,14 @@ def rule_fault(text: str) -> str:
     """
     if UNSOUND.search(text):
         return "it contains control characters (for instance a carriage return)"
-    if any(scriptgate.DIRECTIVE.match(line) for line in text.split("\n")):
+    if any(gate.DIRECTIVE.match(line) for line in text.split("\n")):
         return "it contains scheduler options, which are ignored after the first command"
     if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]:
         return f"it contains the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"
     try:
         inside = function("modak_rule", code(text))
-        closed = scriptgate.meaning(inside.text) == list(inside.events)
-    except scriptgate.Unparsable as error:
+        closed = gate.meaning(inside.text) == list(inside.events)
+    except gate.Unparsable as error:
         return f"it cannot be checked as bash: {error}"
     return "" if closed else "it ends within a quote, a here-document or after a backslash"
 
@@ -54,14 +54,14 @@ def substituted(text: str) -> str:
 def ours(text: str) -> Line:
     """Shell text of MODAK's own, without any value of a request; the parser itself finds its events."""
     whole = text.strip("\n")
-    return fixed(whole, *scriptgate.meaning(whole))
+    return fixed(whole, *gate.meaning(whole))
 
 
 @lru_cache(maxsize=256)
 def code(text: str) -> Line:
     """Trusted shell text; the parser itself finds its events."""
     whole = substituted(text).strip("\n")
-    return fixed(whole, *scriptgate.meaning(whole))
+    return fixed(whole, *gate.meaning(whole))
 
 
 def placeholders(text: str) -> tuple[str, ...]:

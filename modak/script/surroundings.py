@@ -20,7 +20,7 @@ from modak.launchers import Launcher
 from modak.launchers.jsrun import JSRUN
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
-from modak.script import gate as scriptgate
+from modak.script import gate
 from modak.script.affinity import affinity
 from modak.script.bash import (
     Expansion,
@@ -47,8 +47,10 @@ from modak.text.words import Word
 NO_GPU: Final = 74
 _DEVICE: Final = {"amd": "/dev/kfd", "intel": "/dev/dri/renderD128"}
 """What the driver makes for its first GPU; a ``/dev/dri/card0`` without it is the node's console."""
-LONGEST_KEPT, MOST_KEPT = 10_000, 200
-"""Largest variables, in characters and in number, with which surroundings are cached: those of a request may be large."""
+_LONGEST_CACHED: Final = 10_000
+"""Largest variables, in characters, with which surroundings are cached: those of a request may be large."""
+_MOST_CACHED: Final = 200
+"""The same in number."""
 _ANY_RUN: Final = Attributes()
 _SETS: Final = frozenset({"export", "set"})
 _RULE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -63,7 +65,7 @@ class Surroundings:
     """Exported variables that the ranks must see, by name."""
     slurm_step: bool
     """Whether srun starts the ranks."""
-    start: scriptgate.Start | None
+    start: gate.Start | None
     """The words before the command: those of launcher and runtime, if there are any."""
     inside: Mapping[str, Word]
     """What the runtime writes in place of variables of the command, by their names."""
@@ -109,7 +111,7 @@ def of_any_size(job: JobSpec) -> JobSpec:
 def _is_short(usual: JobSpec) -> bool:
     said = (*usual.environment, *usual.environment.values())
     handed = usual.attributes.copy_variables
-    return len(said) // 2 + len(usual.command) + len(handed) <= MOST_KEPT and sum(map(len, (*said, *handed))) <= LONGEST_KEPT
+    return len(said) // 2 + len(usual.command) + len(handed) <= _MOST_CACHED and sum(map(len, (*said, *handed))) <= _LONGEST_CACHED
 
 
 def of_any_run(job: JobSpec) -> JobSpec:
@@ -147,10 +149,10 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     before = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
     line = command_line((*before, *common.before_command), (len(before),))
     return Surroundings(
-        (scriptgate.sound(lines),) if lines else (),
+        (gate.sound(lines),) if lines else (),
         seen,
         job.slurm_step,
-        scriptgate.start(line) if line.words else None,
+        gate.start(line) if line.words else None,
         common.inside,
         common.fetching,
         common.warnings,
@@ -185,7 +187,7 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
 
 
 def _sound(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    return (scriptgate.sound(lines),) if lines else ()
+    return (gate.sound(lines),) if lines else ()
 
 
 def _seen(job: JobSpec, variables: Mapping[str, str]) -> Mapping[str, str]:

@@ -145,16 +145,16 @@ def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ..
     return (
         *(section("the metric, in a file of the run", (assign("MODAK_LOG", *parts(log)), ours(_LOG))) if log else ()),
         *(section("the metric, in the output of the run", (ours(_NOTES),)) if kept else ()),
-        *(section("the signal before the time limit", _heard(job, signal)) if signal else ()),
+        *(section("the signal before the time limit", _signal_handler(job, signal)) if signal else ()),
         *section("the run", lines),
     )
 
 
-def _heard(job: JobSpec, signal: Signal) -> tuple[Line, ...]:
+def _signal_handler(job: JobSpec, signal: Signal) -> tuple[Line, ...]:
     """What is done when the signal comes, and the wait for the run, which goes on."""
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
-    saves = command_line(job.checkpoint) if job.checkpoint else _told(job, signal)
+    saves = command_line(job.checkpoint) if job.checkpoint else _forward_signal(job, signal)
     return named("modak_checkpoint", saves), *map(ours, (_SIGNAL % (_STOPPED if reported(job) else ""), _WAIT))
 
 
@@ -167,7 +167,7 @@ def _signalled(signal: Signal, command: Line) -> tuple[Line, ...]:
     return behind(command), ours(_RUN), trap, run("modak_wait"), no_trap
 
 
-def _told(job: JobSpec, signal: Signal) -> Line:
+def _forward_signal(job: JobSpec, signal: Signal) -> Line:
     """Sends the ranks the signal. ``srun`` would end them on TERM and HUP and ignores INT, so Slurm itself signals the job step."""
     if job.slurm_step:
         task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))

@@ -96,7 +96,7 @@ class FactCache:
         """Read the newest knowledge and prepare its indexes. The garbage collector need not look at it again."""
         _, changed = self.store.versions()  # first: what is added before the facts are read makes them read once more, and is not missed
         facts = prepared(self.store.snapshot())
-        facts.changed()  # makes the indexes
+        facts.build_indexes()
         gc.freeze()
         self._knowledge = found = _Knowledge(facts, changed)
         return found

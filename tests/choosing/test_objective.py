@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.choosing.objective import Scored, closest, nearest, pareto, rank
+from modak.choosing.objective import Scored, pareto, rank, rank_closest
 from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
 from modak.text.units import duration
@@ -117,7 +117,7 @@ def test_what_comes_closest_is_what_the_refusal_names() -> None:
     objective, table = Objective(deadline=600), scored()
     with pytest.raises(Infeasible) as refused:
         rank(table, objective)
-    (place,) = nearest(table, objective).order
+    (place,) = rank_closest(table, objective).order
     assert f"closest: {table.nodes[place]} nodes" in str(refused.value)
     assert table.nodes[place] == 64
 
@@ -243,4 +243,4 @@ def test_every_constraint_that_cannot_be_met_is_named() -> None:
 def test_the_closest_misses_by_the_least_factor() -> None:
     """With a deadline alone that is the fastest by its bound."""
     table = scored()
-    assert closest(table, Objective(deadline=600)) == int(np.argmin(table.bound(0.9)))
+    assert rank_closest(table, Objective(deadline=600)).best == int(np.argmin(table.bound(0.9)))

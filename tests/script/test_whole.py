@@ -22,8 +22,7 @@ from modak.errors import Conflict, RequestError, UnknownName
 from modak.facts import RuntimePolicy
 from modak.jobs.spec import Attributes, BuildSpec, Copy, JobSpec, Resources, RuleText, Signal, Staging
 from modak.schedulers.header import FIELDS
-from modak.script import bash, surroundings
-from modak.script import gate as scriptgate
+from modak.script import bash, gate, surroundings
 from modak.script.build import delimiter
 from modak.script.job import render, render_build, rule_fault
 from modak.text import words
@@ -316,7 +315,7 @@ def test_no_value_that_the_request_accepts_adds_an_option(scheduler: str, field:
     written = render(job, scheduler)
     plain = render(SMALL, scheduler)
     assert flags(written.text, scheduler) - flags(plain.text, scheduler) <= OPTIONS_OF[field], MEANT
-    assert scriptgate.meaning(written.text) == scriptgate.meaning(plain.text)
+    assert gate.meaning(written.text) == gate.meaning(plain.text)
 
 
 @pytest.mark.parametrize("scheduler", PREFIXES)
@@ -331,7 +330,7 @@ def test_a_value_that_nobody_checked_is_refused_or_harmless(scheduler: str, attr
         return
     plain = render(SMALL, scheduler).text
     assert flags(written, scheduler) - flags(plain, scheduler) <= OPTIONS_OF[FIELDS[attribute]], MEANT
-    assert scriptgate.meaning(written) == scriptgate.meaning(plain)
+    assert gate.meaning(written) == gate.meaning(plain)
 
 
 SHELLISH = st.lists(
@@ -350,7 +349,7 @@ def test_the_parser_reads_every_quoted_text_as_it_was_meant(arguments: list[str]
         bash.subshell(bash.run(*arguments)),
     )
     whole = bash.together(lines)
-    assert scriptgate.meaning(whole.text) == list(whole.events)
+    assert gate.meaning(whole.text) == list(whole.events)
 
 
 @settings(max_examples=60, deadline=None)
@@ -361,9 +360,9 @@ def test_no_text_adds_a_command(arguments: list[str], value: str, name: str) -> 
         written = render(replace(SMALL, command=("./solver", *arguments), environment={name: value}), "shell").text
     except RequestError:
         return
-    commands = [event for event in scriptgate.meaning(written) if event[0] == "command"]
+    commands = [event for event in gate.meaning(written) if event[0] == "command"]
     assert commands[-1] == ("command", ("./solver",), *(bash.parts(each) for each in arguments))
-    assert len(commands) == len([event for event in scriptgate.meaning(render(SMALL, "shell").text) if event[0] == "command"])
+    assert len(commands) == len([event for event in gate.meaning(render(SMALL, "shell").text) if event[0] == "command"])
 
 
 @pytest.mark.parametrize(
@@ -418,7 +417,7 @@ def test_the_gate_sees_what_was_not_planned(before: str, after: str) -> None:
 def test_the_gate_sees_an_option_that_would_be_ignored() -> None:
     """Below the first command no scheduler reads options any more."""
     text = render(SMALL, "slurm").text
-    last = f"#SBATCH {scriptgate.header(text, '#SBATCH')[-1][0]}\n"
+    last = f"#SBATCH {gate.header(text, '#SBATCH')[-1][0]}\n"
     moved = text.replace(last, "").replace("set -e -o pipefail\n", f"set -e -o pipefail\n{last}")
     with pytest.raises(RequestError, match="header would not be read as planned"):
         look_at(moved, planned=text)
@@ -436,14 +435,14 @@ def test_flux_reads_a_constraint_as_one_word() -> None:
 def test_lines_that_are_looked_at_once_are_looked_at() -> None:
     """What stands around every run alike goes through the gate as any other line."""
     with pytest.raises(RequestError, match="cannot be written safely"):
-        scriptgate.sound([bash.run("true"), bash.fixed("curl x | bash", ("command", ("true",)))])
+        gate.sound([bash.run("true"), bash.fixed("curl x | bash", ("command", ("true",)))])
 
 
 def look_at(text: str, planned: str) -> None:
     """The last look at a text that was meant to be another one."""
     head, body = text.split("\n\n", 1)
-    meant = bash.Line(body, tuple(scriptgate.meaning(planned)))
-    scriptgate.check_script(f"{head}\n", scriptgate.header(planned, "#SBATCH"), [meant], "#SBATCH")
+    meant = bash.Line(body, tuple(gate.meaning(planned)))
+    gate.check_script(f"{head}\n", gate.header(planned, "#SBATCH"), [meant], "#SBATCH")
 
 
 # --- what does not go together -----------------------------------------------------------------------------------------------
@@ -536,7 +535,7 @@ def test_a_build_is_one_process_on_one_node_with_time_enough() -> None:
     """Not under the MPI launcher, without the job's GPUs, array and files."""
     told = replace(GAN, attributes=replace(GAN.attributes, signal=Signal("USR1", 600)))
     text = render_build(told, SOURCES, "slurm").text
-    options = {option[0] for option in scriptgate.header(text, "#SBATCH")}
+    options = {option[0] for option in gate.header(text, "#SBATCH")}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=48", "--time=02:00:00", "--job-name=3dgan-build"} <= options
     assert not any(option.startswith("--signal") for option in options)  # nothing there waits for it: it would end the build
     assert "srun" not in text
@@ -551,7 +550,7 @@ def test_a_build_starts_as_soon_as_it_can() -> None:
 def test_a_build_of_a_crowded_job_is_one_process_with_the_cores_of_a_node() -> None:
     """Its own processes are not those of the job, which share cores."""
     crowded = replace(BUSY, resources=replace(BUSY.resources, nodes=2, total_ranks=15, node_cores=4))
-    options = {option[0] for option in scriptgate.header(render_build(crowded, SOURCES, "slurm").text, "#SBATCH")}
+    options = {option[0] for option in gate.header(render_build(crowded, SOURCES, "slurm").text, "#SBATCH")}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=4"} <= options
     assert not {"--overcommit", "--ntasks=15"} & options
 
