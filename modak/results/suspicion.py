@@ -14,6 +14,7 @@ from statistics import median
 from typing import Final
 
 from modak.facts import Layout
+from modak.text.amounts import counted
 
 FACTOR: Final = 30.0
 """A value that is off by more than this factor is suspect: two values a factor of 1000 apart are each off by 31.6 from their middle.
@@ -75,6 +76,23 @@ def outlier(value: float, middle: float) -> str | None:
         return None
     side = f"more than {FACTOR:g} times" if value > middle else f"less than 1/{FACTOR:g} of"
     return f"{side} the other runs of the same layout; wrong unit?"
+
+
+def too_many_gpus(layout: Layout, most: int, system: str) -> str | None:
+    """Why a layout is impossible on a system whose nodes have at most ``most`` GPUs; ``None``: it is not.
+
+    >>> too_many_gpus(Layout(nodes=4, gpus_per_node=16), 4, "my-cluster")
+    '16 GPUs on each of 4 nodes, but a node of my-cluster has at most 4: a total over all nodes? then gpus_per_node is 4'
+    """
+    gpus, nodes = layout.gpus_per_node or 0, layout.nodes
+    if gpus <= most:
+        return None
+    where = f" on each of {nodes} nodes" if nodes and nodes > 1 else " per node"
+    told = f"{counted(gpus, 'GPU')}{where}, but " + (f"a node of {system} has at most {most}" if most else f"no node of {system} has GPUs")
+    if most and nodes != 1:
+        each = gpus // nodes if nodes and gpus % nodes == 0 else 0
+        return f"{told}: a total over all nodes? " + (f"then gpus_per_node is {each}" if 0 < each <= most else "divide it by the nodes")
+    return f"{told}: is its description complete?"
 
 
 def right_half(halves: Sequence[Cell], others: Sequence[Cell], *, scales: bool, rate: bool = False) -> Cell | None:

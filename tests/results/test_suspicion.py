@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from modak.facts import Layout
-from modak.results.suspicion import Cell, doubts, middle, outlier
+from modak.results.suspicion import Cell, doubts, middle, outlier, too_many_gpus
 
 
 def cells(costs: dict[int, float], **more: int) -> list[Cell]:
@@ -120,3 +120,29 @@ def test_a_value_far_from_its_own_kind_is_an_outlier() -> None:
     assert outlier(1.2, middle([1.0, 1.1, 1200.0])) is None
     assert "more than 30 times" in str(outlier(1200.0, middle([1.0, 1.1, 1200.0])))
     assert all(outlier(value, middle([1.0, 1000.0])) for value in (1.0, 1000.0))
+
+
+@pytest.mark.parametrize(
+    ("counts", "most", "says"),
+    [
+        (
+            {"nodes": 2, "gpus_per_node": 8},
+            4,
+            "8 GPUs on each of 2 nodes, but a node of x has at most 4: a total over all nodes? then gpus_per_node is 4",
+        ),
+        (
+            {"nodes": 3, "gpus_per_node": 8},
+            4,
+            "8 GPUs on each of 3 nodes, but a node of x has at most 4: a total over all nodes? divide it by the nodes",
+        ),
+        ({"gpus_per_node": 8}, 4, "8 GPUs per node, but a node of x has at most 4: a total over all nodes? divide it by the nodes"),
+        ({"nodes": 1, "gpus_per_node": 8}, 4, "8 GPUs per node, but a node of x has at most 4: is its description complete?"),
+        ({"nodes": 2, "gpus_per_node": 1}, 0, "1 GPU on each of 2 nodes, but no node of x has GPUs: is its description complete?"),
+        ({"nodes": 9, "gpus_per_node": 4}, 4, None),
+        ({"nodes": 9, "ranks_per_node": 64}, 4, None),
+        ({"nodes": 9, "gpus_per_node": 0}, 0, None),
+    ],
+)
+def test_more_gpus_than_a_node_has_are_impossible(counts: dict[str, int], most: int, says: str | None) -> None:
+    """The reason names both counts, and the slip that explains them."""
+    assert too_many_gpus(Layout(**counts), most, "x") == says
