@@ -72,7 +72,11 @@ def components() -> dict[str, Schema]:
         "measured_result": _measured(),
         "model": MODEL,
         "load_report": LOAD_REPORT,
-        "changed": object_of(("changed",), changed={"type": "boolean", "description": "false: everything was there already"}),
+        "changed": object_of(
+            ("changed",),
+            changed={"type": "boolean", "description": "false: everything was there already"},
+            notes=list_of(TEXT, "results that look wrong, or no more, beside a new description of their system"),
+        ),
         "audit_entry": AUDIT_ENTRY,
         "result_token": RESULT_TOKEN,
         "infrastructure": INFRASTRUCTURE,

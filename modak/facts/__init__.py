@@ -7,7 +7,7 @@ Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP
 from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
 from modak.facts.hardware import Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
-from modak.facts.known import Facts
+from modak.facts.known import Added, Facts
 from modak.facts.names import mpi_family, same_mpi, same_name, same_runtime
 from modak.facts.results import Doubted, Layout, Result, SeriesKey, parameter
 from modak.facts.rules import Condition, Rule
@@ -16,6 +16,7 @@ from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Qu
 __all__ = [
     "VENDORS",
     "Accelerator",
+    "Added",
     "Condition",
     "Count",
     "Doubted",

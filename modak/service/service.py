@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from modak.choosing.decision import Decision
 from modak.dsl import Request, Texts
 from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
-from modak.facts import Facts, Result, Rule
+from modak.facts import Added, Facts, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
 from modak.optimise import Settled, check, plan_of, recommend, settle
@@ -311,8 +311,8 @@ class Service:
         reason = admission.reason(why) if judgement == "doubt" else ""
         return records.judged(f"{judgement}ed", self.store.judge(judgement, chosen, actor or Actor(principal()), reason))
 
-    def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
-        """Add entries: all or none; returns whether anything changed. Without an actor it is the user of this process.
+    def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> Added:
+        """Add entries: all or none. Without an actor it is the user of this process.
 
         Raises :class:`~modak.errors.Conflict` for a taken name, :class:`~modak.errors.DataError` for a system of unknown hardware.
         """

@@ -187,6 +187,57 @@ def test_counts_of_a_whole_run_on_one_node_are_noted(store: Store, known: knowle
     assert note.startswith("supermuc-ng: up to 768 ranks x threads on a node, but its nodes run at most 96 at once")
 
 
+GPUS = "application,system,nodes,gpus_per_node,metric,value\n" + "".join(
+    f"a,My_Cluster,{nodes},{gpus},wall_time,{value}\n" for nodes, gpus, value in ((1, 4, 100.5), (2, 8, 52.25), (4, 16, 28.5))
+)
+"""GPUs counted over all nodes."""
+
+
+def with_gpus(known: knowledge.Knowledge, count: int) -> System:
+    """A system whose nodes have so many GPUs."""
+    system = next(system for system in known.systems if system.name == "hlrs-testbed")
+    node = system.partitions[0].node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": count})
+    parts = (system.partitions[0].model_copy(update={"node": node}),)
+    return system.model_copy(update={"name": "my-cluster", "aliases": (), "partitions": parts})
+
+
+def used(store: Store) -> int:
+    """The number of results that models rest on."""
+    return sum(curve.results_used for curve in store.models())
+
+
+def test_gpus_that_no_node_has_are_suspicious(store: Store, known: knowledge.Knowledge) -> None:
+    """A total in the column of GPUs per node: no model rests on these rows until they are confirmed, one size for itself."""
+    store.add([with_gpus(known, 4)], ME)
+    report = store.load([csv_table(GPUS)], ME)
+    assert [line.partition("): ")[2] for line in report.suspicious] == [
+        f"{gpus} GPUs on each of {nodes} nodes, but a node of my-cluster has at most 4: a total over all nodes? then gpus_per_node is 4"
+        for nodes, gpus in ((2, 8), (4, 16))
+    ]
+    assert used(store) == 1
+    assert store.judge("confirm", [2], ME).count == 1
+    assert used(store) == 2
+
+
+def test_impossible_rows_say_nothing_about_others(store: Store, known: knowledge.Knowledge) -> None:
+    """Of wrong size, they would make a sound row look faster than linear, or a sound row a slip."""
+    store.add([with_gpus(known, 4)], ME)
+    sound = "a,my-cluster,8,4,wall_time,20\n".replace("my-cluster", "My_Cluster")
+    assert [line.partition(" ")[0] for line in store.load([csv_table(GPUS + sound)], ME).suspicious] == ["results.csv:"] * 2
+    assert used(store) == 2
+
+
+def test_a_system_that_is_described_later_is_compared_with_its_results(store: Store, known: knowledge.Knowledge) -> None:
+    """Impossible rows are named and left out from then on; a better description frees them."""
+    store.load([csv_table(GPUS)], ME)
+    assert used(store) == 3
+    added = store.add([with_gpus(known, 4)], ME)
+    assert [note.partition(":")[0] for note in added.notes] == ["suspicious from now on"] * 2
+    assert used(store) == 1
+    assert store.add([with_gpus(known, 16)], ME, replace=True).notes == ("no longer suspicious, and used by the models: 2 results",)
+    assert used(store) == 3
+
+
 def test_names_in_several_spellings_are_noted(store: Store) -> None:
     """Of applications and their data sets, also if the other spelling was loaded before; models keep them apart."""
     store.load([csv_table("application,dataset,metric,value\nLAMMPS,lj,wall_time,1\n")], ME)
