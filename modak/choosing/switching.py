@@ -1,19 +1,20 @@
 """What is known of the effects of open switches, the shapes that they add, and a line on each.
 
 If the application was measured on the target with the switch both on and off, its own curves decide. If not, results of other runs give
-the ratio of times (:mod:`modak.choosing.effects`), and the shape with the switch is predicted as the shape without it times that ratio.
+the ratio of times at each size (:mod:`modak.choosing.effects`), and the shape with the switch is predicted as the shape without it times
+that ratio.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.choosing.candidates import Candidates
-from modak.choosing.effects import SOFTWARE, Effect, Run, effect, pairs
+from modak.choosing.effects import SOFTWARE, Array, Effect, Run, effect, log_ratios, pairs
 from modak.choosing.openswitch import BUILT, REDUCED, OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
@@ -31,11 +32,12 @@ def _known(request: Request, tried: Iterable[Result]) -> tuple[SwitchEvidence, .
     return tuple(SwitchEvidence(switch, pairs(results, switch.column, switch.on, switch.off)) for switch in left_open(request))
 
 
-def _run(request: Request, target: Target, shape: Shape, nodes: int | None = None) -> Run:
-    """The run whose effects are to be predicted, described as the runs of pairs are."""
+def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nodes: int | None = None) -> Run:
+    """The run whose effect of a switch is to be predicted, described as the runs of its pairs are: those of a precision name none."""
     work, framework = request.optimisation.workload, carrier(request)
-    told = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
-    workers = shape.workers(nodes, request.application.mpi_ranks) if nodes else None
+    precision = None if switch.column == "precision" else shape.precision
+    told = {"framework": framework.framework if framework else None, "precision": precision, "dataset": work.dataset}
+    workers = shape.workers(nodes) if nodes else None
     return Run(request.workload_name, target.name, tuple(told.get(name) for name in SOFTWARE), workers)
 
 
@@ -50,7 +52,7 @@ def with_switches(candidates: Candidates, request: Request, target: Target, resu
     for each in tried:
         if any(each.switch.is_on(shape) for shape, _ in found):
             continue
-        may = [pair for pair in found if _may(each.switch, pair[0], target, no_build) and _helps(request, target, pair[0], each)]
+        may = [pair for pair in found if _may(each.switch, pair[0], target, no_build) and _helps(request, target, *pair, each)]
         found = [*((each.switch.turned_on(shape), nodes) for shape, nodes in may), *found]
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
 
@@ -63,14 +65,16 @@ def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
     return shape
 
 
-def applied(found: Predictions, request: Request, target: Target, shape: Shape, tried: Sequence[SwitchEvidence]) -> Predictions:
-    """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them."""
+def applied(
+    found: Predictions, request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, tried: Sequence[SwitchEvidence]
+) -> Predictions:
+    """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them, at these node counts."""
     for each in tried:
-        told = effect(each.pairs, _run(request, target, shape)) if each.switch.name in shape.inferred else None
-        if told is not None:
+        if each.pairs and each.switch.name in shape.inferred:
+            log_ratio, half_width = _effects(request, target, shape, nodes, each)
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
-            below, spread = (np.hypot(side, told.spread) for side in (found.below, found.spread))
-            found = replace(found, value=found.value * math.exp(told.log_ratio), spread=spread, below=below, basis=basis)
+            below, spread = (np.hypot(side, half_width) for side in (found.below, found.spread))
+            found = replace(found, value=found.value * np.exp(log_ratio), spread=spread, below=below, basis=basis)
     return found
 
 
@@ -88,12 +92,13 @@ def lines(
 
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
     """
-    here, where = _run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
+    where = f"{counted(nodes, 'node')} of {target.title}"
 
     def line(each: SwitchEvidence) -> str | None:
         if measured := own(each.switch):
             return _line(each.switch, shape, measured, None, where)
-        return _line(each.switch, shape, effect(each.pairs, here), _obstacle(each.switch, shape, target, no_build), where)
+        told = effect(each.pairs, _run(request, target, shape, each.switch, nodes))
+        return _line(each.switch, shape, told, _obstacle(each.switch, shape, target, no_build), where)
 
     precisions = [each for each in tried if each.switch.column == "precision"]
     told = any(own(each.switch) or (each.pairs and not _obstacle(each.switch, shape, target, no_build)) for each in precisions)
@@ -131,6 +136,12 @@ def _obstacle(switch: OpenSwitch, shape: Shape, target: Target, no_build: NoBuil
     return no_build(shape) if switch.column == BUILT else switch.unsupported(shape, target.accelerator)
 
 
-def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:
-    told: Effect | None = effect(each.pairs, _run(request, target, shape))
-    return told is not None and told.helps
+def _helps(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, each: SwitchEvidence) -> bool:
+    """Whether the switch is predicted to save time on any of these numbers of nodes."""
+    return bool(each.pairs) and bool(np.any(_effects(request, target, shape, nodes, each)[0] < 0))
+
+
+def _effects(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, each: SwitchEvidence) -> tuple[Array, Array]:
+    """The log ratios of a switch on these numbers of nodes, with half the widths of their intervals."""
+    sizes = [float(shape.workers(count)) for count in np.asarray(nodes).tolist()]
+    return log_ratios(each.pairs, _run(request, target, shape, each.switch), sizes)
