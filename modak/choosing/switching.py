@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing.candidates import Candidates
-from modak.choosing.effects import SOFTWARE, Array, Effect, Run, effect, log_ratios, pairs
+from modak.choosing.effects import SOFTWARE, Array, Run, effect, log_ratios, pairs
 from modak.choosing.openswitch import BUILT, REDUCED, OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
@@ -46,15 +46,21 @@ NoBuild = Callable[[Shape], str | None]
 
 
 def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result], no_build: NoBuild) -> Candidates:
-    """The candidates, preceded by their copies with each open switch that was not measured there and that is predicted to help."""
+    """The candidates, preceded by their copies with each open switch that is predicted to help. Those that were measured are no copies."""
     tried = _known(request, results)
     found = list(zip(candidates.shapes, candidates.nodes, strict=True))
     for each in tried:
-        if any(each.switch.is_on(shape) for shape, _ in found):
-            continue
+        measured = {_bare(shape) for shape, _ in found}
         may = [pair for pair in found if _may(each.switch, pair[0], target, no_build) and _helps(request, target, *pair, each)]
-        found = [*((each.switch.turned_on(shape), nodes) for shape, nodes in may), *found]
+        copies = [(each.switch.turned_on(shape), nodes) for shape, nodes in may]
+        found = [*(pair for pair in copies if _bare(pair[0]) not in measured), *found]
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
+
+
+def _bare(shape: Shape) -> Shape:
+    """What runs in a shape, wherever the shape comes from and however results spell its precision."""
+    precision = same_precision(shape.precision)
+    return replace(shape, precision=None if precision == USUAL_PRECISION else precision, inferred=(), origin="topology")
 
 
 def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
@@ -85,12 +91,14 @@ def lines(
     nodes: int,
     tried: Sequence[SwitchEvidence],
     own: Callable[[OpenSwitch], str | None],
+    ruled_out: Callable[[OpenSwitch], str],
     no_build: NoBuild,
 ) -> tuple[str, ...]:
     """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide. One line for the
     precision if nothing is known of any.
 
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
+    ``ruled_out``: why the shape with a switch that is predicted to help is not the choice, as the rest of a sentence.
     """
     where = f"{counted(nodes, 'node')} of {target.title}"
 
@@ -98,7 +106,9 @@ def lines(
         if measured := own(each.switch):
             return _line(each.switch, shape, measured, None, where)
         told = effect(each.pairs, _run(request, target, shape, each.switch, nodes))
-        return _line(each.switch, shape, told, _obstacle(each.switch, shape, target, no_build), where)
+        why_off = _why_off(each.switch, shape, ruled_out) if told and told.helps else ""
+        evidence = f"{told}{why_off}" if told else None
+        return _line(each.switch, shape, evidence, _obstacle(each.switch, shape, target, no_build), where)
 
     precisions = [each for each in tried if each.switch.column == "precision"]
     told = any(own(each.switch) or (each.pairs and not _obstacle(each.switch, shape, target, no_build)) for each in precisions)
@@ -114,7 +124,15 @@ def _unknown_precision(shape: Shape, where: str) -> str:
     return f"precision: {kept}, because no pair of results shows its effect: compare one run with {own} and one with {other} on {where}"
 
 
-def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, obstacle: str | None, where: str) -> str | None:
+def _why_off(switch: OpenSwitch, shape: Shape, ruled_out: Callable[[OpenSwitch], str]) -> str:
+    """Why a switch that is predicted to help is off in the shape, as the rest of a sentence; empty if it is on."""
+    if switch.is_on(shape):
+        return ""
+    instead = (shape.compiler if switch.column == "compiler" else shape.precision) if switch.excluded_by(shape) else None
+    return f"; the choice has {instead} instead" if instead else ruled_out(switch)
+
+
+def _line(switch: OpenSwitch, shape: Shape, evidence: str | None, obstacle: str | None, where: str) -> str | None:
     """The line for one switch; ``None`` if nothing is known of it and it is on, or a precision."""
     on = switch.is_on(shape)
     if obstacle and not on:

@@ -141,6 +141,48 @@ def test_another_layout_is_named_once_whatever_is_switched_on_in_it(known: Known
     assert line(plan(known, own, own, ai_training=training), "layout").endswith("at 1 node 4x5 takes 1.50 x as long")
 
 
+def test_a_switch_that_was_measured_in_one_precision_is_considered_in_another(known: Known) -> None:
+    """XLA was measured in single precision, and mixed precision without it: the choice has both, as the pairs say."""
+    pairs = [
+        on_nodes(epoch(seconds / 2**doublings, compiler=compiler, precision="fp32"), 2**doublings)
+        for doublings in range(3)
+        for seconds, compiler in ((60.0, None), (54.0, "xla"))
+    ]
+    own = [*pairs, epoch(45.0, precision="amp")]
+    found = plan(known, own, own, workload={"precision": "auto"}, options={"node_count": 1})
+    made = found.configuration
+    assert (made.compiler, made.precision, found.prediction.basis) == ("xla", "amp", "transferred")
+    assert line(found, "xla").startswith("xla: on, 0.9")
+
+
+def test_a_switch_that_would_help_and_is_off_says_why(known: Known) -> None:
+    """Its interval is wider, and the deadline has to be met with confidence."""
+    objective = {"minimise": "node_hours", "deadline": 62, "confidence": 0.9}
+    others = [epoch(100.0, "one"), epoch(97.0, "one", "xla")]
+    found = plan(known, [epoch(50.0)], others, options={"node_count": 1}, objective=objective, workload={"epochs": 1})
+    assert found.configuration.compiler is None
+    assert line(found, "xla").startswith("xla: off, 0.98 x the time without it")
+    assert line(found, "xla").endswith("; with it, 1 node does not meet the constraints")
+
+
+def test_a_switch_that_another_one_excludes_says_which(known: Known) -> None:
+    """One graph compiler at a time."""
+    others = [epoch(100.0, "one"), epoch(90.0, "one", "xla"), epoch(60.0, "one", "ngraph")]
+    training = {"tensorflow": {"version": "1.*", "xla": "auto", "ngraph": "auto"}}
+    found = plan(known, [epoch(50.0)], others, ai_training=training)
+    assert found.configuration.compiler == "ngraph"
+    assert line(found, "xla").endswith("; the choice has ngraph instead")
+
+
+def test_a_measured_run_is_no_candidate_twice(known: Known) -> None:
+    """Two switches lead from the plain run to one that was measured with both."""
+    both = epoch(40.0, compiler="xla", precision="amp")
+    others = [epoch(100.0, "one"), epoch(80.0, "one", "xla"), epoch(70.0, "one", precision="amp")]
+    found = plan(known, [epoch(60.0), both], others, workload={"precision": "auto"})
+    made = [(found.configuration, found.prediction), *((one.configuration, one.prediction) for one in found.alternatives)]
+    assert [prediction.basis for one, prediction in made if (one.compiler, one.precision) == ("xla", "amp")] == ["measured"]
+
+
 def test_another_compiler_is_no_run_without_the_switch() -> None:
     """Beside two compilers that are left open, each is held against neither."""
     xla, plain = Shape(1, 20, compiler="xla"), Shape(1, 20)
