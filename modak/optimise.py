@@ -34,6 +34,7 @@ from modak.choosing.essence import (
     without_nodes,
 )
 from modak.choosing.objective import Ranking, Scored, rank, rank_closest
+from modak.choosing.openswitch import left_open
 from modak.choosing.scoring import Columns, columns, question, score
 from modak.choosing.software import Software, choose_software, missing_compilers, no_source_build
 from modak.choosing.switching import with_switches
@@ -342,7 +343,8 @@ def _predicted(asked: Asked, counts: Counts, target: Target, facts: Prepared) ->
 
 
 def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Candidates:
-    """What can run there, including switches. The candidates for a given number of nodes follow from those for another number."""
+    """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
+    depend on it, as switches do that results decide."""
 
     def found() -> Candidates:
         request = with_counts(asked.request, counts)
@@ -351,7 +353,8 @@ def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -
         return with_switches(each, request, target, facts.tried, partial(no_source_build, request, facts, target))
 
     nodes, named, ranks = counts
-    if nodes is None or named or ranks or asked.request.application.allowed_ranks:
+    of_their_size = named or ranks or asked.request.application.allowed_ranks or left_open(asked.request)
+    if nodes is None or of_their_size:
         return found()
     return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, asked.request, target)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,8 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     own = partial(_both_ways, decision)
     asked = with_problem(request, decision.candidates.problem)
     no_build = partial(no_source_build, asked, decision.facts, decision.target)
-    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own, no_build)
+    ruled_out, tried = partial(_with_it, decision), decision.candidates.tried
+    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, tried, own, ruled_out, no_build)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
         return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}")
@@ -66,13 +68,27 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
     with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
     rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
     told = in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
-    other = pair[1]
-    if scored.time[other] >= scored.time[best] or np.isfinite(decision.ranking.score[other]):
-        return told
-    several, way = decision.nodes > 1, "with it" if other == on else "without it"
+    return f"{told}{_ruled_out(decision, pair[1], 'with it' if pair[1] == on else 'without it')}"
+
+
+def _with_it(decision: Decision, switch: OpenSwitch) -> str:
+    """Why the choice is without a switch that is predicted to help, as the rest of a sentence; empty if it is not known."""
+    shape = replace(switch.turned_on(decision.shape), inferred=())
+    shapes = [place for place, each in enumerate(decision.candidates.shapes) if replace(each, inferred=()) == shape]
+    found = np.flatnonzero(np.isin(decision.scored.shape, shapes) & (decision.scored.nodes == decision.nodes))
+    return _ruled_out(decision, int(found[0]), "with it") if found.size else ""
+
+
+def _ruled_out(decision: Decision, other: int, way: str) -> str:
+    """Why a candidate of the same size that is faster than the choice is not the choice, as the rest of a sentence; empty if it is slower
+    or meets the constraints. ``way``: how it differs from the choice."""
+    scored, best = decision.scored, decision.best
+    if not scored.time[other] < scored.time[best] or np.isfinite(decision.ranking.score[other]):
+        return ""
+    several = decision.nodes > 1
     beyond = f"{'are' if several else 'is'} {further_than(decision.ranking.limit)} beyond the measured sizes"
     out = beyond if _too_far(decision, other) else f"{'do' if several else 'does'} not meet the constraints"
-    return f"{told}; {way}, {counted(decision.nodes, 'node')} {out}"
+    return f"; {way}, {counted(decision.nodes, 'node')} {out}"
 
 
 def _too_far(decision: Decision, index: int) -> bool:

@@ -65,7 +65,11 @@ class OpenSwitch:
     def tells_apart(self, one: Shape, other: Shape) -> bool:
         """Whether the shapes differ only in this switch: on in one, off in the other, with nothing else in its place."""
         without = other if self.is_on(one) else one
-        return self.is_on(one) != self.is_on(other) and not self.excluded_by(without) and self.turned_off(one) == self.turned_off(other)
+        return self.is_on(one) != self.is_on(other) and not self.excluded_by(without) and self._rest(one) == self._rest(other)
+
+    def _rest(self, shape: Shape) -> Shape:
+        """What runs in the shape beside the switch, wherever the shape comes from."""
+        return replace(self.turned_off(shape), origin="topology")
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     def predicted(shape: Shape, sizes: npt.ArrayLike) -> Predictions:
         """The effect of switches that were not measured there is predicted from other runs."""
         asked = question(request, target, switching.evidence_for(shape, tried))
-        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, tried)
+        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, sizes, tried)
 
     pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
     found = [predicted(shape, nodes) for shape, nodes in pairs]

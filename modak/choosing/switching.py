@@ -1,19 +1,20 @@
 """What is known of the effects of open switches, the shapes that they add, and a line on each.
 
 If the application was measured on the target with the switch both on and off, its own curves decide. If not, results of other runs give
-the ratio of times (:mod:`modak.choosing.effects`), and the shape with the switch is predicted as the shape without it times that ratio.
+the ratio of times at each size (:mod:`modak.choosing.effects`), and the shape with the switch is predicted as the shape without it times
+that ratio.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.choosing.candidates import Candidates
-from modak.choosing.effects import SOFTWARE, Effect, Run, effect, pairs
+from modak.choosing.effects import SOFTWARE, Array, Run, effect, log_ratios, pairs
 from modak.choosing.openswitch import BUILT, REDUCED, OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
@@ -31,12 +32,13 @@ def _known(request: Request, tried: Iterable[Result]) -> tuple[SwitchEvidence, .
     return tuple(SwitchEvidence(switch, pairs(results, switch.column, switch.on, switch.off)) for switch in left_open(request))
 
 
-def _run(request: Request, target: Target, shape: Shape, nodes: int | None = None) -> Run:
-    """The run whose effects are to be predicted, described as the runs of pairs are."""
+def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nodes: int | None = None) -> Run:
+    """The run whose effect of a switch is to be predicted, described as the runs of its pairs are: those of a precision name none."""
     work, framework = request.optimisation.workload, carrier(request)
-    labels = {"framework": framework.framework if framework else None, "precision": shape.precision, "dataset": work.dataset}
+    precision = None if switch.column == "precision" else shape.precision
+    told = {"framework": framework.framework if framework else None, "precision": precision, "dataset": work.dataset}
     workers = shape.workers(nodes, request.application.mpi_ranks) if nodes else None
-    return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
+    return Run(request.workload_name, target.name, tuple(told.get(name) for name in SOFTWARE), workers)
 
 
 NoBuild = Callable[[Shape], str | None]
@@ -44,15 +46,21 @@ NoBuild = Callable[[Shape], str | None]
 
 
 def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result], no_build: NoBuild) -> Candidates:
-    """The candidates, preceded by their copies with each open switch that was not measured there and that is predicted to help."""
+    """The candidates, preceded by their copies with each open switch that is predicted to help. Those that were measured are no copies."""
     tried = _known(request, results)
     found = list(zip(candidates.shapes, candidates.nodes, strict=True))
     for each in tried:
-        if any(each.switch.is_on(shape) for shape, _ in found):
-            continue
-        may = [pair for pair in found if _may(each.switch, pair[0], target, no_build) and _helps(request, target, pair[0], each)]
-        found = [*((each.switch.turned_on(shape), nodes) for shape, nodes in may), *found]
+        measured = {_bare(shape) for shape, _ in found}
+        may = [pair for pair in found if _may(each.switch, pair[0], target, no_build) and _helps(request, target, *pair, each)]
+        copies = [(each.switch.turned_on(shape), nodes) for shape, nodes in may]
+        found = [*(pair for pair in copies if _bare(pair[0]) not in measured), *found]
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
+
+
+def _bare(shape: Shape) -> Shape:
+    """What runs in a shape, wherever the shape comes from and however results spell its precision."""
+    precision = same_precision(shape.precision)
+    return replace(shape, precision=None if precision == USUAL_PRECISION else precision, inferred=(), origin="topology")
 
 
 def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
@@ -63,14 +71,16 @@ def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
     return shape
 
 
-def applied(found: Predictions, request: Request, target: Target, shape: Shape, tried: Sequence[SwitchEvidence]) -> Predictions:
-    """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them."""
+def applied(
+    found: Predictions, request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, tried: Sequence[SwitchEvidence]
+) -> Predictions:
+    """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them, at these node counts."""
     for each in tried:
-        estimate = effect(each.pairs, _run(request, target, shape)) if each.switch.name in shape.inferred else None
-        if estimate is not None:
+        if each.pairs and each.switch.name in shape.inferred:
+            log_ratio, half_width = _effects(request, target, shape, nodes, each)
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
-            below, spread = (np.hypot(side, estimate.spread) for side in (found.below, found.spread))
-            found = replace(found, value=found.value * math.exp(estimate.log_ratio), spread=spread, below=below, basis=basis)
+            below, spread = (np.hypot(side, half_width) for side in (found.below, found.spread))
+            found = replace(found, value=found.value * np.exp(log_ratio), spread=spread, below=below, basis=basis)
     return found
 
 
@@ -81,19 +91,24 @@ def lines(
     nodes: int,
     tried: Sequence[SwitchEvidence],
     own: Callable[[OpenSwitch], str | None],
+    ruled_out: Callable[[OpenSwitch], str],
     no_build: NoBuild,
 ) -> tuple[str, ...]:
     """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide. One line for the
     precision if nothing is known of any.
 
     ``own``: the effect of a switch by the application's own curves, in words; ``None`` if it was not measured both ways.
+    ``ruled_out``: why the shape with a switch that is predicted to help is not the choice, as the rest of a sentence.
     """
-    here, where = _run(request, target, shape, nodes), f"{counted(nodes, 'node')} of {target.title}"
+    where = f"{counted(nodes, 'node')} of {target.title}"
 
     def line(each: SwitchEvidence) -> str | None:
         if measured := own(each.switch):
             return _line(each.switch, shape, measured, None, where)
-        return _line(each.switch, shape, effect(each.pairs, here), _obstacle(each.switch, shape, target, no_build), where)
+        told = effect(each.pairs, _run(request, target, shape, each.switch, nodes))
+        why_off = _why_off(each.switch, shape, ruled_out) if told and told.helps else ""
+        evidence = f"{told}{why_off}" if told else None
+        return _line(each.switch, shape, evidence, _obstacle(each.switch, shape, target, no_build), where)
 
     precisions = [each for each in tried if each.switch.column == "precision"]
     told = any(own(each.switch) or (each.pairs and not _obstacle(each.switch, shape, target, no_build)) for each in precisions)
@@ -109,7 +124,15 @@ def _unknown_precision(shape: Shape, where: str) -> str:
     return f"precision: {kept}, because no pair of results shows its effect: compare one run with {own} and one with {other} on {where}"
 
 
-def _line(switch: OpenSwitch, shape: Shape, evidence: str | Effect | None, obstacle: str | None, where: str) -> str | None:
+def _why_off(switch: OpenSwitch, shape: Shape, ruled_out: Callable[[OpenSwitch], str]) -> str:
+    """Why a switch that is predicted to help is off in the shape, as the rest of a sentence; empty if it is on."""
+    if switch.is_on(shape):
+        return ""
+    instead = (shape.compiler if switch.column == "compiler" else shape.precision) if switch.excluded_by(shape) else None
+    return f"; the choice has {instead} instead" if instead else ruled_out(switch)
+
+
+def _line(switch: OpenSwitch, shape: Shape, evidence: str | None, obstacle: str | None, where: str) -> str | None:
     """The line for one switch; ``None`` if nothing is known of it and it is on, or a precision."""
     on = switch.is_on(shape)
     if obstacle and not on:
@@ -131,6 +154,12 @@ def _obstacle(switch: OpenSwitch, shape: Shape, target: Target, no_build: NoBuil
     return no_build(shape) if switch.column == BUILT else switch.unsupported(shape, target.accelerator)
 
 
-def _helps(request: Request, target: Target, shape: Shape, each: SwitchEvidence) -> bool:
-    estimate: Effect | None = effect(each.pairs, _run(request, target, shape))
-    return estimate is not None and estimate.helps
+def _helps(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, each: SwitchEvidence) -> bool:
+    """Whether the switch is predicted to save time on any of these numbers of nodes."""
+    return bool(each.pairs) and bool(np.any(_effects(request, target, shape, nodes, each)[0] < 0))
+
+
+def _effects(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, each: SwitchEvidence) -> tuple[Array, Array]:
+    """The log ratios of a switch on these numbers of nodes, with half the widths of their intervals."""
+    sizes = [float(shape.workers(count, request.application.mpi_ranks)) for count in np.asarray(nodes).tolist()]
+    return log_ratios(each.pairs, _run(request, target, shape, each.switch), sizes)
