@@ -1,8 +1,9 @@
 """Rank predicted configurations by time, node-hours, energy or cost, under a deadline, a budget and a minimum efficiency.
 
 A deadline is met at the stated confidence: P(time <= deadline) >= confidence, by the prediction interval. Parallel efficiency is
-E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at the smallest size ``r`` that it was measured at, over those of the
-configuration. So a layout that wastes its cores is inefficient even if it scales well.
+E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at its reference size ``r``, over those of the configuration. So a layout that
+wastes its cores is inefficient even if it scales well. References are the smallest measured size, and half of it, which is as far as sizes
+beyond the measured ones are considered; see :class:`modak.choosing.scoring.Reference`. More than 1 is told of measured sizes only.
 """
 
 from __future__ import annotations
