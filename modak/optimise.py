@@ -287,29 +287,45 @@ def _decided(request: Request, known: Prepared, ranked: Callable[[Scored, Object
     """Steps 1 to 4 for the request as it stands, whatever images have."""
     place = place_of(request, known)
     target = known.targets.get(place, lambda: resolve(request, known))
-    lengths = nearest_lengths(request.optimisation.workload, known.lengths)
-    key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = known.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
-    counts = counts_of(request)
-    predicted = known.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, known))
+    asked, predicted = _predictions(request, place, target, known)
     scored, evidence = score(request, target, predicted)
     try:
-        ranking, relaxed = _ranking(request, scored, ranked)
+        ranking, relaxed = _ranking(request, scored, ranked, lambda: _wider(request, place, target, known))
     except Infeasible as stands:  # what was made of the request may be the cause: a data set that is not known
         raise _also(stands, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     missing = () if evidence.known else amounts_needed(request, known.needing_more)
     return Decision(target, predicted.candidates, scored, evidence, ranking, known, asked, missing, relaxed)
 
 
+def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, known: Prepared) -> tuple[Asked, Columns]:
+    """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
+    lengths = nearest_lengths(request.optimisation.workload, known.lengths)
+    key = (*place, *key_of_any_size(request), *lengths.values())
+    asked = known.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    counts = counts_of(request)
+    return asked, known.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, known))
+
+
+def _wider(request: Request, place: tuple[Hashable, ...], target: Target, known: Prepared) -> Scored:
+    """The configurations that the request would allow without its ``max_nodes``."""
+    objective = request.optimisation.objective.model_copy(update={"max_nodes": None})
+    request = request.changed(optimisation={"objective": objective})
+    return score(request, target, _predictions(request, place, target, known)[1])[0]
+
+
 def _ranking(
-    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking]
+    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking], wider: Callable[[], Scored]
 ) -> tuple[Ranking, tuple[Notice, ...]]:
     """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
+
+    ``wider``: predicts also what the objective's ``max_nodes`` excludes, for a refusal.
 
     The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
     Where the counts are open, limits of the objective together with that efficiency are refused.
     """
     objective, least = request.optimisation.objective, least_efficiency(request)
+    if objective.max_nodes:
+        scored = replace(scored, wider=wider)
     try:
         return ranked(scored, objective, least), ()
     except Infeasible:
