@@ -301,29 +301,45 @@ def _decided(request: Request, facts: Prepared, ranked: Callable[[Scored, Object
     """Steps 1 to 4 for the request as it stands, whatever images have."""
     place = target_key(request, facts)
     target = facts.targets.get(place, lambda: resolve(request, facts))
-    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
-    key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
-    counts = counts_of(request)
-    predicted = facts.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, facts))
+    asked, predicted = _predictions(request, place, target, facts)
     scored, evidence = score(request, target, predicted)
     try:
-        ranking, relaxed = _ranking(request, scored, ranked)
+        ranking, relaxed = _ranking(request, scored, ranked, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
         raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     missing = () if evidence.known else amounts_needed(request, facts.needing_more)
     return Decision(target, predicted.candidates, scored, evidence, ranking, facts, asked, missing, relaxed)
 
 
+def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Asked, Columns]:
+    """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
+    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
+    key = (*place, *key_of_any_size(request), *lengths.values())
+    asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    counts = counts_of(request)
+    return asked, facts.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, facts))
+
+
+def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> Scored:
+    """The configurations that the request would allow without its ``max_nodes``."""
+    objective = request.optimisation.objective.model_copy(update={"max_nodes": None})
+    request = request.changed(optimisation={"objective": objective})
+    return score(request, target, _predictions(request, place, target, facts)[1])[0]
+
+
 def _ranking(
-    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking]
+    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking], wider: Callable[[], Scored]
 ) -> tuple[Ranking, tuple[Notice, ...]]:
     """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
+
+    ``wider``: predicts also what the objective's ``max_nodes`` excludes, for a refusal.
 
     The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
     Where the counts are open, limits of the objective together with that efficiency are refused.
     """
     objective, least = request.optimisation.objective, least_efficiency(request)
+    if objective.max_nodes:
+        scored = replace(scored, wider=wider)
     try:
         return ranked(scored, objective, least), ()
     except Infeasible:

@@ -1,8 +1,9 @@
 """Rank predicted configurations by time, node-hours, energy or cost, under a deadline, a budget and a minimum efficiency.
 
 A deadline is met at the stated confidence: P(time <= deadline) >= confidence, by the prediction interval. Parallel efficiency is
-E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at the smallest size ``r`` that it was measured at, over those of the
-configuration. So a layout that wastes its cores is inefficient even if it scales well.
+E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at its reference size ``r``, over those of the configuration. So a layout that
+wastes its cores is inefficient even if it scales well. References are the smallest measured size, and half of it, which is as far as sizes
+beyond the measured ones are considered; see :class:`modak.choosing.scoring.Reference`. More than 1 is told of measured sizes only.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class Scored:
     """As in :class:`modak.choosing.candidates.Candidates`."""
     grows: bool = False
     """Whether the problem grows with the number of nodes, so that times of different sizes are not of the same work."""
+    wider: Callable[[], Scored] | None = None
+    """The same without ``max_nodes``, by which a refusal says how many nodes would do; ``None``: not to be predicted."""
 
     @property
     def node_hours(self) -> Array:
@@ -143,7 +146,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
     near = allowed & (scored.doublings <= limit)
     if not np.count_nonzero(near):
-        raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
+        raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known, min_efficiency), field="optimisation.objective")
     default = _default(scored, near) if by_default else None
     feasible = _kept_by(default, scored, near)
 
@@ -222,7 +225,9 @@ def _constraints(scored: Scored, objective: Objective, min_efficiency: float | N
             lambda others: [f"a budget of {_rounded_up(hours[others].min()):g} node-hours"],
         )
     if most := objective.max_nodes:  # what is missed is judged within it, and sizes beyond it are not predicted
-        yield _Constraint(scored.nodes / most, lambda: f"nodes <= {most}")
+        yield _Constraint(
+            scored.nodes / most, lambda: f"nodes <= {most}", instead=lambda others: [f"max_nodes {scored.nodes[others].min()}"]
+        )
     if floor := max(filter(None, (objective.min_efficiency, min_efficiency)), default=None):
         yield _Constraint(
             floor / scored.efficiency,
@@ -295,8 +300,11 @@ def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:
     return int(np.lexsort((np.nan_to_num(scored.time, nan=np.inf), worst))[0])
 
 
-def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> str:
-    """Which constraints no configuration meets, each by itself; the closest configuration; and which relaxed constraints could be met."""
+def _what_stands_in_the_way(
+    scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags, min_efficiency: float | None
+) -> str:
+    """Which constraints no configuration meets, each by itself; the closest configuration; and which relaxed constraints could be met: one,
+    or if none is enough, all that the closest configuration misses."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
         return _beyond_most_nodes(scored.nodes[known], objective)
@@ -308,29 +316,57 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
         f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {objective.confidence:g}, "
         f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
-    would_do = list(_would_do(scored, objective, constraints, known))
-    give = "; feasible with: " + ", or ".join(would_do) if would_do else ""
-    return f"{obstacle}; {described}{give}"
+    text = f"{obstacle}; {described}"
+    offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known, min_efficiency)]
+    if offers:
+        return f"{text}; feasible with: {', or '.join(offers)}"
+    limits = _limits_of(near, constraints)
+    return f"{text}; feasible with all of: {', '.join(limits)}" if limits else text
+
+
+def _limits_of(index: int, constraints: Sequence[_Constraint]) -> tuple[str, ...]:
+    """For each constraint that a configuration misses, the limit that it meets; empty if a request cannot have one of them."""
+    alone = np.arange(len(constraints[0].excess)) == index
+    found = [next(iter(one.instead(alone)), "") for one in constraints if not one.excess[index] <= 1]
+    return tuple(found) if all(found) else ()
 
 
 def _beyond_most_nodes(nodes: npt.NDArray[np.int64], objective: Objective) -> str:
     return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer: the smallest has {nodes.min()}"
 
 
-def _would_do(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]:
+def _would_do(constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]:
     """For each constraint, limits that could be met with all others kept."""
     for place, one in enumerate(constraints):
         others = _meeting((*constraints[:place], *constraints[place + 1 :]), known)
         if others.any():
             yield from one.instead(others)
+
+
+def _more_nodes(
+    scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags, min_efficiency: float | None
+) -> Iterator[str]:
+    """Numbers of nodes with which a deadline may be met, if it alone stands in the way: more save time, but no node-hours."""
     if not (objective.deadline and _meeting(constraints[1:], known).any()):
-        return  # more nodes save time, but neither node-hours nor efficiency
+        return
     smallest, largest, limit = scored.nodes[0], scored.nodes[-1], objective.max_nodes or math.inf
     if smallest == largest < limit:
         if largest < (scored.most_nodes or 0):
             yield f"perhaps node_count above {largest} (not examined: no result shows how the application scales over nodes)"
     elif limit < (scored.most_nodes or math.inf):
-        yield f"perhaps max_nodes above {limit} (not examined)"
+        if scored.wider is None:
+            yield f"perhaps max_nodes above {limit} (not examined)"
+        else:
+            yield from _enough_nodes(scored.wider(), objective.model_copy(update={"max_nodes": None}), min_efficiency)
+
+
+def _enough_nodes(scored: Scored, objective: Objective, min_efficiency: float | None) -> Iterator[str]:
+    """The fewest nodes that meet all constraints."""
+    enough = np.flatnonzero(_meeting(_constraints(scored, objective, min_efficiency), np.isfinite(scored.time)))
+    if len(enough):
+        far = scored.doublings[enough[0]]
+        beyond = f" ({far:.2g} doublings beyond the measured sizes)" if far > UNREQUESTED_DOUBLINGS else ""
+        yield f"max_nodes {scored.nodes[enough[0]]}{beyond}"
 
 
 def _later_or_less_sure(scored: Scored, deadline: int, confidence: float, others: Flags) -> Iterator[str]:

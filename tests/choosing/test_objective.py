@@ -196,6 +196,37 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
             assert rank(table, Objective.model_validate({**asked.model_dump(), names[name]: number})).order
 
 
+@given(deadline=st.integers(60, 900), budget=st.floats(0.1, 15.0), floor=st.floats(0.99, 1.0))
+def test_where_no_single_concession_is_enough_all_that_are_needed_are_named(deadline: int, budget: float, floor: float) -> None:
+    """The figures of the closest configuration: with all of them instead of the own ones it is feasible."""
+    table = scored(serial=200.0)
+    asked = Objective(minimise="time", deadline=deadline, budget_node_hours=budget, min_efficiency=floor)
+    with pytest.raises(Infeasible) as refused:
+        rank(table, asked)
+    offers = str(refused.value).partition("feasible with all of: ")[2]
+    found = re.fullmatch(r"a deadline of ([0-9:]+), a budget of ([0-9.]+) node-hours(?:, an efficiency of ([0-9.]+))?", offers)
+    assert found is not None, refused.value
+    limits = {"deadline": duration(found[1]), "budget_node_hours": float(found[2]), "min_efficiency": float(found[3] or floor)}
+    assert rank(table, asked.model_copy(update=limits)).order
+
+
+def test_the_number_of_nodes_that_would_do_is_named_if_it_can_be_predicted() -> None:
+    """The fewest; with it as max_nodes the deadline is met."""
+    few, asked = scored(largest=10), Objective(deadline=3600, max_nodes=10)
+    with pytest.raises(Infeasible) as refused:
+        rank(replace(few, most_nodes=64, wider=scored), asked)
+    (enough,) = re.findall(r", or max_nodes ([0-9]+)$", str(refused.value))
+    assert rank(scored(), asked.model_copy(update={"max_nodes": int(enough)})).order
+    assert scored().bound(0.9)[int(enough) - 2] > 3600
+
+
+def test_no_number_of_nodes_is_named_where_none_would_do() -> None:
+    """Of those that a job can have."""
+    with pytest.raises(Infeasible) as refused:
+        rank(replace(scored(largest=10), most_nodes=64, wider=scored), Objective(deadline=600, max_nodes=10))
+    assert "max_nodes" not in str(refused.value)
+
+
 def test_no_deadline_is_offered_that_a_request_cannot_have() -> None:
     """More than a year is refused."""
     with pytest.raises(Infeasible) as refused:
