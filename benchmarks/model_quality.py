@@ -178,7 +178,7 @@ def interval_quality(observed: Sequence[Observed]) -> None:
         each: list[intervals.Sides] = []
         for title, chosen in (("unseen collection", unseen), ("as shipped", None)):
             each = [
-                evaluation.widths([one], calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
+                intervals.half_widths(one, calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
                 for one, task in zip(answers, todo, strict=True)
             ]
             found = evaluation.coverage(miss, evaluation.in_a_row(each), names)
@@ -205,7 +205,7 @@ def short_series(observed: Sequence[Observed], unseen: Mapping[str, Calibration]
         miss = evaluation.misses(*zip(*pairs, strict=True))
         far = np.concatenate([answer.doublings.ravel() for _, answer in pairs])
         each = [
-            evaluation.widths([answer], calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
+            intervals.half_widths(answer, calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
             for task, answer in pairs
         ]
         width, cells = evaluation.in_a_row(each), []

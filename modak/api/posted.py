@@ -16,6 +16,7 @@ from modak import plugins
 from modak.choosing.wishes import graph_compilers
 from modak.errors import Conflict, Fault, RequestError, unknown
 from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
+from modak.facts.hardware import ARCHITECTURES
 from modak.rules import NO_APPLICATION_VERSION
 from modak.script.shelltext import rule_fault
 from modak.target import find_system
@@ -27,8 +28,6 @@ UNTITLED: Final = "a script without a description"
 """The title of a rule that was sent without one."""
 SINGULARITY_HUB: Final = "singularity-hub.org"
 DOCKER_HUB: Final = "docker.io"
-ARCHITECTURES: Final[Mapping[str, str]] = {"x86": "x86_64", "amd": "x86_64", "arm": "aarch64", "power": "ppc64le"}
-"""Architectures by the words for a CPU that requests use."""
 MPI_FAMILIES: Final[tuple[str, ...]] = get_args(HostMpi.model_fields["family"].annotation)
 _DOCKER_HUB: Final = frozenset(("", "docker", "dockerhub", DOCKER_HUB, "hub.docker.com", "index.docker.io", "registry-1.docker.io"))
 _SINGULARITY_HUB: Final = frozenset(("", "shub", SINGULARITY_HUB))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from modak import rules
 from modak.choosing.scoring import question, usable_curves
@@ -15,6 +15,7 @@ from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution,
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
+from modak.facts.hardware import ARCHITECTURES
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection
@@ -28,9 +29,6 @@ from modak.recipes.plan import Extras, Hardware, Recipe
 from modak.rules import Applied, Situation
 from modak.target import Target
 from modak.text.grammar import image_file
-
-ARCHITECTURES: Final[Mapping[str | None, str]] = {"arm": "aarch64", "power": "ppc64le"}
-"""Words of requests for processors that are not x86_64."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +210,7 @@ def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
     return Hardware(
         accelerator=vendor or "none",
         compute_capability=target.accelerator.compute_capability if target.accelerator else None,
-        architecture=ARCHITECTURES.get(asked.cpu_type, "x86_64"),
+        architecture=ARCHITECTURES[asked.cpu_type or "x86"],
         microarchitecture=target.processor.microarchitecture if target.processor else None,
         driver_cuda=target.node.driver_cuda if target.node else None,
     )

@@ -11,7 +11,7 @@ from modak.dsl import Notice, Request
 from modak.facts import same_name
 from modak.frameworks.base import Carrier, Compiler
 from modak.recipes.mpilibs import LIBRARIES
-from modak.schedulers.header import expand_nodes
+from modak.text.hosts import expand_nodes
 
 
 def switches(request: Request) -> Mapping[str, Any]:

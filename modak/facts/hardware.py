@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
 from modak.facts.fact import Count, Fact, Positive, Prose, Source, Vendor
 from modak.text.grammar import Constraint, Name, VersionText
+
+ARCHITECTURES: Final[Mapping[str, str]] = {"x86": "x86_64", "amd": "x86_64", "arm": "aarch64", "power": "ppc64le"}
+"""Architectures by the words for a CPU that requests use."""
 
 
 class Processor(Fact):

@@ -12,7 +12,7 @@ import numpy as np
 
 from modak.grouping import grouped
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import PUBLISHED, Calibration, Sides, half_widths
+from modak.perfmodel.intervals import Sides
 from modak.perfmodel.relatives import Family, pool
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
@@ -132,11 +132,6 @@ def summarise(actual: Array, predicted: Array) -> Summary:
 def misses(all_tasks: Sequence[Task], answers: Sequence[Forecast]) -> Array:
     """Log of measured over forecast cost, of all tasks concatenated."""
     return np.concatenate([np.log(task.actual) - answer.log_value for task, answer in zip(all_tasks, answers, strict=True)])
-
-
-def widths(answers: Sequence[Forecast], calibration: Calibration = PUBLISHED) -> Sides:
-    """Half-widths of the 90 % intervals in log cost, of all forecasts concatenated."""
-    return in_a_row([half_widths(answer, calibration=calibration) for answer in answers])
 
 
 def in_a_row(several: Sequence[Sides]) -> Sides:

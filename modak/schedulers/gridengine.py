@@ -15,11 +15,12 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import FEWER_CPUS, Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, checked, expand_nodes, flags, mib, note, spelt, whole_environment, with_site
+from modak.schedulers.header import Directives, Option, checked, flags, mib, note, spelt, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, no_option, own_timer, queues_alone, shared_files
 from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, site_resources, walltime
 from modak.script.bash import Line, need, run, variable, word
 from modak.text.amounts import counted
+from modak.text.hosts import expand_nodes
 
 USUAL: Final = ("smp", "mpi")
 """Names of parallel environments if the site names none: on one node, on several."""

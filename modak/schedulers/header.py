@@ -11,6 +11,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
+from modak.text.hosts import expand_nodes
 
 Option = tuple[str, ...]
 """The words of one header line: ``("--nodes=4",)`` or ``("-l", "nodes=4:ppn=12")``."""
@@ -288,24 +289,6 @@ def licences(job: JobSpec) -> tuple[tuple[str, str], ...]:
     """Resources that the site has named, as name and count: schedulers with licences know no others."""
     named = (text.partition("=") for text in job.attributes.site_resources)
     return tuple((name, count) for name, _, count in named if count.isdecimal())
-
-
-def expand_nodes(nodes: str) -> tuple[str, ...]:
-    """Host names of a node list: ``n[01-03],m7`` -> n01, n02, n03, m7.
-
-    >>> expand_nodes("n[01-03],m7")
-    ('n01', 'n02', 'n03', 'm7')
-    """
-    found: list[str] = []
-    for item in re.findall(r"[^,\[]+(?:\[[^\]]*\])?", nodes):
-        base, _, ranges = item.partition("[")
-        found += [base + index for part in ranges.rstrip("]").split(",") for index in _indices(part)]
-    return tuple(found)
-
-
-def _indices(part: str) -> Sequence[str]:
-    first, _, last = part.partition("-")
-    return [first] if not last else [f"{index:0{len(first)}d}" for index in range(int(first), int(last) + 1)]
 
 
 def mib(size: int) -> int:

@@ -10,7 +10,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, expand_nodes, flags, licences, mib, note, spelt, whole_environment, with_site
+from modak.schedulers.header import Directives, flags, licences, mib, note, spelt, whole_environment, with_site
 from modak.schedulers.notices import (
     environment_policy,
     folders,
@@ -22,6 +22,7 @@ from modak.schedulers.notices import (
     shared_files,
     uncounted,
 )
+from modak.text.hosts import expand_nodes
 
 EVENTS: Final = {"begin": "-B", "end": "-N", "fail": "-N"}
 STATES: Final = {"after": "started", "afterok": "done", "afternotok": "exit", "afterany": "ended"}

@@ -10,8 +10,9 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, expand_nodes, licences, mib, note, options, whole_environment, with_site
+from modak.schedulers.header import Directives, Option, licences, mib, note, options, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, shared_files, uncounted
+from modak.text.hosts import expand_nodes
 from modak.text.units import clock
 
 EVENTS: Final = {

@@ -11,9 +11,10 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, expand_nodes, flags, mib, note, with_site
+from modak.schedulers.header import Directives, flags, mib, note, with_site
 from modak.schedulers.notices import no_option
 from modak.schedulers.pbs import COMMANDS, DEPENDENCIES, SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.text.hosts import expand_nodes
 
 LONGEST_NAME: Final = 15
 MOST_INDICES: Final = 1000

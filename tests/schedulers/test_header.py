@@ -7,7 +7,7 @@ import pytest
 from modak import plugins
 from modak.errors import RequestError
 from modak.jobs.spec import Attributes, JobSpec, Resources
-from modak.schedulers.header import Directives, checked, expand_nodes, mib, options
+from modak.schedulers.header import Directives, checked, mib, options
 
 
 @pytest.mark.parametrize("word", ["a b", "a\tb", "a\n", "a#b", "a'b", 'a"b', "a\\b", "$x", "`x`", "a;b", "é", "", "a\u2028b"])
@@ -52,11 +52,6 @@ def test_a_directory_is_needed_for_files_that_are_written_alone(scheduler: str, 
     messages = [each.message for each in plugins.find("schedulers", scheduler).directives(job).warnings]
     assert [text for message in messages for text in said if text in message] == said
     assert len(messages) == 1
-
-
-def test_node_lists_are_written_out() -> None:
-    """With the zeros that the names have."""
-    assert expand_nodes("n[08-11,3],m") == ("n08", "n09", "n10", "n11", "n3", "m")
 
 
 def test_memory_is_never_more_than_was_asked_for() -> None:

@@ -1,0 +1,10 @@
+"""Lists of host names."""
+
+from __future__ import annotations
+
+from modak.text.hosts import expand_nodes
+
+
+def test_node_lists_are_written_out() -> None:
+    """With the zeros that the names have."""
+    assert expand_nodes("n[08-11,3],m") == ("n08", "n09", "n10", "n11", "n3", "m")
