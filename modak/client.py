@@ -73,6 +73,10 @@ class Remote:
         """``POST /recommendations``."""
         return self._post("/recommendations", document, strict=strict, closest=closest)
 
+    def validate(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
+        """``POST /validations``."""
+        return self._post("/validations", document, strict=strict)
+
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """``POST /predictions``."""
         kind, body = ("application/json", "body.json") if content.lstrip()[:1] in (b"[", b"{") else ("text/csv", "body.csv")

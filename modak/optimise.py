@@ -19,6 +19,7 @@ from modak import __version__
 from modak.advice import sentences
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.chosen import Chosen
+from modak.choosing.counts import stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import (
     SOFTWARE_FIELDS,
@@ -103,6 +104,13 @@ def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) ->
     """
     settled = settle(request, facts, warnings)
     return Answer(plan_of(settled), settled.texts)
+
+
+def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
+    """What would be done instead of what the request says of its target, account and counts, without choosing a configuration."""
+    target = resolve(request, prepared(facts))
+    counts = in_document(request, stated_counts(request, target).warnings)
+    return _each_once(target.warnings, counts, _without_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:

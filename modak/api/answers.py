@@ -67,6 +67,7 @@ def components() -> dict[str, Schema]:
     return {
         "problem": PROBLEM,
         "recommendation": RECOMMENDATION,
+        "validation": VALIDATION,
         "predictions": _predictions(),
         "measured_result": _measured(),
         "model": MODEL,
@@ -114,6 +115,13 @@ RECOMMENDATION: Final = object_of(
     advice=list_of(TEXT, "what the evidence says of it"),
     warnings=_NOTICES,
     missed=text("with `closest`, where nothing meets the constraints: what stands in the way"),
+)
+
+
+VALIDATION: Final = object_of(
+    ("valid", "warnings"),
+    valid={"type": "boolean", "description": "true; a wrong request is refused instead"},
+    warnings=_NOTICES,
 )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from modak.cli import answers, common, show
+from modak.errors import ModakError, Unavailable
 from modak.text.amounts import counted
 from modak.text.choices import COLUMNS, row
 from modak.whatif import against, changed
@@ -158,15 +160,30 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def validate(request: common.Request, as_json: common.AsJson = False, strict: common.Strict = False) -> None:
-    """Check a request without choosing a configuration."""
+    """Check a request and its target without choosing a configuration."""
     from modak.normalise import normalise
 
-    warnings = [warning.model_dump() for warning in normalise(common.document(request), strict=strict).warnings]
+    asked = common.document(request)
+    warnings = [warning.model_dump() for warning in normalise(asked, strict=strict).warnings]
+    unasked = ""
+    try:
+        warnings = common.client().validate(asked, strict=strict)["warnings"]
+    except ModakError as wrong:
+        if not _unreachable(wrong):
+            raise
+        unasked = f"the target is not checked: {wrong}"
     if as_json:
-        show.document({"valid": True, "warnings": warnings})
-    else:
-        typer.echo("the request is valid" + (f", with {counted(len(warnings), 'warning')}" if warnings else ""))
-        show.warn(warnings)
+        show.document({"valid": True, "warnings": warnings, "target_checked": not unasked})
+        return
+    typer.echo("the request is valid" + (f", with {counted(len(warnings), 'warning')}" if warnings else ""))
+    show.warn(warnings)
+    if unasked:
+        typer.echo(unasked, err=True)
+
+
+def _unreachable(wrong: ModakError) -> bool:
+    """Whether there is no database or service to ask, or a service of an older version, which validates nothing."""
+    return wrong.exit_code == Unavailable.exit_code or wrong.status == HTTPStatus.NOT_FOUND
 
 
 def schema(

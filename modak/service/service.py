@@ -22,7 +22,7 @@ from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
 from modak.facts import Facts, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
-from modak.optimise import Settled, plan_of, recommend, settle
+from modak.optimise import Settled, check, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.prepared import Prepared
 from modak.progress import Progress, silent
@@ -127,6 +127,16 @@ class Service:
             "advice": list(found.advice),
             "warnings": [warning.model_dump() for warning in warnings],
         } | ({"missed": found.missed} if found.missed else {})
+
+    def validate(self, document: Any, *, strict: bool = False) -> Json:
+        """``valid``, and the ``warnings`` of reading the request and of its target; no configuration is chosen.
+
+        Raises :class:`~modak.errors.RequestError` for a wrong document (with ``strict``: also for any warning).
+        """
+        with _read(document, strict=strict) as read:
+            warnings = dict.fromkeys((*read.warnings, *check(read.request, self.facts_for(read.request))))
+        _refuse_warnings(tuple(warnings) if strict else ())
+        return {"valid": True, "warnings": [warning.model_dump() for warning in warnings]}
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> Json:
         """The rows of a result table without values, each with its prediction, under ``rows``; and ``warnings``.
