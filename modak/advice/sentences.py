@@ -38,6 +38,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _source(chosen),
         *_unlike(chosen),
         _assumed(chosen),
+        _cores(chosen),
         _image(chosen),
         _version(chosen),
         _islands(chosen),
@@ -221,6 +222,18 @@ def _assumed(chosen: Chosen) -> str | None:
     unsaid = f"the results behind the time do not state ranks_per_node: it is that of their own layout, {doubt}"
     how = "load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
     return f"{unsaid}; {how}" if asked else f"{unsaid}; give process_count_per_node and threads, or {how}"
+
+
+def _cores(chosen: Chosen) -> str | None:
+    """How many cores go with a GPU is not known: each rank gets one."""
+    options, shape = chosen.request.job_options, chosen.shape
+    given = chosen.request.application.threads or options.core_count_per_process or options.core_count
+    stated_there = chosen.curve and (chosen.curve.layout.threads_per_rank or chosen.curve.scale == "threads")
+    if chosen.target.system or given or stated_there or not shape.gpus_per_node or shape.threads_per_rank > 1:
+        return None
+    place = chosen.target.name or "the target"
+    text = f"how many cores go with each GPU of {place} is not known, so each rank is given one"
+    return f"{text}: give job_options.core_count_per_process, or describe the system ('modak systems detect' writes most of it)"
 
 
 def _image(chosen: Chosen) -> str | None:

@@ -275,3 +275,27 @@ def test_times_far_beyond_the_data_are_called_guesses(known: Known, largest: int
     advice = recommend(normalise(document).request, shortened(known, largest)).advice
     assert any("treat the time as a guess" in line for line in advice) is guess
     assert any("of the alternatives" in line for line in advice) is guess
+
+
+@pytest.mark.parametrize(
+    ("name", "stated", "options", "told"),
+    [
+        ("mycloud", {}, {}, True),
+        ("mycloud", {"ranks_per_node": 8, "threads_per_rank": 1}, {}, False),
+        ("mycloud", {}, {"core_count_per_process": 1}, False),
+        ("dgx-1", {}, {}, False),
+    ],
+)
+def test_unknown_cores_of_gpus_are_told(known: Known, name: str, stated: dict[str, int], options: dict[str, int], told: bool) -> None:
+    """On a system that nobody described each rank would get one core, if neither request nor results say more."""
+    series = SeriesKey(application="net", framework="pytorch", system=name, metric="epoch_time", unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=8, **stated), value=90.0)])
+    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
+    job = {
+        "application": {"app_tag": "net", "executable": "t.py"},
+        "target": {"name": name},
+        "job_options": options,
+        "optimisation": wanted,
+    }
+    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    assert any(sentence.startswith("how many cores go with each GPU") for sentence in advice) == told
