@@ -30,7 +30,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     told = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own, no_build)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
-        return (*lines, f"time: not predicted, because {_nothing_known(decision)}")
+        return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}")
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
@@ -41,7 +41,9 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
 
 
-def _nothing_known(decision: Decision) -> str:
+def _nothing_known(request: Request, decision: Decision) -> str:
+    if request.workload_name is None:
+        return "the request names no application (application.app_tag)"
     if decision.amounts_needed:
         return f"the results need more than the request states: {decision.amounts_needed[0].message}"
     if not decision.measured_on:

@@ -98,8 +98,10 @@ def _told(rule: Rule, chosen: Chosen) -> str | None:
 
 def _pilot(chosen: Chosen) -> str | None:
     name = chosen.request.workload_name
-    if chosen.prediction.basis != "none" or name is None or chosen.needs_amount:
+    if chosen.prediction.basis != "none" or chosen.needs_amount:
         return None
+    if name is None:
+        return f"the request names no application: give application.app_tag, {_pilot_job(chosen)}"
     place, systems = chosen.target.name, [system for system in chosen.measured_on if system]
     if place is None and systems:
         return f"name the system (target.name, or --system): the results of {name!r} are of {listed(systems, MOST_NAMED)}"
@@ -108,12 +110,16 @@ def _pilot(chosen: Chosen) -> str | None:
         return f"results of {name!r} name no system: {again}"
     if chosen.doubted_count and not chosen.measured_on:
         return f"no model rests on the doubted results of {name!r} ({chosen.doubted_count}): {_look_at_doubted(name)}"
+    other = f" (there are results of {chosen.similar_application!r})" if chosen.similar_application else ""
+    return f"there is no usable result of {name!r}{other}: {_pilot_job(chosen)}"
+
+
+def _pilot_job(chosen: Chosen) -> str:
+    """What to run first, and what to load."""
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
     record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
-    loaded = f"then load {record} with 'modak load'"
-    other = f" (there are results of {chosen.similar_application!r})" if chosen.similar_application else ""
-    return f"there is no usable result of {name!r}{other}: run a pilot job on {sizes} {short} first, {loaded}"
+    return f"run a pilot job on {sizes} {short} first, then load {record} with 'modak load'"
 
 
 def _doubted(chosen: Chosen) -> str | None:

@@ -404,6 +404,9 @@ def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tu
     known = any(measured_on(curve, target) and curve.estimated is None for curve in curves)
     because = "no layout that was measured there is as requested" if known else "nothing was measured there"
     why = f"derived from the topology of {place} by a rule of thumb, because {because}"
+    if target.system is None and not known:
+        nodes = f"the nodes of {target.name}" if target.name else "the nodes (give target.name)"
+        why = f"a rule of thumb, because nothing is known of {nodes}"
     if ASSUMED in origin:
         some = not origin.isdisjoint({"evidence", RAISED, FULLER})
         part = "some results" if some else "the results"

@@ -299,3 +299,16 @@ def test_unknown_cores_of_gpus_are_told(known: Known, name: str, stated: dict[st
     }
     advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
     assert any(sentence.startswith("how many cores go with each GPU") for sentence in advice) == told
+
+
+@pytest.mark.parametrize(
+    ("target", "nodes"), [({}, "the nodes (give target.name)"), ({"name": "mycloud"}, "the nodes of mycloud"), ({"name": "zenith"}, None)]
+)
+def test_a_request_without_an_application_is_told_to_name_it(known: Known, target: dict[str, str], nodes: str | None) -> None:
+    """Its results could not be found either; and nothing is derived from nodes that are not known."""
+    job = {"application": {"app_type": "mpi", "executable": "./solve"}, "target": target, "job_options": {"node_count": 4}}
+    plan = optimise(normalise({"job": job}).request, known(None)).plan
+    assert plan.advice[0].startswith("the request names no application: give application.app_tag, run a pilot job on 1, 2 and 4 nodes")
+    assert "time: not predicted, because the request names no application (application.app_tag)" in plan.decisions
+    (line,) = [each for each in plan.decisions if each.startswith("layouts considered")]
+    assert line.endswith(f"; a rule of thumb, because nothing is known of {nodes}") == bool(nodes)
