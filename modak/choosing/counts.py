@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
@@ -54,9 +55,19 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
     elif cores and threads is None and (per_node or not is_distributed(request)):
         threads = max(1, cores // (per_node or 1))
     notes.extend(_copies(request, per_node))
+    notes.extend(_unused(request))
     gpus = _gpus(request, target, notes)
     threads = _threads_that_fit(per_node, threads, target.node, notes)
     return StatedCounts(nodes, ranks, per_node, threads, gpus, tuple(notes))
+
+
+def _unused(request: Request) -> Iterator[Notice]:
+    """A warning for each option of the framework, or of one beside it, that is given and has no effect."""
+    optimisation = request.optimisation
+    section = optimisation.app_type or "hpc"
+    beside = ((f"{section}.{name}", options) for name, options in optimisation.further.items())
+    for place, options in (("options", optimisation.options), *beside):
+        yield from (Notice(field=f"optimisation.{place}.{name}", message=f"{name} {why}") for name, why in options.unused().items())
 
 
 def _copies(request: Request, per_node: int | None) -> tuple[Notice, ...]:

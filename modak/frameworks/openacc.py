@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from modak.dsl import FrameworkOptions
 from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
@@ -14,6 +16,11 @@ class OpenAccOptions(FrameworkOptions):
     """``nvhpc``, ``pgi``, ``cray``, ``gcc``."""
     number_of_acc: Number | None = None
     """Accelerators per node."""
+
+    def unused(self) -> Mapping[str, str]:
+        """The compiler, by which no results are chosen."""
+        why = "has no effect: optimisation.workload.compiler names the one that the application was built with"
+        return {"compiler": why} if self.compiler else {}
 
 
 OPENACC = Parallel("openacc", options=OpenAccOptions)

@@ -730,3 +730,21 @@ def test_what_results_do_not_state_of_their_layout_is_not_called_measured(known:
     request = normalise({"job": wanted}).request
     (line, *_) = enumerate_candidates(request, resolve(request, facts), curves).decisions
     assert line.endswith(f"; the ones {said}")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fields"),
+    [
+        ({"mpi": {"message_size": "small"}}, ["message_size"]),
+        ({"mpi": {"core_subscription": 2, "message_size": "small"}}, ["core_subscription", "message_size"]),
+        ({"mpi": {"core_subscription": 1, "library": "mpich"}}, []),
+        ({"openacc": {"compiler": "nvhpc"}}, ["compiler"]),
+        ({"mpi": {}, "opencl": {"compiler": "gcc"}}, ["compiler"]),
+    ],
+)
+def test_options_without_effect_are_told(known: Known, wanted: dict[str, Any], fields: list[str]) -> None:
+    """With what to give instead; several ranks on a core are the ranks of a node."""
+    found = candidates(known, optimisation={"app_type": "hpc", "hpc": wanted})
+    told = [one for one in found.warnings if "has no effect" in one.message]
+    assert [one.field.rpartition(".")[2] for one in told] == fields
+    assert all("process_count_per_node" in one.message for one in told if one.field.endswith("core_subscription"))
