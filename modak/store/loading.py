@@ -105,7 +105,7 @@ def load(
         models=_count_models(connection, touched),
         suspicious=tuple(found.suspicious[:SHOWN]),
         suspicious_count=len(found.suspicious),
-        notes=(*dict.fromkeys(found.notes), *remarks.remarks(connection, found.systems, touched.values())),
+        notes=(*dict.fromkeys(found.notes), *remarks.remarks(connection, found.systems, touched)),
         files=tuple(found.files),
     )
 
