@@ -258,6 +258,37 @@ def test_ratios_that_predict_nothing_are_noted(store: Store) -> None:
     assert note.startswith("metric 'efficiency': nothing is predicted from it")
 
 
+REPEATS = "application,nodes,ranks_per_node,metric,value,unit,repeat\n"
+
+
+def test_repeats_that_contradict_each_other_are_noted(store: Store) -> None:
+    """With layout and values: which one is wrong, nobody knows, so none is doubted."""
+    rows = "a,1,4,wall_time,700,s,1\na,2,4,wall_time,350,s,1\na,2,4,wall_time,60,s,2\na,2,8,wall_time,90,s,1\na,2,8,wall_time,60,s,2\n"
+    report = store.load([csv_table(REPEATS + rows)], ME)
+    (note,) = report.notes
+    assert note.startswith(
+        "application a, metric wall_time, unit s, nodes 2, ranks_per_node 4: 2 runs differ by a factor of 5.8 (60 to 350); the models use "
+    )
+    assert report.suspicious_count == 0
+
+
+def test_repeats_of_which_one_is_doubted_are_not_noted(store: Store) -> None:
+    """Of a slip in the unit the other sizes tell which; once somebody said it, a load has nothing to note either."""
+    rows = "a,1,4,wall_time,700,s,1\na,2,4,wall_time,350,s,1\na,2,4,wall_time,350000,s,2\na,4,4,wall_time,180,s,1\n"
+    report = store.load([csv_table(REPEATS + rows)], ME)
+    assert (report.notes, report.suspicious_count) == ((), 1)
+    store.load([csv_table(REPEATS + "b,1,4,wall_time,700,s,1\nb,1,4,wall_time,60,s,2\n")], ME)
+    store.judge("doubt", [6], ME, "throttled")
+    assert store.load([csv_table(REPEATS + "b,2,4,wall_time,350,s,1\n")], ME).notes == ()
+
+
+def test_notes_of_repeats_are_limited(store: Store) -> None:
+    """A table without a column that tells its rows apart has one line for the rest."""
+    rows = "".join(f"a{number},1,4,wall_time,{value},s,\n" for number in range(13) for value in (60, 350))
+    notes = store.load([csv_table(REPEATS + rows)], ME).notes
+    assert (len(notes), notes[-1]) == (11, "3 more layouts have runs that differ by a factor of more than 2")
+
+
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
     """Loaded as it is, and the metric for it named: a request's epochs would not be counted."""
     (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], ME).notes
