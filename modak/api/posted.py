@@ -15,8 +15,7 @@ from pydantic import AfterValidator, ConfigDict, StrictBool, StringConstraints, 
 from modak import plugins
 from modak.choosing.wishes import graph_compilers
 from modak.errors import Conflict, Fault, RequestError, unknown
-from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
-from modak.facts.hardware import ARCHITECTURES
+from modak.facts import ARCHITECTURES, Condition, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
 from modak.rules import NO_APPLICATION_VERSION
 from modak.script.shelltext import rule_fault
 from modak.target import find_system

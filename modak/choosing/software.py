@@ -14,8 +14,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, is_build, library, mpi_asked, switches
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
-from modak.facts import VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
-from modak.facts.hardware import ARCHITECTURES
+from modak.facts import ARCHITECTURES, VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection

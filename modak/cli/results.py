@@ -53,7 +53,7 @@ def load(
     from modak.ingest.table import Options
 
     options = Options(parse_pairs(map_ or (), "--map"), parse_pairs(set_ or (), "--set"), format_)
-    with show.bar("loading") as progress:
+    with show.loading_bar() as progress:
         report = common.client().load(incoming(paths, options, sys.stdin.buffer), dry_run=dry_run, replace=replace, progress=progress)
     if as_json:
         show.document(report)

@@ -72,8 +72,8 @@ def progress(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Progress]:
-    """A progress bar with rate and remaining time, on a terminal only; call it with the part that is done and the number of rows."""
+def loading_bar() -> Iterator[Progress]:
+    """A progress bar for loading, with rate and remaining time, on a terminal only: call it with the part done and the number of rows."""
     if not sys.stderr.isatty():
         yield silent
         return
@@ -82,9 +82,9 @@ def bar(what: str) -> Iterator[Progress]:
 
     begin = time.monotonic()
     ends = (shapes.TextColumn("{task.fields[rate]}"), shapes.TimeRemainingColumn())
-    columns = (shapes.TextColumn(what), shapes.BarColumn(), shapes.TaskProgressColumn(), *ends)
+    columns = (shapes.TextColumn("loading"), shapes.BarColumn(), shapes.TaskProgressColumn(), *ends)
     with shapes.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=1.0, rate="")
+        task = shown.add_task("loading", total=1.0, rate="")
 
         def report_progress(done: float, rows: int) -> None:
             rate = rows / max(time.monotonic() - begin, 1e-3)

@@ -5,7 +5,7 @@ Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP
 """
 
 from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
-from modak.facts.hardware import Accelerator, Node, NumaMode, Processor
+from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Added, Facts
 from modak.facts.names import mpi_family, same_mpi, same_name, same_runtime
@@ -14,6 +14,7 @@ from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System
 
 __all__ = [
+    "ARCHITECTURES",
     "VENDORS",
     "Accelerator",
     "Added",

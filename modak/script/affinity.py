@@ -8,7 +8,7 @@ from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.schedulers.base import FEWER_CPUS
-from modak.script.bash import Line, assign, command_line, comment, fed, needed, piped, variable, word
+from modak.script.bash import Line, assign, command_line, comment, needed, piped, variable, without_input, word
 from modak.script.shelltext import ours
 from modak.text.words import Word
 
@@ -31,7 +31,7 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
     if not before and has.cores_per_rank == 1:
         return ()  # what the script starts itself has a CPU
     program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
-    starts = fed(command_line((*before, *program), (len(before),)), "/dev/null")  # srun and mpirun would read the application's input
+    starts = without_input(command_line((*before, *program), (len(before),)))  # srun and mpirun would read the application's input
     fewer = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
     advice = f"{fewer}; without any counts above, the launcher could not start the ranks: see its own message"
     return (

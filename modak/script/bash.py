@@ -183,9 +183,9 @@ def into(line: Line, output: Word, errors: Word) -> Line:
     return Line(f"{line.text} >{words.shell(output)} 2>{words.shell(errors)}", (*line.events, *files))
 
 
-def fed(line: Line, file: Word) -> Line:
-    """``line <file``."""
-    return Line(f"{line.text} <{words.shell(file)}", (*line.events, ("redirect", "", "<", parts(file))))
+def without_input(line: Line) -> Line:
+    """``line </dev/null``."""
+    return Line(f"{line.text} </dev/null", (*line.events, ("redirect", "", "<", ("/dev/null",))))
 
 
 def behind(line: Line) -> Line:

@@ -84,7 +84,7 @@ class Search:
             if not active:
                 return stop or ""
             _pause(begun)
-            active = [trial for trial in active if not self._over(trial)]
+            active = [trial for trial in active if not self._finish_if_over(trial)]
 
     def confirmed(self, best: Point) -> tuple[list[float], list[float]]:
         """The costs of the default and of the best setting, run alternately."""
@@ -169,8 +169,12 @@ class Search:
         run = run.update(place, nodes=answer.plan.configuration.nodes, limit_s=limit or answer.plan.wall_time_s)
         return run.update(place, job=self.runner.start(script, run.limit_s))
 
-    def _over(self, trial: Trial) -> bool:
-        """Whether a trial has ended. If so, its cost is told to the sampler."""
+    def _finish_if_over(self, trial: Trial) -> bool:
+        """Look after a trial; returns whether it is over.
+
+        The result of one whose job has ended is stored, and its cost told to the sampler. One that was interrupted is submitted again.
+        Raises :class:`modak.errors.DataError` if the job fails with its own setting, before any other has been measured.
+        """
         place = self.study.place(trial.number)
         run = self._looked(place)
         if run.job is None:
