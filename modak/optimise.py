@@ -54,6 +54,7 @@ from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
+from modak.script.parts import Script
 from modak.target import Target, resolve, target_key, uncharged
 from modak.tuning.hint import hint
 
@@ -185,7 +186,7 @@ def _for_software(request: Request, decision: Decision, facts: Prepared) -> Requ
     return with_problem(without_counts(essence(request, SOFTWARE_FIELDS, lengths)), decision.candidates.problem)
 
 
-def _script(job: JobSpec, target: Target, facts: Facts) -> jobscript.Script:
+def _script(job: JobSpec, target: Target, facts: Facts) -> Script:
     """The job's script. If the job cannot be started there, the error also says that the system is unknown: that may be the cause."""
     try:
         return jobscript.render(job, target.scheduler)

@@ -19,7 +19,8 @@ from modak.jobs.spec import BuildSpec, RuleText
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.rules import Situation
-from modak.script.job import render, render_build
+from modak.script.build import render_build
+from modak.script.job import render
 from modak.text.grammar import version_range
 from tests.golden.scripts.jobs import SOLVER
 from tests.script.test_whole import SMALL, ran

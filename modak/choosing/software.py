@@ -18,8 +18,8 @@ from modak.facts import ARCHITECTURES, VENDORS, Facts, HostMpi, Image, Vendor, m
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection
-from modak.images.fit import mpi_inside
-from modak.images.selection import ImageChoice, Wanted
+from modak.images.fit import Wanted, mpi_inside
+from modak.images.selection import ImageChoice
 from modak.launchers.family import compatible
 from modak.perfmodel import Predictions, predict
 from modak.prepared import prepared

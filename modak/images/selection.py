@@ -25,8 +25,6 @@ from modak.facts import Image
 from modak.images.fit import Wanted, allows, criteria, is_there, kind_of, mpi_inside, obstacle, pinned, within_kind
 from modak.text.grammar import image_file, version_range
 
-__all__ = ["Catalogue", "ImageChoice", "Wanted", "catalogue", "choose", "obstacle"]
-
 VERSION_FIELD: Final = "optimisation.options.version"
 MOST_LISTED: Final = 12
 """Versions that a message lists; of more, the nearest."""

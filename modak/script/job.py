@@ -16,7 +16,6 @@ from modak.jobs.spec import JobSpec, changed
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, command_line, continued
-from modak.script.build import render_build
 from modak.script.ending import ended, ending
 from modak.script.parts import Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
@@ -25,8 +24,6 @@ from modak.script.surroundings import Surroundings, plugins_of, rules, surroundi
 from modak.script.watch import timed, timer, watched
 from modak.text import words
 from modak.text.words import Word
-
-__all__ = ["Script", "render", "render_build", "rule_fault"]
 
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""

@@ -130,7 +130,6 @@ def _plan(row: Mapping[Any, Any]) -> StoredPlan:
         id=row["id"],
         created_at=instant(row["created_at"]),
         expires_at=None if row["expires_at"] is None else instant(row["expires_at"]),
-        data_version=row["data_version"],
         request=json.loads(row["request"]),
         response=json.loads(row["response"]),
         texts=Texts(row["job_script"], row["build_script"], row["definition"], row["definition_name"]),

@@ -105,7 +105,6 @@ class StoredPlan:
     id: str
     created_at: datetime
     expires_at: datetime | None
-    data_version: str
     request: Mapping[str, Any]
     response: Mapping[str, Any]
     texts: Texts

@@ -21,11 +21,12 @@ from modak.builds.order import Order, of_text
 from modak.builds.service import BuildService
 from modak.errors import Conflict, DataError
 from modak.facts import Image, ImageLabels
+from modak.images.fit import Wanted
 from modak.images.probe import probe
-from modak.images.selection import Wanted, catalogue, choose
+from modak.images.selection import catalogue, choose
 from modak.images.verification import read
 from modak.jobs.spec import Attributes, BuildSpec, Container, JobSpec, Resources
-from modak.script.job import render_build
+from modak.script.build import render_build
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor

@@ -10,8 +10,8 @@ from packaging.version import Version
 
 from modak import knowledge
 from modak.facts import Image, ImageLabels
-from modak.images.fit import allows, criteria, distance, obstacle, runs_on
-from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, Wanted, catalogue, choose
+from modak.images.fit import Wanted, allows, criteria, distance, obstacle, runs_on
+from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose
 
 HLRS: dict[str, Any] = {"accelerator": "nvidia", "compute_capability": "6.1", "microarchitecture": "broadwell", "runtime": "singularity"}
 SUPERMUC_NG: dict[str, Any] = {"microarchitecture": "skylake_avx512", "runtime": "charliecloud"}

@@ -14,8 +14,9 @@ from modak.builds.charliecloud import Charliecloud
 from modak.builds.verify import verified
 from modak.errors import DataError, Unavailable
 from modak.facts import Image, ImageLabels
+from modak.images.fit import Wanted
 from modak.images.probe import MARK, Claims, probe
-from modak.images.selection import Wanted, catalogue, choose
+from modak.images.selection import catalogue, choose
 from modak.images.verification import Check, Seen, hindrance, judge, measured, read
 
 CLAIMS: Claims = {

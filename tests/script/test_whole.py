@@ -23,8 +23,9 @@ from modak.facts import RuntimePolicy
 from modak.jobs.spec import Attributes, BuildSpec, Copy, JobSpec, Resources, RuleText, Signal, Staging
 from modak.schedulers.header import FIELDS
 from modak.script import bash, gate, surroundings
-from modak.script.build import delimiter
-from modak.script.job import render, render_build, rule_fault
+from modak.script.build import delimiter, render_build
+from modak.script.job import render
+from modak.script.shelltext import rule_fault
 from modak.text import words
 from modak.text.grammar import UNSOUND
 from tests.golden.scripts.jobs import BUSY, GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA

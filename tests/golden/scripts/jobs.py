@@ -10,7 +10,9 @@ from typing import Any
 
 from modak.facts import HostMpi, Node, NumaMode, Partition, RuntimePolicy, Source, System
 from modak.jobs.spec import Attributes, BuildSpec, Container, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
-from modak.script.job import Script, render, render_build
+from modak.script.build import render_build
+from modak.script.job import render
+from modak.script.parts import Script
 from modak.text.words import Joined, Variable, parse
 
 ANYONE = (Source(fields=("*",), citation="made for these tests"),)
