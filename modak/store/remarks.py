@@ -41,6 +41,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from _spellings(connection, touched)
     yield from _front_ends(touched)
     yield from _ratios(touched)
+    yield from _numbered_mpi(touched)
     yield from _contradicting(connection, changed)
 
 
@@ -115,6 +116,14 @@ def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
     """A note for each metric that predicts nothing. A speed-up over a baseline that it names tells what a switch does."""
     said = dict.fromkeys(key.metric for key in touched if key.metric in RATIOS and "baseline" not in key.params)
     return tuple(f"metric {name!r}: nothing is predicted from it; load the times or rates that it was computed from" for name in said)
+
+
+def _numbered_mpi(touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note if numbers stand in the column of the MPI library: they are counts of processes."""
+    numbers = dict.fromkeys(key.mpi for key in touched if key.mpi and key.mpi.isdecimal())
+    if numbers:
+        shown = listed([repr(number) for number in numbers], SHOWN)
+        yield f"mpi {shown}: the column names the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node"
 
 
 def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:

@@ -289,6 +289,13 @@ def test_notes_of_repeats_are_limited(store: Store) -> None:
     assert (len(notes), notes[-1]) == (11, "3 more layouts have runs that differ by a factor of more than 2")
 
 
+def test_processes_in_the_column_of_the_mpi_library_are_noted(store: Store) -> None:
+    """Each number of them would be a series of its own."""
+    rows = "a,openmpi 4.1,wall_time,9\na,intel-mpi 2019,wall_time,9\na,48,wall_time,9\na,96,wall_time,5\n"
+    (note,) = store.load([csv_table(f"application,mpi,metric,value\n{rows}")], ME).notes
+    assert note.startswith("mpi '48', '96': the column names the MPI library")
+
+
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
     """Loaded as it is, and the metric for it named: a request's epochs would not be counted."""
     (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], ME).notes
