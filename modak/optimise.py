@@ -79,6 +79,8 @@ class Recommendation:
     decisions: tuple[str, ...] = ()
     """Why the first one was chosen."""
     advice: tuple[str, ...] = ()
+    least_work: float | None = None
+    """What the efficiencies are relative to, in node-hours (in weak scaling in hours); ``None``: unknown."""
     missed: str | None = None
     """If nothing meets the constraints and the closest configuration was asked for: which constraint is not met."""
 
@@ -257,7 +259,9 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
         in_document(request, (*decision.relaxed, *decision.given_up.values())),
     )
     counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
-    return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
+    least = decision.scored.least_work / 3600
+    reasons = (*target.decisions, *why(request, decision))
+    return Recommendation(choices, warnings, reasons, counsel, least if math.isfinite(least) else None)
 
 
 def _with_image(request: Request, decision: Decision, index: int) -> Choice:

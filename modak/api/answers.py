@@ -118,6 +118,7 @@ RECOMMENDATION: Final = object_of(
     decisions=list_of(TEXT, "why the first is first"),
     advice=list_of(TEXT, "what the evidence says of it"),
     warnings=_NOTICES,
+    least_work={"type": "number", "description": "what the efficiencies are relative to: node-hours, in weak scaling hours"},
     missed=text("with `closest`, where nothing meets the constraints: what stands in the way"),
 )
 

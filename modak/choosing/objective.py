@@ -61,6 +61,8 @@ class Scored:
     """As in :class:`modak.choosing.candidates.Candidates`."""
     grows: bool = False
     """Whether the problem grows with the number of nodes, so that times of different sizes are not of the same work."""
+    least_work: float = math.inf
+    """What efficiency is relative to: node-seconds, or seconds if the problem grows; infinite if nothing was measured."""
     wider: Callable[[], Scored] | None = None
     """The same without ``max_nodes``, by which a refusal says how many nodes would do; ``None``: not to be predicted."""
 

@@ -281,6 +281,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         price=partition.price_per_node_hour if partition else None,
         most_nodes=predicted.candidates.most_nodes,
         grows=predicted.grows,
+        least_work=least_work,
     )
     return scored, Evidence(predicted, per_shape, start_up, request.optimisation.app_type == "ai_inference")
 

@@ -112,7 +112,7 @@ class Service:
             return None if facts is None else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
-        """``choices``, best first; ``decisions`` (the reasons for the first), ``advice``, and ``warnings``.
+        """``choices``, best first; ``decisions`` (the reasons for the first), ``advice``, ``warnings`` and ``least_work``.
 
         Raises :class:`~modak.errors.Infeasible` if nothing meets the constraints; with ``closest`` the closest configuration is returned
         instead, and ``missed`` says which constraint it misses.
@@ -126,7 +126,9 @@ class Service:
             "decisions": list(found.decisions),
             "advice": list(found.advice),
             "warnings": [warning.model_dump() for warning in warnings],
-        } | ({"missed": found.missed} if found.missed else {})
+            **({} if found.least_work is None else {"least_work": found.least_work}),
+            **({"missed": found.missed} if found.missed else {}),
+        }
 
     def validate(self, document: Any, *, strict: bool = False) -> Json:
         """``valid``, and the ``warnings`` of reading the request and of its target; no configuration is chosen.

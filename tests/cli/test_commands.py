@@ -560,6 +560,16 @@ def test_recommend_compares_two_what_ifs(run: Run) -> None:
     assert (refused.status, "did you mean 'nodes'" in refused.err) == (1, True)
 
 
+def test_compared_layouts_have_the_efficiencies_of_the_table(run: Run) -> None:
+    """A layout that wastes its cores does not look efficient for being compared as the only one of its side."""
+    options = ("--deadline", "02:00:00", "--json")
+    table = json.loads(run("recommend", EXAMPLE, *options)[1])["choices"]
+    told = json.loads(run("recommend", EXAMPLE, "--compare", "ranks=4,threads=12", "ranks=1,threads=48", *options)[1])
+    for side in (told["a"], told["b"]):
+        (same,) = (choice for choice in table if choice["configuration"] == side["configuration"])
+        assert side["efficiency"] == pytest.approx(same["efficiency"], abs=1e-3)
+
+
 def test_a_side_that_misses_the_constraints_is_compared_by_what_comes_closest(run: Run) -> None:
     """Not by what would be best without a deadline: that may be a single node for days. The warning says which side, and why."""
     found = run("recommend", EXAMPLE, "--deadline", "00:02:00", "--compare", "ranks=4,threads=12", "ranks=1,threads=48", "--json")
