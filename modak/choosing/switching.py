@@ -36,9 +36,9 @@ def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nod
     """The run whose effect of a switch is to be predicted, described as the runs of its pairs are: those of a precision name none."""
     work, framework = request.optimisation.workload, carrier(request)
     precision = None if switch.column == "precision" else shape.precision
-    told = {"framework": framework.framework if framework else None, "precision": precision, "dataset": work.dataset}
-    workers = shape.workers(nodes, request.application.mpi_ranks) if nodes else None
-    return Run(request.workload_name, target.name, tuple(told.get(name) for name in SOFTWARE), workers)
+    labels = {"framework": framework.framework if framework else None, "precision": precision, "dataset": work.dataset}
+    workers = shape.workers(nodes) if nodes else None
+    return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 
 
 NoImage = Callable[[Shape], str | None]
@@ -165,6 +165,7 @@ def _helps(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike,
 
 
 def _effects(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, each: SwitchEvidence) -> tuple[Array, Array]:
-    """The log ratios of a switch on these numbers of nodes, with half the widths of their intervals."""
-    sizes = [float(shape.workers(count, request.application.mpi_ranks)) for count in np.asarray(nodes).tolist()]
+    """The log ratios of a switch on these numbers of nodes, with half the widths of their intervals. All nodes count as full: predictions
+    are the same for all totals of ranks, and so are the ratios of the lines about them."""
+    sizes = [float(shape.workers(count)) for count in np.asarray(nodes).tolist()]
     return log_ratios(each.pairs, _run(request, target, shape, each.switch), sizes)
