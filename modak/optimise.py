@@ -36,7 +36,7 @@ from modak.choosing.essence import (
 from modak.choosing.objective import Ranking, Scored, rank, rank_closest
 from modak.choosing.openswitch import left_open
 from modak.choosing.scoring import Columns, columns, question, score
-from modak.choosing.software import Software, choose_software, missing_compilers, no_source_build
+from modak.choosing.software import Software, choose_software, missing_compilers, no_image
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
@@ -371,7 +371,7 @@ def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -
         request = with_counts(asked.request, counts)
         each = enumerate_candidates(request, target, facts.models)
         request = with_problem(request, each.problem)
-        return with_switches(each, request, target, facts.tried, partial(no_source_build, request, facts, target))
+        return with_switches(each, request, target, facts.tried, partial(no_image, request, facts, target))
 
     nodes, named, ranks = counts
     of_their_size = named or ranks or asked.request.application.allowed_ranks or left_open(asked.request)

@@ -15,7 +15,7 @@ from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
-from modak.choosing.software import no_source_build
+from modak.choosing.software import no_image
 from modak.choosing.switching import lines as switch_lines
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
@@ -27,9 +27,9 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
     own = partial(_both_ways, decision)
     asked = with_problem(request, decision.candidates.problem)
-    no_build = partial(no_source_build, asked, decision.facts, decision.target)
+    no_image_for = partial(no_image, asked, decision.facts, decision.target)
     ruled_out, tried = partial(_with_it, decision), decision.candidates.tried
-    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, tried, own, ruled_out, no_build)
+    told = switch_lines(asked, decision.target, decision.shape, decision.nodes, tried, own, ruled_out, no_image_for)
     lines = [*decision.candidates.decisions, *told, *decision.ranking.decisions]
     if not decision.evidence.known:
         return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}")

@@ -13,9 +13,9 @@ from typing import Final
 from modak.choosing.capability import beyond
 from modak.choosing.effects import OFF, Pair
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import compilers, switches
+from modak.choosing.wishes import compiler_named, compilers, switches
 from modak.dsl import Request
-from modak.facts import Accelerator
+from modak.facts import Accelerator, SeriesKey
 from modak.perfmodel.precisions import CAPABILITY, USUAL_PRECISION, same_precision
 
 REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
@@ -56,6 +56,15 @@ class OpenSwitch:
     def is_on(self, shape: Shape) -> bool:
         """Whether the shape has the switch on."""
         return self.on in (shape.compiler, same_precision(shape.precision)) or (self.column == BUILT and shape.opt_build)
+
+    def is_on_in(self, series: SeriesKey) -> bool:
+        """Whether results of a series are with the switch."""
+        values = {
+            "compiler": compiler_named(series.compiler),
+            "precision": same_precision(series.precision),
+            BUILT: series.params.get("build"),
+        }
+        return values[self.column] == self.on
 
     def excluded_by(self, shape: Shape) -> bool:
         """Whether the shape has another compiler, or another precision, in place of the switch's."""

@@ -190,12 +190,21 @@ def missing_compilers(request: Request, facts: Facts, target: Target, shape: Sha
     return selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).without
 
 
-def no_source_build(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
-    """Why the job cannot run in an image for the shape that is built from source; ``None``: there is one, or a recipe for it."""
+def no_image(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
+    """Why the job cannot run in an image with the shape's source build or graph compiler; ``None``: there is one, or a recipe for it."""
+    if shape.opt_build:
+        return _no_source_build(request, facts, target, shape)
+    found = carrier(request)
+    if found is None or shape.compiler not in missing_compilers(request, facts, target, shape):
+        return None
+    return f"no suitable image of {found.framework} contains {shape.compiler}"
+
+
+def _no_source_build(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
     found = carrier(request)
     if found is None or target.runtime is None or target.runtime.name == "none":
         return "no image is chosen for this job"
-    wanted, build = _wanted(request, target, replace(shape, opt_build=True), found)
+    wanted, build = _wanted(request, target, shape, found)
     image = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).image
     if (image and image.labels.source == "opt-build") or (image is None and build):
         return None

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from modak.choosing.candidates import Candidates
 from modak.choosing.effects import SOFTWARE, Array, Run, effect, log_ratios, pairs
-from modak.choosing.openswitch import BUILT, REDUCED, OpenSwitch, SwitchEvidence, left_open
+from modak.choosing.openswitch import REDUCED, OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
@@ -36,28 +36,28 @@ def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nod
     """The run whose effect of a switch is to be predicted, described as the runs of its pairs are: those of a precision name none."""
     work, framework = request.optimisation.workload, carrier(request)
     precision = None if switch.column == "precision" else shape.precision
-    told = {"framework": framework.framework if framework else None, "precision": precision, "dataset": work.dataset}
-    workers = shape.workers(nodes, request.application.mpi_ranks) if nodes else None
-    return Run(request.workload_name, target.name, tuple(told.get(name) for name in SOFTWARE), workers)
+    labels = {"framework": framework.framework if framework else None, "precision": precision, "dataset": work.dataset}
+    workers = shape.workers(nodes) if nodes else None
+    return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 
 
-NoBuild = Callable[[Shape], str | None]
-"""Why an image for a shape that is built from source cannot be had, see :func:`modak.choosing.software.no_source_build`."""
+NoImage = Callable[[Shape], str | None]
+"""Why no image for a shape with a switch can be had, see :func:`modak.choosing.software.no_image`."""
 
 
-def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result], no_build: NoBuild) -> Candidates:
+def with_switches(candidates: Candidates, request: Request, target: Target, results: Iterable[Result], no_image: NoImage) -> Candidates:
     """The candidates, preceded by their copies with each open switch that is predicted to help. Those that were measured are no copies."""
     tried = _known(request, results)
     found = list(zip(candidates.shapes, candidates.nodes, strict=True))
     for each in tried:
-        measured = {_bare(shape) for shape, _ in found}
-        may = [pair for pair in found if _may(each.switch, pair[0], target, no_build) and _helps(request, target, *pair, each)]
+        measured = {bare(shape) for shape, _ in found}
+        may = [pair for pair in found if may_have(each.switch, pair[0], target, no_image) and _helps(request, target, *pair, each)]
         copies = [(each.switch.turned_on(shape), nodes) for shape, nodes in may]
-        found = [*(pair for pair in copies if _bare(pair[0]) not in measured), *found]
+        found = [*(pair for pair in copies if bare(pair[0]) not in measured), *found]
     return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
 
 
-def _bare(shape: Shape) -> Shape:
+def bare(shape: Shape) -> Shape:
     """What runs in a shape, wherever the shape comes from and however results spell its precision."""
     precision = same_precision(shape.precision)
     return replace(shape, precision=None if precision == USUAL_PRECISION else precision, inferred=(), origin="topology")
@@ -74,9 +74,12 @@ def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
 def applied(
     found: Predictions, request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, tried: Sequence[SwitchEvidence]
 ) -> Predictions:
-    """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them, at these node counts."""
+    """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them, at these node counts.
+
+    One whose effect no pair shows, as in a run that is proposed for measuring, adds what is not known of it.
+    """
     for each in tried:
-        if each.pairs and each.switch.name in shape.inferred:
+        if each.switch.name in shape.inferred:
             log_ratio, half_width = _effects(request, target, shape, nodes, each)
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
             below, spread = (np.hypot(side, half_width) for side in (found.below, found.spread))
@@ -92,7 +95,7 @@ def lines(
     tried: Sequence[SwitchEvidence],
     own: Callable[[OpenSwitch], str | None],
     ruled_out: Callable[[OpenSwitch], str],
-    no_build: NoBuild,
+    no_image: NoImage,
 ) -> tuple[str, ...]:
     """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide. One line for the
     precision if nothing is known of any.
@@ -108,10 +111,10 @@ def lines(
         told = effect(each.pairs, _run(request, target, shape, each.switch, nodes))
         why_off = _why_off(each.switch, shape, ruled_out) if told and told.helps else ""
         evidence = f"{told}{why_off}" if told else None
-        return _line(each.switch, shape, evidence, _obstacle(each.switch, shape, target, no_build), where)
+        return _line(each.switch, shape, evidence, _obstacle(each.switch, shape, target, no_image), where)
 
     precisions = [each for each in tried if each.switch.column == "precision"]
-    told = any(own(each.switch) or (each.pairs and not _obstacle(each.switch, shape, target, no_build)) for each in precisions)
+    told = any(own(each.switch) or (each.pairs and not _obstacle(each.switch, shape, target, no_image)) for each in precisions)
     unknown = (_unknown_precision(shape, where),) if precisions and not told else ()
     return (*(text for text in map(line, tried) if text), *unknown)
 
@@ -144,14 +147,16 @@ def _line(switch: OpenSwitch, shape: Shape, evidence: str | None, obstacle: str 
     return f"{switch.name}: off, because its effect is unknown: compare one run with it and one without it on {where}"
 
 
-def _may(switch: OpenSwitch, shape: Shape, target: Target, no_build: NoBuild) -> bool:
+def may_have(switch: OpenSwitch, shape: Shape, target: Target, no_image: NoImage) -> bool:
     """Whether the shape can have the switch turned on."""
-    return not (switch.excluded_by(shape) or _obstacle(switch, shape, target, no_build))
+    return not (switch.excluded_by(shape) or _obstacle(switch, shape, target, no_image))
 
 
-def _obstacle(switch: OpenSwitch, shape: Shape, target: Target, no_build: NoBuild) -> str | None:
+def _obstacle(switch: OpenSwitch, shape: Shape, target: Target, no_image: NoImage) -> str | None:
     """Why the shape cannot have the switch: its GPUs do not support it, or no image has it. ``None``: it can, as far as is known."""
-    return no_build(shape) if switch.column == BUILT else switch.unsupported(shape, target.accelerator)
+    if unsupported := switch.unsupported(shape, target.accelerator):
+        return unsupported
+    return None if switch.column == "precision" else no_image(switch.turned_on(shape))
 
 
 def _helps(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, each: SwitchEvidence) -> bool:
@@ -160,6 +165,7 @@ def _helps(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike,
 
 
 def _effects(request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, each: SwitchEvidence) -> tuple[Array, Array]:
-    """The log ratios of a switch on these numbers of nodes, with half the widths of their intervals."""
-    sizes = [float(shape.workers(count, request.application.mpi_ranks)) for count in np.asarray(nodes).tolist()]
+    """The log ratios of a switch on these numbers of nodes, with half the widths of their intervals. All nodes count as full: predictions
+    are the same for all totals of ranks, and so are the ratios of the lines about them."""
+    sizes = [float(shape.workers(count)) for count in np.asarray(nodes).tolist()]
     return log_ratios(each.pairs, _run(request, target, shape, each.switch), sizes)
