@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.output import say
-from modak.choosing.effects import Pair, effect, pairs
+from modak.choosing.effects import Pair, Run, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
@@ -27,15 +29,16 @@ def report(folder: Path) -> None:
     """Print the regret of the decisions on every switch of the tables, and that of always on and always off."""
     say("\nswitches, each run of an application on a system hidden; regret: time over that of the better choice, per cent")
     say(("{:30}" + "{:>15}" * len(FIGURES)).format("", *FIGURES))
-    found = {**read_networks(folder), **read_precision(folder), **read_hpc(folder)}
-    everything: list[Array] = []
-    for name, known in found.items():
+    judged: dict[str, Array] = {}
+    compilers = {**read_compiled(folder), **read_fused(folder), **read_hpc(folder)}
+    for name, known in {**compilers, **read_channels(folder), **read_precision(folder)}.items():
         asked = np.random.default_rng(0).permutation(len(known))[:ASKED]
-        judged = np.array([judge(known, int(place)) for place in asked])
-        if len(judged):
-            everything.append(judged)
-            say(f"{name:30}{line(judged)}")
-    say(f"{'all':30}{line(np.vstack(everything))}")
+        if len(asked):
+            judged[name] = np.array([judge(known, int(place)) for place in asked])
+            say(f"{name:30}{line(judged[name])}")
+    for name, part in (("all compilers", judged.keys() & compilers), ("all", judged)):
+        if part:
+            say(f"{name:30}{line(np.vstack([judged[one] for one in part]))}")
 
 
 def judge(known: Sequence[Pair], place: int) -> tuple[float, float, float]:
@@ -58,15 +61,39 @@ def line(judged: Array) -> str:
     return f"{len(judged):15d}" + "".join(f"{100 * float(part):15.2f}" for part in parts)
 
 
-def read_networks(folder: Path) -> dict[str, tuple[Pair, ...]]:
-    """torch.compile, and channels last, on image networks; each at the largest batch that was measured."""
-    rows = [row for path in sorted(folder.glob("timm_*.csv")) for row in read(path) if _positive(row["samples_per_s"])]
-    compiled = [_network(row, compiler=None if row["compile"] == "eager" else "inductor", layout=row["layout"]) for row in rows]
-    ordered = [_network(row, compiler=row["compile"], layout=row["layout"]) for row in rows]
-    return {
-        "torch.compile": pairs(compiled, "compiler", "inductor"),
-        "channels last": pairs(ordered, "params.layout", "nhwc", "nchw"),
-    }
+def read_compiled(folder: Path) -> dict[str, tuple[Pair, ...]]:
+    """torch.compile on image networks, each at the largest batch that was measured."""
+    told = [_network(row, compiler=None if row["compile"] == "eager" else "inductor", layout=row["layout"]) for row in _networks(folder)]
+    return {"torch.compile": pairs(told, "compiler", "inductor")}
+
+
+def read_channels(folder: Path) -> dict[str, tuple[Pair, ...]]:
+    """Channels last, on the same networks."""
+    told = [_network(row, compiler=row["compile"], layout=row["layout"]) for row in _networks(folder)]
+    return {"channels last": pairs(told, "params.layout", "nhwc", "nchw")}
+
+
+def read_fused(folder: Path) -> dict[str, tuple[Pair, ...]]:
+    """XLA and graph kernel fusion: neighbouring series of a table whose texts differ only in whether they are with it or without."""
+    found: list[Pair] = []
+    for path in sorted(folder.glob("dlperf*.csv")):
+        by_series: dict[str, list[Row]] = defaultdict(list)
+        for row in read(path):
+            by_series[row["series"]].append(row)
+        for one, other in itertools.pairwise(by_series.values()):
+            (off, told), (on, the_same) = (_FUSED.subn("", rows[0]["stack"].lower()) for rows in (one, other))
+            if told and the_same and off.split() == on.split() and ("without" in one[0]["stack"]) != ("without" in other[0]["stack"]):
+                found += _fused(one, other) if "without" in one[0]["stack"] else _fused(other, one)
+    return {"XLA, graph kernel fusion": tuple(found)}
+
+
+def _fused(off: Sequence[Row], on: Sequence[Row]) -> Iterable[Pair]:
+    """Pairs at the numbers of GPUs that both series have. All values are rates."""
+    rates = {row["p"]: float(row["value"]) for row in off}
+    for row in on:
+        if row["p"] in rates:
+            run = Run(row["app"], row["hardware"], size=float(row["p"]))
+            yield Pair(run, math.log(rates[row["p"]] / float(row["value"])))
 
 
 def read_precision(folder: Path) -> dict[str, tuple[Pair, ...]]:
@@ -104,7 +131,12 @@ def read(path: Path) -> Iterable[Row]:
         yield from csv.DictReader(lines)
 
 
+_FUSED = re.compile(r"[&\s]*with(out)?\s+(xla|graph kernel fusion)")
 _RATE: Mapping[str, str] = {"metric": "throughput", "unit": "samples/s"}
+
+
+def _networks(folder: Path) -> list[Row]:
+    return [row for path in sorted(folder.glob("timm_*.csv")) for row in read(path) if _positive(row["samples_per_s"])]
 
 
 def _network(row: Row, compiler: str | None, layout: str) -> Result:

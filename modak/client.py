@@ -25,6 +25,7 @@ from modak.settings import Settings
 from modak.text.numbering import Selection
 
 if TYPE_CHECKING:
+    from modak.facts import Added
     from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
     from modak.ingest.table import Table
@@ -72,6 +73,10 @@ class Remote:
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> dict[str, Any]:
         """``POST /recommendations``."""
         return self._post("/recommendations", document, strict=strict, closest=closest)
+
+    def validate(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
+        """``POST /validations``."""
+        return self._post("/validations", document, strict=strict)
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """``POST /predictions``."""
@@ -152,13 +157,16 @@ class Remote:
         given = {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
         return self._post(f"/results/{_JUDGEMENTS[judgement]}", given | ({"why": why} if judgement == "doubt" else {}))
 
-    def add(self, values: Sequence[Known], *, replace: bool = False) -> bool:
+    def add(self, values: Sequence[Known], *, replace: bool = False) -> Added:
         """``POST /systems``, ``/images`` or ``/rules``."""
+        from modak.facts import Added
+
         document: dict[str, list[Any]] = {}
         for value in values:
             document.setdefault(f"{type(value).__name__.lower()}s", []).append(value.model_dump(mode="json", exclude_unset=True))
         kind = next(name for name in ("systems", "images", "rules") if name in document)
-        return bool(self._post(f"/{kind}", document, replace=replace)["changed"])
+        answer = self._post(f"/{kind}", document, replace=replace)
+        return Added(bool(answer["changed"]), tuple(answer.get("notes", ())))
 
     def remove(self, kind: str, name: str) -> None:
         """``DELETE /kind/NAME``."""

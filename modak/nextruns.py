@@ -3,7 +3,8 @@
 The times are drawn many times from their intervals (those of one layout move together), and each time the request's objective and
 constraints choose a configuration. How often a configuration is chosen is the probability that it is the right one. The *interval of
 the decision* is the mean half-width of the predicted times, weighted with these probabilities. Runs are ranked by how far they are
-expected to narrow it per node-hour (:mod:`modak.perfmodel.planning`).
+expected to narrow it per node-hour (:mod:`modak.perfmodel.planning`). Before all others come the two runs, with and without, that would
+decide an open switch of which no results show the effect.
 """
 
 from __future__ import annotations
@@ -11,17 +12,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, Scored, rank, rank_closest
+from modak.choosing.openswitch import BUILD
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
-from modak.choosing.software import missing_compilers
+from modak.choosing.shapes import Shape
+from modak.choosing.software import missing_compilers, no_image
+from modak.choosing.switching import applied, bare, evidence_for, with_switches
 from modak.choosing.unmeasured import with_unmeasured
 from modak.choosing.wishes import compilers, in_document, is_build, switches, without_compilers
 from modak.choosing.workload import amounts_needed, with_problem
@@ -29,7 +35,7 @@ from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import Answer, decide, least_efficiency, optimise
-from modak.perfmodel import Curve, predict
+from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import Run, Step, Width, propose
@@ -89,11 +95,14 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
     target = resolve(request, facts)
-    given_up = decide(request, facts, rank_closest).given_up
+    chosen = _chosen(request, facts)
+    given_up = chosen.given_up
     request = without_compilers(request, given_up)
     found = enumerate_candidates(request, target, facts.models)
     request = with_problem(request, found.problem)
-    candidates = _runnable(with_unmeasured(request, target, found), request, target, facts)
+    image_for = partial(no_image, request, facts, target)
+    found = with_switches(found, request, target, facts.tried, image_for)
+    candidates = _runnable(with_unmeasured(request, target, found, image_for), request, target, facts)
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
     warnings = tuple(dict.fromkeys((*target.warnings, *in_document(request, (*candidates.warnings, *given_up.values())))))
@@ -103,12 +112,21 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     chances = _chances(request, decision.scored)
     known = usable_curves(request, target, facts.models)
     width = _width(request, facts, decision, chances)
-    places = _worth_a_look(decision, chances)
+    pairs = _pairs(decision, chosen.shape, chosen.nodes, chances)
+    places = list(dict.fromkeys((*pairs, *_worth_a_look(decision, chances))))
     runs = [_run(request, decision, place) for place in places]
-    steps = propose(known, runs, width, most, budget)
+    steps = propose(known, runs, width, most, budget, first=range(len(pairs)))
     proposals = tuple(Proposal(places[step.run], choice_of(decision, places[step.run]), runs[step.run].node_hours, step) for step in steps)
     notes = _enough(len(proposals), most, budget)
     return Programme(decision, _likely(decision, chances), width(known), proposals, notes, warnings)
+
+
+def _chosen(request: Request, facts: Facts) -> Decision:
+    """What would be chosen today, or if nothing meets the constraints what comes closest."""
+    try:
+        return decide(request, facts)
+    except Infeasible:
+        return decide(request, facts, rank_closest)
 
 
 def _runnable(candidates: Candidates, request: Request, target: Target, facts: Facts) -> Candidates:
@@ -117,6 +135,24 @@ def _runnable(candidates: Candidates, request: Request, target: Target, facts: F
     if not any(kept):  # it is a part of the framework and cannot be switched off
         return candidates
     return replace(candidates, shapes=tuple(compress(candidates.shapes, kept)), nodes=tuple(compress(candidates.nodes, kept)))
+
+
+def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Floats | None = None) -> tuple[int, ...]:
+    """For each open switch of which no results show the effect the two candidates that would, with it and without it: a shape and its
+    counterpart, on so many nodes. With ``chances`` only where both may be the right choice."""
+    scored, shapes = decision.scored, [bare(each) for each in decision.candidates.shapes]
+    total = None if chances is None else np.bincount(scored.shape, chances, len(shapes))
+    found: list[int] = []
+    for each in decision.candidates.tried:
+        both = [bare(each.switch.turned_on(shape)), bare(each.switch.turned_off(shape))]
+        if each.pairs or bare(shape) not in both or not all(one in shapes for one in both):
+            continue
+        with_it, without = (shapes.index(one) for one in both)
+        rows = [np.flatnonzero((scored.shape == place) & (scored.nodes == nodes)) for place in (with_it, without)]
+        if all(row.size for row in rows) and (total is None or min(total[with_it], total[without]) >= LIKELY):
+            known = [_own(decision, int(row[0])) is not None for row in rows]
+            found += [int(row[0]) for row in rows] if not all(known) else []
+    return tuple(dict.fromkeys(found))
 
 
 def measurement(request: Request, facts: Facts, programme: Programme, proposal: Proposal) -> Answer:
@@ -128,10 +164,21 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     fixed = request.changed(
         job_options={**counts, "core_count": None, "core_count_per_process": None},
         application={**ranks, "write_result": True, "result_file": _result_file(request, programme.decision, proposal.index)},
-        optimisation=one_run(request, shape.compiler),
+        optimisation=one_run(request, shape.compiler) | _fixed(request, shape),
     )
     own = _own(programme.decision, proposal.index)
     return optimise(fixed, replace(facts, models=(own,)) if own else facts)
+
+
+def _fixed(request: Request, shape: Shape) -> dict[str, Any]:
+    """Changes to ``optimisation`` that set an open precision and an open build to those of the shape. A source build is recorded as one."""
+    asked, work = request.optimisation, request.optimisation.workload
+    build = {"build": BUILD} if shape.opt_build else {}
+    precision = shape.precision if work.precision == "auto" else work.precision
+    compiler = {"compiler": shape.compiler} if is_build(shape.compiler) else {}
+    changes = {"precision": precision, "params": {**work.params, **build}, **compiler}
+    built = shape.opt_build if asked.enable_opt_build == "auto" else asked.enable_opt_build
+    return {"workload": work.model_copy(update=changes), "enable_opt_build": built}
 
 
 def _result_file(request: Request, decision: Decision, index: int) -> str | None:
@@ -242,18 +289,34 @@ def _normal_draws(columns: int) -> Floats:
 
 def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) -> Width:
     """The half-width of the decision's interval as a function of the known curves."""
-    power, scored = node_power(facts), decision.scored
+    power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
     spots = []
     for place in np.flatnonzero(np.bincount(scored.shape, chances) >= LIKELY):
         rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
-        spots.append((question(request, decision.target, shape), scored.nodes[rows], chances[rows]))
+        spots.append((shape, scored.nodes[rows], chances[rows]))
     total = sum(weights.sum() for *_, weights in spots)
 
+    def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Floats:
+        """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
+        without = predict(curves, question(request, target, evidence_for(shape, tried)), nodes, power)
+        found = applied(without, request, target, shape, nodes, tried).half_width
+        inferred = [each.switch for each in tried if each.switch.name in shape.inferred]
+        if not inferred or not any(all(switch.is_on_in(curve.series) for switch in inferred) for curve in curves):
+            return found
+        return np.minimum(found, predict(curves, _question(request, target, shape), nodes, power).half_width)
+
     def width(curves: Sequence[Curve]) -> float:
-        parts = (weights @ predict(curves, asked, nodes, power).half_width for asked, nodes, weights in spots)
+        parts = (weights @ half_width(curves, shape, nodes) for shape, nodes, weights in spots)
         return float(sum(parts) / total)
 
     return width
+
+
+def _question(request: Request, target: Target, shape: Shape) -> Question:
+    """The question to the models about a run of a shape, a source build by the name that results have for it."""
+    asked = question(request, target, shape)
+    params = {**asked.attributes.get("params", {}), "build": BUILD}
+    return replace(asked, attributes={**asked.attributes, "params": params}) if shape.opt_build else asked
 
 
 def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
@@ -280,7 +343,7 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
     nodes = int(scored.nodes[index])
     curve = decision.predictions_at(index).curve
     assert curve is not None  # noqa: S101 (its time is known)
-    asked = question(request, decision.target, shape).attributes
+    asked = _question(request, decision.target, shape).attributes
     hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
     scale: Scale = own.scale if own else "nodes"
     return Run(
@@ -299,12 +362,15 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
 def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
     """The series that a run would begin: the attributes asked for, with application and metric of the curve behind the prediction."""
     software = dict.fromkeys(("compiler", "mpi", "mpi_from", "hyperthreads", "numa_mode", "image", "runtime", "partition"))
-    return like.model_copy(update={**software, **asked})
+    params = {**like.params, **asked["params"]} if "params" in asked else like.params
+    return like.model_copy(update={**software, **asked, "params": params})
 
 
 def _own(decision: Decision, index: int) -> Curve | None:
-    """The curve measured in exactly this configuration; ``None``: the prediction rests on other ones."""
+    """The curve measured in exactly this configuration; ``None``: the prediction rests on other ones, or on a ratio."""
     found = decision.predictions_at(index)
+    if decision.shape_at(index).inferred:
+        return None
     return found.curve if found.curve and found.curve.estimated is None and not found.differences else None
 
 
@@ -322,6 +388,8 @@ def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
 
 
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
-    """The smallest sizes of the first layout."""
-    places = np.flatnonzero(decision.scored.shape == 0)[:most]
-    return tuple(Proposal(int(place), choice_of(decision, int(place))) for place in places)
+    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect."""
+    places = np.flatnonzero(decision.scored.shape == 0).tolist()
+    pairs = _pairs(decision, decision.candidates.shapes[0], int(decision.scored.nodes[places[0]]))
+    order = list(dict.fromkeys((places[0], *pairs, *places)))[:most]
+    return tuple(Proposal(place, choice_of(decision, place)) for place in order)

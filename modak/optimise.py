@@ -12,12 +12,14 @@ import hashlib
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from modak import __version__
 from modak.advice import sentences
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.chosen import Chosen
+from modak.choosing.counts import stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import (
     SOFTWARE_FIELDS,
@@ -32,15 +34,16 @@ from modak.choosing.essence import (
     without_nodes,
 )
 from modak.choosing.objective import Ranking, Scored, rank, rank_closest
+from modak.choosing.openswitch import left_open
 from modak.choosing.scoring import Columns, columns, question, score
-from modak.choosing.software import Software, choose_software, missing_compilers
+from modak.choosing.software import Software, choose_software, missing_compilers, no_image
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
-from modak.facts import Facts
+from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
@@ -52,7 +55,7 @@ from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script
-from modak.target import Target, resolve, target_key
+from modak.target import Target, resolve, target_key, uncharged
 from modak.tuning.hint import hint
 
 MOST_ALTERNATIVES: Final = 6
@@ -76,6 +79,8 @@ class Recommendation:
     decisions: tuple[str, ...] = ()
     """Why the first one was chosen."""
     advice: tuple[str, ...] = ()
+    least_work: float | None = None
+    """What the efficiencies are relative to, in node-hours (in weak scaling in hours); ``None``: unknown."""
     missed: str | None = None
     """If nothing meets the constraints and the closest configuration was asked for: which constraint is not met."""
 
@@ -103,6 +108,13 @@ def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) ->
     """
     settled = settle(request, facts, warnings)
     return Answer(plan_of(settled), settled.texts)
+
+
+def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
+    """What would be done instead of what the request says of its target, account and counts, without choosing a configuration."""
+    target = resolve(request, prepared(facts))
+    counts = in_document(request, stated_counts(request, target).warnings)
+    return _each_once(target.warnings, counts, _without_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
@@ -138,6 +150,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             _unused_length(request, decision),
             in_document(request, (*decision.relaxed, *decision.given_up.values(), *software.warnings, *job.warnings)),
             script.warnings,
+            () if any(one.field == "job_options.account" for one in script.warnings) else uncharged(request, target),
         ),
     )
 
@@ -231,7 +244,8 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
 
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
     target, request = decision.target, without_compilers(request, decision.given_up)
-    if target.name and target.system is None and not decision.evidence.known:
+    measured = {same_name(name) for name in decision.measured_on if name}
+    if target.name and target.system is None and not decision.evidence.known and measured.isdisjoint(target.names):
         known = {*facts.systems, *filter(None, decision.measured_on)}
         if None not in decision.measured_on or nearest_name(target.name, known):
             raise UnknownName("system", target.name, known, field="target.name")
@@ -245,7 +259,9 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
         in_document(request, (*decision.relaxed, *decision.given_up.values())),
     )
     counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
-    return Recommendation(choices, warnings, (*target.decisions, *why(request, decision)), counsel)
+    least = decision.scored.least_work / 3600
+    reasons = (*target.decisions, *why(request, decision))
+    return Recommendation(choices, warnings, reasons, counsel, least if math.isfinite(least) else None)
 
 
 def _with_image(request: Request, decision: Decision, index: int) -> Choice:
@@ -290,29 +306,45 @@ def _decided(request: Request, facts: Prepared, ranked: Callable[[Scored, Object
     """Steps 1 to 4 for the request as it stands, whatever images have."""
     place = target_key(request, facts)
     target = facts.targets.get(place, lambda: resolve(request, facts))
-    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
-    key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
-    counts = counts_of(request)
-    predicted = facts.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, facts))
+    asked, predicted = _predictions(request, place, target, facts)
     scored, evidence = score(request, target, predicted)
     try:
-        ranking, relaxed = _ranking(request, scored, ranked)
+        ranking, relaxed = _ranking(request, scored, ranked, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
         raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     missing = () if evidence.known else amounts_needed(request, facts.needing_more)
     return Decision(target, predicted.candidates, scored, evidence, ranking, facts, asked, missing, relaxed)
 
 
+def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Asked, Columns]:
+    """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
+    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
+    key = (*place, *key_of_any_size(request), *lengths.values())
+    asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    counts = counts_of(request)
+    return asked, facts.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, facts))
+
+
+def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> Scored:
+    """The configurations that the request would allow without its ``max_nodes``."""
+    objective = request.optimisation.objective.model_copy(update={"max_nodes": None})
+    request = request.changed(optimisation={"objective": objective})
+    return score(request, target, _predictions(request, place, target, facts)[1])[0]
+
+
 def _ranking(
-    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking]
+    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking], wider: Callable[[], Scored]
 ) -> tuple[Ranking, tuple[Notice, ...]]:
     """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
+
+    ``wider``: predicts also what the objective's ``max_nodes`` excludes, for a refusal.
 
     The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
     Where the counts are open, limits of the objective together with that efficiency are refused.
     """
     objective, least = request.optimisation.objective, least_efficiency(request)
+    if objective.max_nodes:
+        scored = replace(scored, wider=wider)
     try:
         return ranked(scored, objective, least), ()
     except Infeasible:
@@ -332,15 +364,18 @@ def _predicted(asked: Asked, counts: Counts, target: Target, facts: Prepared) ->
 
 
 def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Candidates:
-    """What can run there, including switches. The candidates for a given number of nodes follow from those for another number."""
+    """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
+    depend on it, as switches do that results decide."""
 
     def found() -> Candidates:
         request = with_counts(asked.request, counts)
         each = enumerate_candidates(request, target, facts.models)
-        return with_switches(each, with_problem(request, each.problem), target, facts.tried)
+        request = with_problem(request, each.problem)
+        return with_switches(each, request, target, facts.tried, partial(no_image, request, facts, target))
 
     nodes, named, ranks = counts
-    if nodes is None or named or ranks or asked.request.application.allowed_ranks:
+    of_their_size = named or ranks or asked.request.application.allowed_ranks or left_open(asked.request)
+    if nodes is None or of_their_size:
         return found()
     return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, asked.request, target)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
-from modak.choosing.objective import DEFAULT_EFFICIENCY, UNREQUESTED_DOUBLINGS
+from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
+from modak.choosing.software import no_image
 from modak.choosing.switching import lines as switch_lines
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
@@ -25,10 +27,12 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
     own = partial(_both_ways, decision)
     asked = with_problem(request, decision.candidates.problem)
-    switches = switch_lines(asked, decision.target, decision.shape, decision.nodes, decision.candidates.tried, own)
+    no_image_for = partial(no_image, asked, decision.facts, decision.target)
+    ruled_out, tried = partial(_with_it, decision), decision.candidates.tried
+    switches = switch_lines(asked, decision.target, decision.shape, decision.nodes, tried, own, ruled_out, no_image_for)
     lines = [*decision.candidates.decisions, *switches, *decision.ranking.decisions]
     if not decision.evidence.known:
-        return (*lines, f"time: not predicted, because {_nothing_known(decision)}")
+        return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}")
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
@@ -39,7 +43,9 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
 
 
-def _nothing_known(decision: Decision) -> str:
+def _nothing_known(request: Request, decision: Decision) -> str:
+    if request.workload_name is None:
+        return "the request names no application (application.app_tag)"
     if decision.amounts_needed:
         return f"the results need more than the request states: {decision.amounts_needed[0].message}"
     if not decision.measured_on:
@@ -61,14 +67,33 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
     basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
     with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
     rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
-    effect = in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
-    other = pair[1]
-    if scored.time[other] >= scored.time[best] or np.isfinite(decision.ranking.score[other]):
-        return effect
-    several, way = decision.nodes > 1, "with it" if other == on else "without it"
-    beyond = f"{'are' if several else 'is'} more than {UNREQUESTED_DOUBLINGS:g} doubling beyond the measured sizes"
-    out = beyond if scored.doublings[other] > UNREQUESTED_DOUBLINGS else f"{'do' if several else 'does'} not meet the constraints"
-    return f"{effect}; {way}, {counted(decision.nodes, 'node')} {out}"
+    ratio = in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
+    return f"{ratio}{_ruled_out(decision, pair[1], 'with it' if pair[1] == on else 'without it')}"
+
+
+def _with_it(decision: Decision, switch: OpenSwitch) -> str:
+    """Why the choice is without a switch that is predicted to help, as the rest of a sentence; empty if it is not known."""
+    shape = replace(switch.turned_on(decision.shape), inferred=())
+    shapes = [place for place, each in enumerate(decision.candidates.shapes) if replace(each, inferred=()) == shape]
+    found = np.flatnonzero(np.isin(decision.scored.shape, shapes) & (decision.scored.nodes == decision.nodes))
+    return _ruled_out(decision, int(found[0]), "with it") if found.size else ""
+
+
+def _ruled_out(decision: Decision, other: int, way: str) -> str:
+    """Why a candidate of the same size that is faster than the choice is not the choice, as the rest of a sentence; empty if it is slower
+    or meets the constraints. ``way``: how it differs from the choice."""
+    scored, best = decision.scored, decision.best
+    if not scored.time[other] < scored.time[best] or np.isfinite(decision.ranking.score[other]):
+        return ""
+    several = decision.nodes > 1
+    beyond = f"{'are' if several else 'is'} {further_than(decision.ranking.limit)} beyond the measured sizes"
+    out = beyond if _too_far(decision, other) else f"{'do' if several else 'does'} not meet the constraints"
+    return f"; {way}, {counted(decision.nodes, 'node')} {out}"
+
+
+def _too_far(decision: Decision, index: int) -> bool:
+    """Whether a candidate is further beyond the measured sizes than is considered."""
+    return bool(decision.scored.doublings[index] > decision.ranking.limit)
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:
@@ -146,7 +171,8 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     excluded, scored = missed(decision), decision.scored
     if excluded:
-        return f"{text}; {_size(decision, excluded[0])} would not meet the constraints"
+        out = "are further beyond the measured sizes" if _too_far(decision, excluded[0]) else "would not meet the constraints"
+        return f"{text}; {_size(decision, excluded[0])} {out}"
     more = scored.next_larger(decision.best) if decision.ranking.by_default else None
     if more is None or more in decision.ranking.order or not scored.useful[more] < DEFAULT_EFFICIENCY:
         return text
@@ -176,7 +202,7 @@ def why_not(decision: Decision, index: int) -> str:
     """Why a candidate was not chosen."""
     scored, best = decision.scored, decision.best
     if index not in decision.ranking.order:
-        return "does not meet the constraints"
+        return "further beyond the measured sizes" if _too_far(decision, index) else "does not meet the constraints"
     time = scored.time[index] / scored.time[best]
     hours = scored.node_hours[index] / scored.node_hours[best]
     return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"

@@ -52,7 +52,7 @@ _SECONDS: Final[Schema] = {
         {"type": "string", "pattern": r"^([0-9]{1,4}-)?[0-9]{1,5}:[0-5]?[0-9](:[0-5]?[0-9])?$", "description": "[d-]hh:mm:ss or hh:mm"},
     ]
 }
-_SIZE: Final[Schema] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*[kKmMgGtT]i?[bB]?$", "description": "10 GB, 10G, 512MiB"}
+_SIZE: Final[Schema] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*[kKmMgGtTpP]i?[bB]?$", "description": "10 GB, 10G, 512MiB"}
 _TEXTS: Final[Schema] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 

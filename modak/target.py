@@ -209,6 +209,14 @@ def resolve(request: Request, facts: Facts) -> Target:
     )
 
 
+def uncharged(request: Request, target: Target) -> tuple[Notice, ...]:
+    """A warning if the system charges its jobs to projects, and the request names none."""
+    if request.job_options.account or target.system is None or not target.system.account_required:
+        return ()
+    text = f"jobs on {target.system.name} are charged to a project, and none is given: without a default one of yours, the job is rejected"
+    return (Notice(field="job_options.account", message=text),)
+
+
 def other_nodes(system: System | None, partition: Partition | None, on_gpus: bool) -> frozenset[str]:
     """Names of the system's partitions whose nodes are of another kind: for runs ``on_gpus`` by GPUs, for others by processors."""
 

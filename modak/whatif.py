@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from modak.errors import RequestError, unknown
@@ -31,6 +31,12 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 """Short names of the fields that are changed most, with their paths in the job; other fields are given by their dotted path."""
 AMOUNTS: Final = {"node-hours": "node_hours", "energy": "energy_kwh", "cost": "cost"}
 """What a choice takes, with its field."""
+_COUNTS: Final = (
+    *map(NAMES.__getitem__, ("nodes", "ranks", "threads", "gpus")),
+    ("application", "mpi_ranks"),
+    ("optimisation", "objective"),
+)
+"""Paths of what may differ between two requests for the same run."""
 WORDS: Final[Mapping[str, bool]] = {"true": True, "on": True, "false": False, "off": False}
 
 
@@ -77,6 +83,31 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     if training and None not in batches and batches[0] != batches[1]:
         lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training this changes the global batch, and what an epoch achieves")
     return tuple(lines)
+
+
+def same_work(one: Any, other: Any) -> bool:
+    """Whether two requests are for the same run and differ at most in counts and objective, so that one efficiency fits both.
+
+    >>> same_work({"job": {"target": {"name": "a"}}}, changed({"job": {"target": {"name": "a"}}}, "nodes=4"))
+    True
+    """
+    return bool(_without_counts(one) == _without_counts(other))
+
+
+def _without_counts(document: Any) -> Any:
+    for path in _COUNTS:
+        document = with_value(document, ("job", *path), None)
+    return document
+
+
+def on_one_reference(answers: Sequence[Mapping[str, Any]], further: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+    """The best choice of each answer of ``recommend``, with efficiencies relative to the least work of these and ``further`` answers."""
+    known = [answer["least_work"] for answer in (*answers, *further) if answer.get("least_work")]
+    best = [dict(answer["choices"][0]) for answer in answers]
+    for choice, answer in zip(best, answers, strict=True):
+        if choice.get("efficiency") and answer.get("least_work"):
+            choice["efficiency"] = round(choice["efficiency"] * min(known) / answer["least_work"], 4)
+    return best
 
 
 def _apart(slower: Mapping[str, Any], faster: Mapping[str, Any]) -> float:

@@ -47,6 +47,13 @@ def test_optimise_and_recommend_are_the_same(local: Service, remote: Remote, doc
     assert found == local.recommend(document, closest=True)
 
 
+def test_validations_are_the_same(local: Service, remote: Remote, document: dict[str, Any]) -> None:
+    """With the warning about the target, which the database knows."""
+    document["job"]["target"]["name"] = "supermuk-ng"
+    assert remote.validate(document) == local.validate(document)
+    assert [one["field"] for one in local.validate(document)["warnings"]] == ["target.name"]
+
+
 def test_predictions_are_the_same(local: Service, remote: Remote) -> None:
     """For CSV and for JSON records."""
     for content in (b"application,metric,nodes\n3dgan,epoch_time,4\n", b'[{"application": "3dgan", "metric": "epoch_time", "nodes": 4}]'):

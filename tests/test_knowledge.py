@@ -154,6 +154,7 @@ def test_supermuc_ng_as_published(packaged: Knowledge) -> None:
     assert (thin.node.memory_gb, thin.node.usable_memory_gb, fat.nodes, fat.node.memory_gb) == (96, 77, 144, 768)
     assert [(mode.domains, mode.standard) for mode in thin.node.numa_modes] == [(2, True), (4, False)]
     assert (sng.scheduler, sng.cpu_unit, sng.internet, sng.ssh_between_nodes) == ("slurm", "thread", False, False)
+    assert sng.account_required
     allowed = {policy.name: policy.allowed for policy in sng.runtimes}
     assert allowed == {"charliecloud": True, "none": True, "singularity": False, "apptainer": False, "podman-hpc": False}
     assert all(policy.reason and policy.as_of for policy in sng.runtimes if not policy.allowed)

@@ -18,6 +18,7 @@ from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
 from modak.nextruns import Programme, Proposal, measurement, next_runs
 from modak.normalise import normalise
+from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.scaling import fit_many
 from tests.test_optimise import example
@@ -91,6 +92,85 @@ def test_a_compiler_that_no_image_has_is_not_tried(value: Any, known: Known) -> 
     assert {one.choice.configuration.compiler for one in programme.proposals} == {None}
     told = [one.message for one in programme.warnings if "contains xla; the job runs without it" in one.message]
     assert len(told) == (value is True)
+
+
+def epochs(application: str = "net", nodes: tuple[int, ...] = (1, 2, 4), seconds: float = 60.0, **labels: Any) -> list[Result]:
+    """Epochs in TensorFlow on nodes of the testbed, one rank on each."""
+    series = SeriesKey(
+        application=application, system="hlrs-testbed", framework="tensorflow", metric="epoch_time", unit="s", dataset="d", **labels
+    )
+    layout = {"ranks_per_node": 1, "threads_per_rank": 20}
+    return [Result(series=series, layout=Layout(nodes=count, **layout), value=seconds / count**0.8) for count in nodes]
+
+
+def switched(tensorflow: dict[str, Any], nodes: int | None = None, **work: Any) -> Request:
+    """A training of ``net`` in TensorFlow on the testbed, with its layout given."""
+    training = {"config": {"distributed_training": True}, "tensorflow": {"version": "2.*", **tensorflow}}
+    optimisation = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training}
+    work = {"application": "net", "dataset": "d", "epochs": 5, **work}
+    options = {"node_count": nodes, "process_count_per_node": 1, "core_count_per_process": 20}
+    application = {"app_tag": "net", "app_type": "python", "executable": "python3 net.py"}
+    job = {"application": application, "target": {"name": "hlrs-testbed"}, "job_options": options}
+    return normalise({"job": {**job, "optimisation": {**optimisation, "workload": work}}}).request
+
+
+@pytest.mark.parametrize(("nodes", "proposed"), [(3, [(3, "xla"), (3, None)]), (4, [(4, "xla")])])
+def test_the_pair_that_the_decision_asks_for_comes_first(known: Known, nodes: int, proposed: list[tuple[int, str | None]]) -> None:
+    """Of a switch that no results tell of: one run with it and, if that is not measured, one without it, each with its script."""
+    asked, facts = switched({"xla": "auto"}, nodes), replace(known(None), models=fit(epochs()))
+    line = next(text for text in optimise(asked, facts).plan.decisions if text.startswith("xla: "))
+    assert line.endswith(f"compare one run with it and one without it on {nodes} nodes of hlrs-testbed")
+    programme = next_runs(asked, facts)
+    first = [one.choice.configuration for one in programme.proposals[: len(proposed)]]
+    assert [(one.nodes, one.compiler) for one in first] == proposed
+    scripts = [measurement(asked, facts, programme, one).texts.job_script for one in programme.proposals[: len(proposed)]]
+    assert ["TF_XLA_FLAGS=" in script for script in scripts] == [compiler == "xla" for _, compiler in proposed]
+
+
+def test_a_pair_in_one_precision_of_two_is_planned_in_it(known: Known) -> None:
+    """Half precision was measured: the run without it is one in single precision."""
+    asked, facts = switched({}, 3, precision="auto"), replace(known(None), models=fit(epochs(precision="fp16")))
+    programme = next_runs(asked, facts)
+    made = [measurement(asked, facts, programme, one) for one in programme.proposals[:2]]
+    assert [one.plan.configuration.precision for one in made] == ["fp16", "fp32"]
+    assert ['"precision": "fp32"' in one.texts.job_script for one in made] == [False, True]
+
+
+def test_a_run_of_a_source_build_is_recorded_as_one(known: Known) -> None:
+    """Else its result would be one of the image from the hub."""
+    training = switched({}, 1)
+    asked = training.changed(optimisation={"enable_opt_build": "auto"})
+    facts = replace(known(None), models=fit(epochs(nodes=(2, 4))))
+    programme = next_runs(asked, facts)
+    built = next(one for one in programme.proposals if one.choice.configuration.opt_build)
+    made = measurement(asked, facts, programme, built)
+    assert made.plan.configuration.opt_build is None
+    assert '"params.build": "opt-build"' in made.texts.job_script
+    assert "opt-build" in str(made.plan.image or made.plan.recipe)
+
+
+def test_times_with_a_switch_are_those_of_an_answer(known: Known) -> None:
+    """Others had it both ways: their ratio is applied in both."""
+    own, others = epochs(), [*epochs("one", (1,), 100.0), *epochs("one", (1,), 80.0, compiler="xla")]
+    asked, facts = switched({"xla": "auto"}, 3), replace(known(None), models=fit(own), tried=(*own, *others))
+    answer, found = optimise(asked, facts).plan, [one.choice for one in next_runs(asked, facts).likely]
+    assert answer.configuration.compiler == "xla"
+    assert [one.prediction.value for one in found if one.configuration.compiler == "xla"] == [pytest.approx(answer.prediction.value)]
+
+
+def test_a_switch_that_no_image_has_is_neither_asked_for_nor_proposed(known: Known) -> None:
+    """The line and the programme agree."""
+    asked, facts = switched({"version": "1.*", "ngraph": "auto", "distribution": "horovod"}, 3), replace(known(None), models=fit(epochs()))
+    why = "no suitable image of tensorflow contains ngraph"
+    assert f"ngraph: off, because {why}" in optimise(asked, facts).plan.decisions
+    assert {one.choice.configuration.compiler for one in next_runs(asked, facts).proposals} <= {None}
+
+
+def test_a_first_look_has_the_smallest_size_with_an_open_switch(known: Known) -> None:
+    """Nothing is known of the application: the run without the switch, the one with it, then larger ones."""
+    found = next_runs(switched({"xla": "auto"}), known(None)).proposals
+    made = [(one.choice.configuration.nodes, one.choice.configuration.compiler) for one in found]
+    assert made == [(1, None), (1, "xla"), (2, None), (4, None)]
 
 
 def test_every_run_narrows_the_interval_of_the_decision(known: Known) -> None:

@@ -34,13 +34,13 @@ md,water,supermuc-ng,,gcc-9,,2,48,1,,performance_ns,19,ns/day
 md,membrane,supermuc-ng,,gcc-9,,1,48,1,,performance_ns,2,ns/day
 md,membrane,supermuc-ng,,gcc-9,,2,48,1,,performance_ns,3.9,ns/day
 md,membrane,supermuc-ng,,gcc-9,,4,48,1,,performance_ns,7.5,ns/day
-net,imagenet,zenith,tensorflow,xla,fp32,1,1,,1,throughput,400,images/s
-net,imagenet,zenith,tensorflow,xla,fp32,1,1,,2,throughput,760,images/s
-net,imagenet,zenith,tensorflow,xla,fp32,1,1,,4,throughput,1400,images/s
-net,imagenet,zenith,tensorflow,xla,fp32,2,1,,4,throughput,2500,images/s
-net,imagenet,zenith,tensorflow,,fp32,1,1,,1,throughput,300,images/s
-net,imagenet,zenith,tensorflow,,fp32,1,1,,2,throughput,580,images/s
-net,cifar10,zenith,tensorflow,xla,amp,1,1,,4,throughput,9000,images/s
+net,imagenet,dgx-1,tensorflow,xla,fp32,1,1,,1,throughput,400,images/s
+net,imagenet,dgx-1,tensorflow,xla,fp32,1,1,,2,throughput,760,images/s
+net,imagenet,dgx-1,tensorflow,xla,fp32,1,1,,4,throughput,1400,images/s
+net,imagenet,dgx-1,tensorflow,xla,fp32,2,1,,4,throughput,2500,images/s
+net,imagenet,dgx-1,tensorflow,,fp32,1,1,,1,throughput,300,images/s
+net,imagenet,dgx-1,tensorflow,,fp32,1,1,,2,throughput,580,images/s
+net,cifar10,dgx-1,tensorflow,xla,amp,1,1,,4,throughput,9000,images/s
 old,,supermuc-ng,,,,1,,,,wall_time,1100,s
 old,,supermuc-ng,,,,2,,,,wall_time,600,s
 old,,supermuc-ng,,,,4,,,,wall_time,350,s
@@ -168,7 +168,7 @@ def test_a_whole_run_of_known_length_is_one_number(own_service: Service) -> None
 
 def test_without_a_compiler_is_not_with_any(service: Service) -> None:
     """A row whose compiler is ``none`` is predicted from other runs if all results have one; an empty cell is open."""
-    row = {"application": "net", "dataset": "cifar10", "system": "zenith", "framework": "tensorflow", "nodes": 1, "gpus_per_node": 4}
+    row = {"application": "net", "dataset": "cifar10", "system": "dgx-1", "framework": "tensorflow", "nodes": 1, "gpus_per_node": 4}
     open_, without = ({**row, "metric": "throughput", "unit": "images/s", "compiler": word} for word in ("", "none"))
     answers = service.predict(_table([open_, without]), "rows.csv")["rows"]
     assert [answer["basis"] for answer in answers] == ["measured", "transferred"]

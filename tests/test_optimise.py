@@ -305,12 +305,12 @@ def test_a_job_is_not_stopped_within_the_time_that_its_confidence_reckons_with(k
     assert plan.wall_time_s >= value * (upper / value) ** stretch(0.98)
 
 
-@pytest.mark.parametrize("constraint", [{"max_nodes": 23}, {"max_nodes": 4}])
-def test_more_nodes_are_offered_where_there_are_more(known: Known, constraint: dict[str, int]) -> None:
-    """The cluster has 23 nodes."""
+@pytest.mark.parametrize(("deadline", "max_nodes", "offered"), [(28800, 4, True), (600, 4, False), (600, 23, False)])
+def test_more_nodes_are_offered_where_they_would_do(known: Known, deadline: int, max_nodes: int, offered: bool) -> None:
+    """Eight hours can be met on the cluster, but not on four of its nodes; ten minutes on none of its 23."""
     with pytest.raises(Infeasible) as refused:
-        answer(example("resnet50-gpu-cluster", optimisation__objective={"deadline": 600, **constraint}), known)
-    assert ("perhaps max_nodes" in str(refused.value)) == (constraint["max_nodes"] < 23)
+        answer(example("resnet50-gpu-cluster", optimisation__objective={"deadline": deadline, "max_nodes": max_nodes}), known)
+    assert ("max_nodes" in str(refused.value)) == offered
 
 
 @pytest.mark.parametrize(("ranks", "nodes", "per_node", "at_least"), [(10, 1, 10, 300.0), (50, 2, 25, 75.0), (96, 2, 48, 52.0)])
@@ -631,9 +631,12 @@ def test_too_many_nodes_are_infeasible(known: Known) -> None:
 
 
 def test_a_deadline_that_cannot_be_met_says_what_could(known: Known) -> None:
-    """The closest configuration, and the deadline that it meets."""
-    with pytest.raises(Infeasible, match=r"cannot be met .* closest: .*feasible with: a deadline of [\d:]+, .*max_nodes above 16"):
-        answer(example("3dgan-supermuc-ng", optimisation__objective={"deadline": 600, "max_nodes": 16}), known)
+    """The closest configuration with the deadline that it meets, and the number of nodes that would do."""
+    limits = {"deadline": 600, "max_nodes": 16}
+    with pytest.raises(Infeasible, match=r"cannot be met .* closest: .*feasible with: a deadline of [\d:]+, or max_nodes \d+$") as refused:
+        answer(example("3dgan-supermuc-ng", optimisation__objective=limits), known)
+    limits["max_nodes"] = int(str(refused.value).rpartition(" ")[2])
+    assert answer(example("3dgan-supermuc-ng", optimisation__objective=limits), known).plan.configuration.nodes == limits["max_nodes"]
 
 
 def test_a_refusal_names_the_data_set_that_is_not_known(known: Known) -> None:
@@ -725,6 +728,18 @@ def test_systems_that_are_only_measured_are_known_names(known: Known) -> None:
     request = normalise({"job": {"target": {"name": "my-clutser"}, "application": {"app_tag": "solver"}}}).request
     with pytest.raises(UnknownName, match="did you mean 'my-cluster'"):
         recommend(request, replace(known(None), models=models))
+
+
+@pytest.mark.parametrize("name", ["my-cluster", "My_Cluster"])
+def test_a_system_that_was_measured_is_known_where_the_request_lacks_a_length(known: Known, name: str) -> None:
+    """No time can be predicted without the number of samples: that is said, and not that the system is unknown."""
+    series = SeriesKey(application="net", system="my-cluster", metric="throughput", unit="samples/s")
+    models = fit([Result(series=series, layout=Layout(nodes=n, gpus_per_node=4), value=800.0 * n) for n in (1, 2, 4)])
+    request = normalise({"job": {"target": {"name": name}, "application": {"app_tag": "net"}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert [one.field for one in found.warnings if one.message.startswith("give the number of samples")] == [
+        "optimisation.workload.samples"
+    ]
 
 
 def test_results_that_name_no_system_answer_requests_that_name_none(known: Known) -> None:

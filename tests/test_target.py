@@ -11,6 +11,7 @@ import pytest
 from modak.choosing.candidates import enumerate_candidates
 from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, RuntimePolicy, SeriesKey
 from modak.normalise import normalise
+from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve
 
@@ -318,3 +319,25 @@ def test_a_library_of_the_host_is_found_however_results_write_it(label: str, fam
     system = facts.systems["hlrs-testbed"].model_copy(update={"mpi": (HostMpi(family="openmpi", default=True), HostMpi(family="mpich"))})
     found = Target(system=system, name="hlrs-testbed").mpi_called(label)
     assert (found.family if found else None) == family
+
+
+@pytest.mark.parametrize(
+    ("required", "mandatory", "account", "told"),
+    [
+        (True, (), None, ["are charged to a project"]),
+        (True, (), "pr12ab", []),
+        (False, (), None, []),
+        (True, ("--account",), None, ["the site requires --account in every job"]),
+    ],
+)
+def test_a_job_without_the_account_that_it_is_charged_to_is_told_once(
+    known: Known, required: bool, mandatory: tuple[str, ...], account: str | None, told: list[str]
+) -> None:
+    """The scheduler would refuse it, or charge another project."""
+    facts = known(None)
+    update = {"account_required": required, "mandatory_directives": mandatory}
+    systems = {**facts.systems, "supermuc-ng": facts.systems["supermuc-ng"].model_copy(update=update)}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"executable": "./solve"}, "job_options": {"account": account}}
+    plan = optimise(normalise({"job": job}).request, replace(facts, systems=systems)).plan
+    said = [one.message for one in plan.warnings if one.field == "job_options.account"]
+    assert [part in one for one, part in zip(said, told, strict=True)] == [True] * len(told)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.errors import RequestError
-from modak.whatif import NAMES, against, changed
+from modak.whatif import NAMES, against, changed, on_one_reference, same_work
 
 
 def choice(value: float | None, spread: float = 0.1, workers: int = 8) -> dict[str, Any]:
@@ -108,3 +108,22 @@ def test_the_same_choice_is_called_so() -> None:
 def test_unknown_times_are_not_compared() -> None:
     """No number out of nothing."""
     assert "unknown" in against(choice(None), choice(1.0))[0]
+
+
+def test_sides_that_differ_in_counts_have_one_efficiency() -> None:
+    """Relative to the least work of both and of the request itself, though each side's own answer was relative to its own."""
+    sides = [{"choices": [{"efficiency": 0.9}], "least_work": work} for work in (40.0, 10.0)]
+    assert [one["efficiency"] for one in on_one_reference(sides)] == pytest.approx([0.225, 0.9])
+    assert [one["efficiency"] for one in on_one_reference(sides, [{"least_work": 5.0}])] == pytest.approx([0.1125, 0.45])
+
+
+def test_an_efficiency_that_is_not_known_stays_unknown() -> None:
+    """There is nothing to relate."""
+    assert on_one_reference([{"choices": [{"node_hours": 1.0}]}] * 2) == [{"node_hours": 1.0}] * 2
+
+
+@pytest.mark.parametrize(("change", "same"), [("gpus=1,nodes=2,objective=time", True), ("system=zenith", False), ("epochs=3", False)])
+def test_work_is_the_same_for_other_counts_only(change: str, same: bool) -> None:
+    """Neither on another system nor for a longer run."""
+    document = {"job": {"target": {"name": "stampede2"}}}
+    assert same_work(document, changed(document, change)) == same

@@ -37,6 +37,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _source(chosen),
         *_unlike(chosen),
         _assumed(chosen),
+        _cores(chosen),
         _image(chosen),
         _version(chosen),
         _islands(chosen),
@@ -96,8 +97,10 @@ def _of_rule(rule: Rule, chosen: Chosen) -> str | None:
 
 def _pilot(chosen: Chosen) -> str | None:
     name = chosen.request.workload_name
-    if chosen.prediction.basis != "none" or name is None or chosen.needs_amount:
+    if chosen.prediction.basis != "none" or chosen.needs_amount:
         return None
+    if name is None:
+        return f"the request names no application: give application.app_tag, {_pilot_job(chosen)}"
     place, systems = chosen.target.name, [system for system in chosen.measured_on if system]
     if place is None and systems:
         return f"name the system (target.name, or --system): the results of {name!r} are of {listed(systems, MOST_NAMED)}"
@@ -106,12 +109,16 @@ def _pilot(chosen: Chosen) -> str | None:
         return f"results of {name!r} name no system: {again}"
     if chosen.doubted_count and not chosen.measured_on:
         return f"no model rests on the doubted results of {name!r} ({chosen.doubted_count}): {_look_at_doubted(name)}"
+    other = f" (there are results of {chosen.similar_application!r})" if chosen.similar_application else ""
+    return f"there is no usable result of {name!r}{other}: {_pilot_job(chosen)}"
+
+
+def _pilot_job(chosen: Chosen) -> str:
+    """What to run first, and what to load."""
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
     short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
     record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
-    loaded = f"then load {record} with 'modak load'"
-    other = f" (there are results of {chosen.similar_application!r})" if chosen.similar_application else ""
-    return f"there is no usable result of {name!r}{other}: run a pilot job on {sizes} {short} first, {loaded}"
+    return f"run a pilot job on {sizes} {short} first, then load {record} with 'modak load'"
 
 
 def _doubted(chosen: Chosen) -> str | None:
@@ -220,6 +227,18 @@ def _assumed(chosen: Chosen) -> str | None:
     unsaid = f"the results behind the time do not state ranks_per_node: it is that of their own layout, {doubt}"
     how = "load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
     return f"{unsaid}; {how}" if asked else f"{unsaid}; give process_count_per_node and threads, or {how}"
+
+
+def _cores(chosen: Chosen) -> str | None:
+    """How many cores go with a GPU is not known: each rank gets one."""
+    options, shape = chosen.request.job_options, chosen.shape
+    given = chosen.request.application.threads or options.core_count_per_process or options.core_count
+    stated_there = chosen.curve and (chosen.curve.layout.threads_per_rank or chosen.curve.scale == "threads")
+    if chosen.target.system or given or stated_there or not shape.gpus_per_node or shape.threads_per_rank > 1:
+        return None
+    place = chosen.target.name or "the target"
+    text = f"how many cores go with each GPU of {place} is not known, so each rank is given one"
+    return f"{text}: give job_options.core_count_per_process, or describe the system ('modak systems detect' writes most of it)"
 
 
 def _image(chosen: Chosen) -> str | None:

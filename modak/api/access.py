@@ -35,7 +35,7 @@ CHECKING: Final = 40
 _ALWAYS: Final = frozenset(("/health", "/ready"))
 _ASKING: Final = frozenset(
     (
-        *("/optimise", "/recommendations", "/predictions", "/sizings", "/ui/plans"),
+        *("/optimise", "/recommendations", "/validations", "/predictions", "/sizings", "/ui/plans"),
         *("/get_image", "/get_build", "/get_optimisation", "/get_job_content"),
     )
 )

@@ -67,11 +67,16 @@ def components() -> dict[str, Schema]:
     return {
         "problem": PROBLEM,
         "recommendation": RECOMMENDATION,
+        "validation": VALIDATION,
         "predictions": _predictions(),
         "measured_result": _measured(),
         "model": MODEL,
         "load_report": LOAD_REPORT,
-        "changed": object_of(("changed",), changed={"type": "boolean", "description": "false: everything was there already"}),
+        "changed": object_of(
+            ("changed",),
+            changed={"type": "boolean", "description": "false: everything was there already"},
+            notes=list_of(TEXT, "results that look wrong, or no more, beside a new description of their system"),
+        ),
         "audit_entry": AUDIT_ENTRY,
         "result_token": RESULT_TOKEN,
         "infrastructure": INFRASTRUCTURE,
@@ -113,7 +118,15 @@ RECOMMENDATION: Final = object_of(
     decisions=list_of(TEXT, "why the first is first"),
     advice=list_of(TEXT, "what the evidence says of it"),
     warnings=_NOTICES,
+    least_work={"type": "number", "description": "what the efficiencies are relative to: node-hours, in weak scaling hours"},
     missed=text("with `closest`, where nothing meets the constraints: what stands in the way"),
+)
+
+
+VALIDATION: Final = object_of(
+    ("valid", "warnings"),
+    valid={"type": "boolean", "description": "true; a wrong request is refused instead"},
+    warnings=_NOTICES,
 )
 
 

@@ -49,6 +49,7 @@ def add_routes(app: FastAPI) -> None:
     )
     for path, endpoint, shown, summary, body in (
         ("/recommendations", recommendations, json_response(ref("recommendation")), "Rank the configurations", REQUEST),
+        ("/validations", validations, json_response(ref("validation")), "Check a request", REQUEST),
         ("/predictions", predictions, json_response(ref("predictions")), "Predict the rows of a result table", POINTS),
         ("/sizings", sizings, SIZED, "How much hardware a goal needs", REQUEST),
     ):
@@ -130,6 +131,11 @@ async def optimise(request: Request, strict: Strict = False, preflight: Prefligh
 def recommendations(request: Request, body: Body, strict: Strict = False, closest: Closest = False) -> Response:
     """`choices`, best first, with prediction, node-hours and efficiency; `decisions` (the reasons), `advice` and `warnings`."""
     return answer(service_of(request).recommend(document(body), strict=strict, closest=closest))
+
+
+def validations(request: Request, body: Body, strict: Strict = False) -> Response:
+    """`valid`, and the `warnings` of reading the request and of its target; no configuration is chosen. A wrong request is refused."""
+    return answer(service_of(request).validate(document(body), strict=strict))
 
 
 def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:

@@ -180,8 +180,9 @@ def add_adding(app: FastAPI, kind: str) -> None:
         """All or none. 201 if something changed, 200 if everything was there already."""
         from modak.knowledge import from_document
 
-        changed = service_of(request).add(from_document(kind, document(body)), replace=replace, actor=actor_of(request))
-        return answer({"changed": changed}, status=201 if changed else 200)
+        added = service_of(request).add(from_document(kind, document(body)), replace=replace, actor=actor_of(request))
+        notes = {"notes": added.notes} if added.notes else {}
+        return answer({"changed": added.changed, **notes}, status=201 if added else 200)
 
     reference = ref(KINDS[kind])
     schema = request_body({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})

@@ -390,22 +390,41 @@ def _elsewhere(request: Request, target: Target, curves: Sequence[Curve]) -> tup
 
 
 def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
+    place = target.title if target.system else target.name or target.title
     origin = {shape.origin for shape in shapes}
     counts = sorted({(shape.ranks_per_node, shape.threads_per_rank) for shape in shapes})
     listed = ", ".join(f"{ranks}x{threads}" for ranks, threads in counts)
     if origin == {"request"}:
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
     if origin <= {"evidence", "request", "raised", "fuller"}:
+        assumed = _assumed([curve for curve in curves if measured_on(curve, target) and curve.estimated is None])
         spread = ", with the requested ranks spread evenly" if "request" in origin else ""
         spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
         spread += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
-        return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {target.title}{spread}",)
+        return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {place}{spread}{assumed}",)
     known = any(measured_on(curve, target) and curve.estimated is None for curve in curves)
     because = "no layout that was measured there is as requested" if known else "nothing was measured there"
-    why = f"derived from the topology of {target.title} by a rule of thumb, because {because}"
+    why = f"derived from the topology of {place} by a rule of thumb, because {because}"
+    if target.system is None and not known:
+        nodes = f"the nodes of {target.name}" if target.name else "the nodes (give target.name)"
+        why = f"a rule of thumb, because nothing is known of {nodes}"
     if "assumed" in origin:
         some = not origin.isdisjoint({"evidence", "raised", "fuller"})
         part = "some results" if some else "the results"
-        why = f"derived by a rule of thumb, because {part} on {target.title} do not state ranks_per_node"
+        why = f"derived by a rule of thumb, because {part} on {place} do not state ranks_per_node"
         why = f"the ones measured there, and others {why}" if some else why
     return (f"layouts considered (ranks per node x threads per rank): {listed}; {why}",)
+
+
+def _assumed(measured: Sequence[Curve]) -> str:
+    """What of their layouts the results of these curves do not state; empty: nothing."""
+    no_threads = [curve for curve in measured if not (curve.layout.threads_per_rank or curve.scale == "threads")]
+    no_ranks = [curve for curve in no_threads if not (curve.layout.ranks_per_node or curve.scale == "ranks" or curve.ranks_per_gpu)]
+    if not no_threads:
+        return ""
+    names = "ranks and threads per rank" if no_ranks else "threads per rank"
+    if len(no_ranks or no_threads) < len(measured):
+        return f"; some results do not state their {names}, which are assumed"
+    gpus = {gpus for curve in no_ranks for gpus in (curve.per_node if curve.scale == "gpus" else {curve.layout.gpus_per_node}) if gpus}
+    known = f"{', '.join(map(str, sorted(gpus)))} GPUs per node as measured, " if gpus else ""
+    return f"; {known}{names} assumed, because the results do not state them"

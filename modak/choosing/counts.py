@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
@@ -55,8 +56,25 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         threads = max(1, cores // (per_node or 1))
     gpus, other_gpus = _gpus(request, target)
     threads, fewer_threads = _threads_that_fit(per_node, threads, target.node)
-    warnings = (*notes, *fewer_cores, *_copies(request, per_node), *other_gpus, *fewer_threads)
+    warnings = (
+        *notes,
+        *fewer_cores,
+        *_copies(request, per_node),
+        *_unused(request),
+        *_no_fpga(request, target),
+        *other_gpus,
+        *fewer_threads,
+    )
     return StatedCounts(nodes, ranks, per_node, threads, gpus, warnings)
+
+
+def _unused(request: Request) -> Iterator[Notice]:
+    """A warning for each option of the framework, or of one beside it, that is given and has no effect."""
+    optimisation = request.optimisation
+    section = optimisation.app_type or "hpc"
+    beside = ((f"{section}.{name}", options) for name, options in optimisation.further.items())
+    for place, options in (("options", optimisation.options), *beside):
+        yield from (Notice(field=f"optimisation.{place}.{name}", message=f"{name} {why}") for name, why in options.unused().items())
 
 
 def _copies(request: Request, per_node: int | None) -> tuple[Notice, ...]:
@@ -96,6 +114,16 @@ def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, .
         text = f"the GPUs of {target.title} are {there.vendor}'s, not {kind}'s; the job uses these"
         return wanted, (Notice(field="optimisation.opt_build.acc_type", message=text),)
     return wanted, ()
+
+
+def _no_fpga(request: Request, target: Target) -> tuple[Notice, ...]:
+    """A warning if the request asks for an FPGA."""
+    if request.optimisation.opt_build.acc_type != "fpga":
+        return ()
+    node, asked = target.node, request.job_options.request_gpus
+    has_gpus = asked != 0 and (bool(asked) if node is None else node.accelerators > 0)
+    text = f"FPGAs are not supported: the job is planned for the CPUs{' and GPUs' if has_gpus else ''} of {target.title}"
+    return (Notice(field="optimisation.opt_build.acc_type", message=text),)
 
 
 def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | None) -> tuple[int | None, tuple[Notice, ...]]:

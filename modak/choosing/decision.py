@@ -12,7 +12,7 @@ from modak.choosing.candidates import Candidates
 from modak.choosing.objective import Ranking, Scored, pareto
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, whose_mpi
+from modak.choosing.software import Software, in_image, whose_mpi
 from modak.choosing.workload import Units
 from modak.dsl import Choice, Configuration, Notice
 from modak.perfmodel import Predictions
@@ -77,6 +77,7 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
     """One candidate in the form of the answer."""
     scored = decision.scored
     shape, nodes = decision.shape_at(index), int(scored.nodes[index])
+    shape = in_image(shape, software) if software else shape
     image = software.reference if software else None
     ranks = decision.candidates.given.ranks
     configuration = Configuration(

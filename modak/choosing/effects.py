@@ -8,7 +8,7 @@ the size. Pairs of unlike runs have little weight and give a wide interval; with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -34,12 +34,15 @@ SHARED: Final[Mapping[str, float]] = {
     "application and system": 0.1,
     "run": 0.1,
 }
-"""Standard deviations of the parts of the log ratio that runs share if they agree in these. Chosen with :data:`NOISE` on public tables, see
+"""Standard deviations of the parts of the log ratio that runs share if they agree in these; the last two the less, the more their sizes
+differ. Chosen with :data:`NOISE` on public tables, see
 docs/decision-quality.md; half or twice as much changes few choices."""
 NOISE: Final = 0.05
 """Standard deviation of one measured log ratio: replicates differ by about 5 %."""
+PRIOR: Final = EVERYWHERE**2 + sum(deviation**2 for deviation in SHARED.values())
+"""Variance of the log ratio before any pair is known."""
 DOUBLINGS: Final = 3.0
-"""Doublings of the size over which the covariance of the part ``run`` falls to 1/e."""
+"""Doublings of the size over which the covariance of the parts ``application and system`` and ``run`` falls to 1/e."""
 MOST: Final = 120
 """Only this many pairs are used, those with the largest covariance."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
@@ -114,22 +117,47 @@ def effect(known: Sequence[Pair], asked: Run) -> Effect | None:
     if not known:
         return None
     runs = [pair.run for pair in known]
-    asked = _completed(asked, runs)
-    to_asked = _covariance(runs, [asked])[:, 0]
-    nearest = np.argsort(-to_asked, kind="stable")[:MOST]
-    used = [runs[place] for place in nearest]
-    ratios = np.array([known[place].log_ratio for place in nearest])
-    among = _covariance(used, used) + NOISE**2 * np.eye(len(used))
-    weights = np.linalg.solve(among, to_asked[nearest])
-    variance = float(_covariance([asked], [asked])[0, 0] - weights @ to_asked[nearest]) + NOISE**2
+    (there,) = _completed(asked, runs, [asked.size])
+    used = [runs[place] for place in _nearest(_covariance(runs, [there]))[0]]
+    log_ratio, spread = log_ratios(known, asked, [asked.size])
     return Effect(
-        log_ratio=float(weights @ ratios),
-        spread=Z90 * math.sqrt(variance),
-        basis=_basis(used, asked),
+        log_ratio=float(log_ratio[0]),
+        spread=float(spread[0]),
+        basis=_basis(used, there),
         pairs=len(used),
         applications=len({run.application for run in used}),
         systems=len({same_name(run.system) for run in used}),
     )
+
+
+def log_ratios(known: Sequence[Pair], asked: Run, sizes: Sequence[float | None]) -> tuple[Array, Array]:
+    """The predicted log ratios of the run ``asked`` at each of these sizes, and half the widths of their 90 % intervals.
+
+    Without any pair: 0, and what is known before anything is measured.
+    """
+    runs, ratios = [pair.run for pair in known], np.array([pair.log_ratio for pair in known])
+    to_asked = _covariance(runs, _completed(asked, runs, sizes))
+    mean, variance = np.zeros(len(sizes)), np.full(len(sizes), PRIOR)
+    for places, columns in _alike(_nearest(to_asked)):
+        used = [runs[place] for place in places]
+        among, here = _covariance(used, used) + NOISE**2 * np.eye(len(used)), to_asked[np.ix_(places, columns)]
+        weights = np.linalg.solve(among, here)
+        mean[columns] = weights.T @ ratios[list(places)]
+        variance[columns] -= np.sum(weights * here, axis=0)
+    return mean, Z90 * np.sqrt(variance + NOISE**2)
+
+
+def _nearest(to_asked: Array) -> npt.NDArray[np.int64]:
+    """For each run that is asked about the pairs with the largest covariance ``[pair, run]``, at most :data:`MOST`, in their order."""
+    return np.sort(np.argsort(-to_asked, axis=0, kind="stable")[:MOST].T, axis=1)
+
+
+def _alike(nearest: npt.NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], list[int]]]:
+    """The runs of ``nearest [run, pair]`` that have the same pairs: these, and those of the runs."""
+    columns: dict[tuple[int, ...], list[int]] = {}
+    for column, places in enumerate(nearest.tolist()):
+        columns.setdefault(tuple(places), []).append(column)
+    return iter(columns.items())
 
 
 def _record(result: Result) -> dict[str, Any]:
@@ -150,14 +178,17 @@ def _run(record: Mapping[str, Any]) -> Run:
     return Run(record.get("application"), record.get("system"), tuple(record.get(name) for name in SOFTWARE), size)
 
 
-def _completed(asked: Run, runs: Sequence[Run]) -> Run:
-    """The run, with unknown values taken from the nearest known run of its application and system that does not contradict it."""
+def _completed(asked: Run, runs: Sequence[Run], sizes: Sequence[float | None]) -> list[Run]:
+    """The run at each of these sizes, with unknown values taken from the nearest known run of its application and system that does not
+    contradict it."""
     own = [run for run in runs if (run.application, same_name(run.system)) == (asked.application, same_name(asked.system))]
     consistent = [run for run in own if all(text in (None, known) for text, known in zip(asked.software, run.software, strict=True))]
     if not consistent:
-        return asked
-    nearest = min(consistent, key=lambda run: _doublings_apart(run.size, asked.size))
-    return replace(asked, software=nearest.software, size=asked.size or nearest.size)
+        return [replace(asked, size=size) for size in sizes]
+    nearest = np.argmin(_doublings([size or 1.0 for size in sizes], [run.size or 1.0 for run in consistent]), axis=1)
+    return [
+        replace(asked, software=consistent[at].software, size=size or consistent[at].size) for size, at in zip(sizes, nearest, strict=True)
+    ]
 
 
 def _covariance(one: Sequence[Run], other: Sequence[Run]) -> Array:
@@ -165,13 +196,13 @@ def _covariance(one: Sequence[Run], other: Sequence[Run]) -> Array:
     application = _equal([run.application for run in one], [run.application for run in other])
     system = _equal([same_name(run.system) for run in one], [same_name(run.system) for run in other])
     software = _equal([run.software for run in one], [run.software for run in other])
-    apart = np.abs(_logs(one)[:, None] - _logs(other)[None])
+    near = np.exp(-_doublings([run.size or 1.0 for run in one], [run.size or 1.0 for run in other]) / DOUBLINGS)
     shared = {
         "application": application,
         "system": system,
         "software": system * software,
-        "application and system": application * system,
-        "run": application * system * software * np.exp(-apart / DOUBLINGS),
+        "application and system": application * system * near,
+        "run": application * system * software * near,
     }
     return np.asarray(EVERYWHERE**2 + sum(SHARED[name] ** 2 * part for name, part in shared.items()))
 
@@ -183,12 +214,9 @@ def _equal(one: Sequence[Any], other: Sequence[Any]) -> Array:
     return equal
 
 
-def _logs(runs: Sequence[Run]) -> Array:
-    return np.log2(np.array([run.size or 1.0 for run in runs], dtype=np.float64))
-
-
-def _doublings_apart(one: float | None, other: float | None) -> float:
-    return abs(math.log2(one or 1.0) - math.log2(other or 1.0))
+def _doublings(one: Sequence[float], other: Sequence[float]) -> Array:
+    """How many doublings sizes are apart, ``[one, other]``."""
+    return np.asarray(np.abs(np.log2(one)[:, None] - np.log2(other)[None]))
 
 
 def _basis(used: Sequence[Run], asked: Run) -> Basis:

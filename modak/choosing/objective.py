@@ -1,17 +1,18 @@
 """Rank predicted configurations by time, node-hours, energy or cost, under a deadline, a budget and a minimum efficiency.
 
 A deadline is met at the stated confidence: P(time <= deadline) >= confidence, by the prediction interval. Parallel efficiency is
-E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at the smallest size ``r`` that it was measured at, over those of the
-configuration. So a layout that wastes its cores is inefficient even if it scales well.
+E(n) = T(r) r / (T(n) n): the node-seconds of the best layout at its reference size ``r``, over those of the configuration. So a layout that
+wastes its cores is inefficient even if it scales well. References are the smallest measured size, and half of it, which is as far as sizes
+beyond the measured ones are considered; see :class:`modak.choosing.scoring.Reference`. More than 1 is told of measured sizes only.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ START_UP_S: Final = 120.0
 CONFIDENCES: Final = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
 UNREQUESTED_DOUBLINGS: Final = 1.0
-"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``)."""
+"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``), or if they are the nearest."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ class Scored:
     """Of a node-hour; ``None``: unknown."""
     most_nodes: int | None = None
     """As in :class:`modak.choosing.candidates.Candidates`."""
+    grows: bool = False
+    """Whether the problem grows with the number of nodes, so that times of different sizes are not of the same work."""
+    least_work: float = math.inf
+    """What efficiency is relative to: node-seconds, or seconds if the problem grows; infinite if nothing was measured."""
+    wider: Callable[[], Scored] | None = None
+    """The same without ``max_nodes``, by which a refusal says how many nodes would do; ``None``: not to be predicted."""
 
     @property
     def node_hours(self) -> Array:
@@ -100,7 +107,9 @@ class Ranking:
     """Works out the decisions, which scripts alone do not need."""
     minimise: Minimise
     by_default: bool = False
-    """Whether the default efficiency was demanded."""
+    """Whether the default efficiency was demanded, and is reached."""
+    limit: float = math.inf
+    """Doublings beyond the measured sizes up to which sizes were considered."""
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:
@@ -135,24 +144,23 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     constraints = tuple(_constraints(scored, objective, min_efficiency))
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
-    allowed = near = _meeting(constraints, known)
-    if objective.max_nodes is None and not np.count_nonzero(near := allowed & (scored.doublings <= UNREQUESTED_DOUBLINGS)):
-        near = allowed
-    feasible = _useful(scored, near) if by_default else near
-    if not np.count_nonzero(feasible):
-        raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
+    allowed = _meeting(constraints, known)
+    limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
+    near = allowed & (scored.doublings <= limit)
+    if not np.count_nonzero(near):
+        raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known, min_efficiency), field="optimisation.objective")
+    default = _default(scored, near) if by_default else None
+    feasible = _kept_by(default, scored, near)
 
     def explain() -> tuple[str, ...]:
         first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
-        if by_default:
-            useful_part = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
-            first += f", at {useful_part} (the default: the request states no objective)"
-        if not ((_useful(scored, allowed) if by_default else allowed) & ~near).any():
+        if default:
+            first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
+        if not (_kept_by(default and _default(scored, allowed), scored, allowed) & ~near).any():
             return (first,)
-        why = f"sizes more than {UNREQUESTED_DOUBLINGS:g} doubling beyond the measured ones are not considered"
-        return first, f"{why}; set max_nodes to consider them"
+        return first, f"{_not_considered(limit)}; set max_nodes to consider them"
 
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, by_default)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, default == "useful", limit)
 
 
 def rank_closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -219,7 +227,9 @@ def _constraints(scored: Scored, objective: Objective, min_efficiency: float | N
             lambda others: [f"a budget of {_rounded_up(hours[others].min()):g} node-hours"],
         )
     if most := objective.max_nodes:  # what is missed is judged within it, and sizes beyond it are not predicted
-        yield _Constraint(scored.nodes / most, lambda: f"nodes <= {most}")
+        yield _Constraint(
+            scored.nodes / most, lambda: f"nodes <= {most}", instead=lambda others: [f"max_nodes {scored.nodes[others].min()}"]
+        )
     if floor := max(filter(None, (objective.min_efficiency, min_efficiency)), default=None):
         yield _Constraint(
             floor / scored.efficiency,
@@ -240,12 +250,48 @@ def _meeting(constraints: Iterable[_Constraint], known: Flags) -> Flags:
     return known
 
 
-def _useful(scored: Scored, feasible: Flags) -> Flags:
-    """The feasible configurations with the default efficiency; if none has it, those on the fewest nodes."""
-    useful: Flags = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
-    if not np.count_nonzero(useful):
-        useful = feasible & (scored.nodes == np.where(feasible, scored.nodes, scored.nodes.max()).min())
-    return useful
+def _furthest(scored: Scored, allowed: Flags) -> float:
+    """The doublings beyond the measured sizes up to which ``allowed`` sizes are considered: :data:`UNREQUESTED_DOUBLINGS`, or those of the
+    nearest size."""
+    return max(UNREQUESTED_DOUBLINGS, float(scored.doublings[allowed].min(initial=math.inf))) if allowed.any() else UNREQUESTED_DOUBLINGS
+
+
+def _not_considered(limit: float) -> str:
+    but = f", except the nearest feasible one ({limit:.2g} doublings beyond)" if limit > UNREQUESTED_DOUBLINGS else ""
+    return f"sizes {further_than(UNREQUESTED_DOUBLINGS)} beyond the measured ones are not considered{but}"
+
+
+def further_than(limit: float) -> str:
+    """``more than 1 doubling``, for instance."""
+    return f"more than {limit:.2g} doubling{'' if limit == 1 else 's'}"
+
+
+_Default = Literal["useful", "fewest", "growing"]
+"""What holds if a request states no objective: the default efficiency; if no size has it, the fewest nodes; in weak scaling, where more
+nodes save no time, the fewest that were measured."""
+_USEFUL: Final = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
+_DEFAULTS: Final[Mapping[_Default, str]] = {
+    "useful": f"at {_USEFUL}",
+    "fewest": f"on the fewest nodes, because no size has {_USEFUL}",
+    "growing": "on the fewest measured nodes, because more nodes run a larger problem (weak scaling) and do not save time",
+}
+
+
+def _default(scored: Scored, feasible: Flags) -> _Default:
+    if scored.grows:
+        return "growing"
+    return "useful" if np.count_nonzero(feasible & (scored.useful >= DEFAULT_EFFICIENCY)) else "fewest"
+
+
+def _kept_by(default: _Default | None, scored: Scored, feasible: Flags) -> Flags:
+    """The ``feasible`` configurations that meet the default, too."""
+    if default is None or not np.count_nonzero(feasible):
+        return feasible
+    if default == "useful":
+        return np.asarray(feasible & (scored.useful >= DEFAULT_EFFICIENCY))
+    if default == "growing":
+        feasible = feasible & (scored.doublings == scored.doublings[feasible].min())
+    return np.asarray(feasible & (scored.nodes == scored.nodes[feasible].min()))
 
 
 def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:
@@ -256,8 +302,11 @@ def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:
     return int(np.lexsort((np.nan_to_num(scored.time, nan=np.inf), worst))[0])
 
 
-def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> str:
-    """Which constraints no configuration meets, each by itself; the closest configuration; and which relaxed constraints could be met."""
+def _what_stands_in_the_way(
+    scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags, min_efficiency: float | None
+) -> str:
+    """Which constraints no configuration meets, each by itself; the closest configuration; and which relaxed constraints could be met: one,
+    or if none is enough, all that the closest configuration misses."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
     if not within.any():
         return _beyond_most_nodes(scored.nodes[known], objective)
@@ -269,29 +318,57 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
         f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {objective.confidence:g}, "
         f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
-    would_do = list(_would_do(scored, objective, constraints, known))
-    give = "; feasible with: " + ", or ".join(would_do) if would_do else ""
-    return f"{obstacle}; {described}{give}"
+    text = f"{obstacle}; {described}"
+    offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known, min_efficiency)]
+    if offers:
+        return f"{text}; feasible with: {', or '.join(offers)}"
+    limits = _limits_of(near, constraints)
+    return f"{text}; feasible with all of: {', '.join(limits)}" if limits else text
+
+
+def _limits_of(index: int, constraints: Sequence[_Constraint]) -> tuple[str, ...]:
+    """For each constraint that a configuration misses, the limit that it meets; empty if a request cannot have one of them."""
+    alone = np.arange(len(constraints[0].excess)) == index
+    found = [next(iter(one.instead(alone)), "") for one in constraints if not one.excess[index] <= 1]
+    return tuple(found) if all(found) else ()
 
 
 def _beyond_most_nodes(nodes: npt.NDArray[np.int64], objective: Objective) -> str:
     return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer: the smallest has {nodes.min()}"
 
 
-def _would_do(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]:
+def _would_do(constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]:
     """For each constraint, limits that could be met with all others kept."""
     for place, one in enumerate(constraints):
         others = _meeting((*constraints[:place], *constraints[place + 1 :]), known)
         if others.any():
             yield from one.instead(others)
+
+
+def _more_nodes(
+    scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags, min_efficiency: float | None
+) -> Iterator[str]:
+    """Numbers of nodes with which a deadline may be met, if it alone stands in the way: more save time, but no node-hours."""
     if not (objective.deadline and _meeting(constraints[1:], known).any()):
-        return  # more nodes save time, but neither node-hours nor efficiency
+        return
     smallest, largest, limit = scored.nodes[0], scored.nodes[-1], objective.max_nodes or math.inf
     if smallest == largest < limit:
         if largest < (scored.most_nodes or 0):
             yield f"perhaps node_count above {largest} (not examined: no result shows how the application scales over nodes)"
     elif limit < (scored.most_nodes or math.inf):
-        yield f"perhaps max_nodes above {limit} (not examined)"
+        if scored.wider is None:
+            yield f"perhaps max_nodes above {limit} (not examined)"
+        else:
+            yield from _enough_nodes(scored.wider(), objective.model_copy(update={"max_nodes": None}), min_efficiency)
+
+
+def _enough_nodes(scored: Scored, objective: Objective, min_efficiency: float | None) -> Iterator[str]:
+    """The fewest nodes that meet all constraints."""
+    enough = np.flatnonzero(_meeting(_constraints(scored, objective, min_efficiency), np.isfinite(scored.time)))
+    if len(enough):
+        far = scored.doublings[enough[0]]
+        beyond = f" ({far:.2g} doublings beyond the measured sizes)" if far > UNREQUESTED_DOUBLINGS else ""
+        yield f"max_nodes {scored.nodes[enough[0]]}{beyond}"
 
 
 def _later_or_less_sure(scored: Scored, deadline: int, confidence: float, others: Flags) -> Iterator[str]:

@@ -13,9 +13,9 @@ from typing import Final
 from modak.choosing.capability import beyond
 from modak.choosing.effects import OFF, Pair
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import compilers, switches
+from modak.choosing.wishes import compiler_named, compilers, switches
 from modak.dsl import Request
-from modak.facts import Accelerator
+from modak.facts import Accelerator, SeriesKey
 from modak.perfmodel.precisions import CAPABILITY, USUAL_PRECISION, same_precision
 
 REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
@@ -57,6 +57,15 @@ class OpenSwitch:
         """Whether the shape has the switch on."""
         return self.on in (shape.compiler, same_precision(shape.precision)) or (self.column == BUILT and shape.opt_build)
 
+    def is_on_in(self, series: SeriesKey) -> bool:
+        """Whether results of a series are with the switch."""
+        values = {
+            "compiler": compiler_named(series.compiler),
+            "precision": same_precision(series.precision),
+            BUILT: series.params.get("build"),
+        }
+        return values[self.column] == self.on
+
     def excluded_by(self, shape: Shape) -> bool:
         """Whether the shape has another compiler, or another precision, in place of the switch's."""
         values: Mapping[str, object] = {"compiler": shape.compiler, "precision": same_precision(shape.precision), BUILT: None}
@@ -65,7 +74,11 @@ class OpenSwitch:
     def tells_apart(self, one: Shape, other: Shape) -> bool:
         """Whether the shapes differ only in this switch: on in one, off in the other, with nothing else in its place."""
         without = other if self.is_on(one) else one
-        return self.is_on(one) != self.is_on(other) and not self.excluded_by(without) and self.turned_off(one) == self.turned_off(other)
+        return self.is_on(one) != self.is_on(other) and not self.excluded_by(without) and self._rest(one) == self._rest(other)
+
+    def _rest(self, shape: Shape) -> Shape:
+        """What runs in the shape beside the switch, wherever the shape comes from."""
+        return replace(self.turned_off(shape), origin="topology")
 
 
 @dataclass(frozen=True)

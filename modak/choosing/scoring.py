@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,15 @@ class Starting:
     """Whether they were measured in this configuration: then the prediction's spread applies to the work only, else to the whole time."""
 
 
+class Reference(NamedTuple):
+    """A size of a shape whose work efficiency may be relative to."""
+
+    shape: int
+    nodes: int
+    cost: float
+    """Of a unit there; NaN if unknown."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """Predictions of every candidate for one unit; columns of one length, sorted by nodes and then by spread.
@@ -70,10 +79,8 @@ class Columns:
     below: Floats
     doublings: Floats
     basis: tuple[Basis, ...]
-    smallest: Floats
-    """For each shape, the smallest measured number of nodes, the reference of efficiency; NaN if unknown."""
-    at_smallest: Floats
-    """For each shape, the cost of a unit there."""
+    references: tuple[Reference, ...]
+    """What efficiency is relative to: the one with the least work."""
     usual_start_up_s: float
     """The start-up time according to the system's file."""
 
@@ -99,15 +106,17 @@ class Columns:
         return np.where(self._grows[self.shape], 1.0, self.nodes)
 
     @cached_property
-    def shares_at_smallest(self) -> Floats:
-        """For each shape, the same at its smallest number of nodes."""
-        return np.where(self._grows, 1.0, self.smallest)
+    def at_references(self) -> tuple[tuple[int, float, float, float], ...]:
+        """For each reference: its shape, the start-up time, the cost of a unit, the nodes that share one problem.
+        Not as columns, because shapes are few."""
+        start_up, grows = self.start_up_s.tolist(), self._grows.tolist()
+        return tuple((one.shape, start_up[one.shape], one.cost, 1.0 if grows[one.shape] else one.nodes) for one in self.references)
 
     @cached_property
-    def at_reference(self) -> tuple[tuple[float, float, float], ...]:
-        """For each shape: its start-up time, the cost of a unit at its smallest number of nodes, the nodes that share one problem.
-        Not as columns, because shapes are few."""
-        return tuple(zip(self.start_up_s.tolist(), self.at_smallest.tolist(), self.shares_at_smallest.tolist(), strict=True))
+    def most_efficient(self) -> Floats:
+        """For each candidate, the highest efficiency that may be told: superlinear scaling is believed only where it was measured."""
+        seen = np.array([basis in ("measured", "interpolated") for basis in self.basis])
+        return np.where(seen, np.inf, 1.0)
 
     @cached_property
     def starting(self) -> Starting | None:
@@ -127,6 +136,12 @@ class Columns:
         """Which shapes are predicted from times of whole runs, which include start-up; ``None``: none of them."""
         whole = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
         return np.array(whole) if any(whole) else None
+
+    @cached_property
+    def grows(self) -> bool:
+        """Whether the problem grows with the number of nodes, for all shapes that are predicted."""
+        known = np.array([each.curve is not None for each in self.predictions])
+        return bool(known.any() and self._grows[known].all())
 
     @cached_property
     def _grows(self) -> npt.NDArray[np.bool_]:
@@ -152,8 +167,7 @@ class Evidence:
     @cached_property
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
-        at_reference = zip(self.units, self.columns.at_reference, strict=True)
-        return any(unit is not None and math.isfinite(cost) for unit, (_, cost, _) in at_reference)
+        return any(self.units[one.shape] is not None and math.isfinite(one.cost) for one in self.columns.references)
 
     def upper(self, scored: Scored, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
@@ -213,11 +227,16 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     def predicted(shape: Shape, sizes: npt.ArrayLike) -> Predictions:
         """The effect of switches that were not measured there is predicted from other runs."""
         asked = question(request, target, switching.evidence_for(shape, tried))
-        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, tried)
+        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, sizes, tried)
 
     pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
     found = [predicted(shape, nodes) for shape, nodes in pairs]
-    at_smallest = [_at_smallest(one, nodes, partial(predicted, shape)) for one, (shape, nodes) in zip(found, pairs, strict=True)]
+    bounds = target.job_nodes or (1, math.inf)
+    references = [
+        Reference(place, size, cost)
+        for place, (one, (shape, sizes)) in enumerate(zip(found, pairs, strict=True))
+        for size, cost in _at_references(one, sizes, bounds, partial(predicted, shape))
+    ]
     shape = np.repeat(np.arange(len(found)), [len(nodes) for nodes in candidates.nodes])
     nodes, spread = np.concatenate(candidates.nodes), np.concatenate([each.spread for each in found])
     order = np.lexsort((spread, nodes))
@@ -232,8 +251,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         below=np.concatenate([each.below for each in found])[order],
         doublings=np.concatenate([each.doublings for each in found])[order],
         basis=tuple(basis[index] for index in order),
-        smallest=np.array([math.nan if each.curve is None else each.smallest for each in found]),
-        at_smallest=np.array(at_smallest),
+        references=tuple(references),
         usual_start_up_s=(target.system.start_up_s if target.system else None) or 0.0,
     )
 
@@ -246,7 +264,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
     scale = np.array(factors)
     one_factor = len(set(factors)) == 1  # almost always: then one number does for all
     time = predicted.start_up_of_each + predicted.value * (factors[0] if one_factor else scale[predicted.shape])
-    work = [(begun + cost * factor) * shares for (begun, cost, shares), factor in zip(predicted.at_reference, factors, strict=True)]
+    work = [(begun + cost * factors[shape]) * shares for shape, begun, cost, shares in predicted.at_references]
     least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
     above, below = _of_length(predicted, scale, *_with_start(predicted, start_up, time))
     node, partition = target.node, target.partition
@@ -257,11 +275,13 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         spread=above,
         below=below,
         doublings=predicted.doublings,
-        efficiency=least_work / (time * predicted.shares),
+        efficiency=np.minimum(least_work / (time * predicted.shares), predicted.most_efficient),
         basis=predicted.basis,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
         most_nodes=predicted.candidates.most_nodes,
+        grows=predicted.grows,
+        least_work=least_work,
     )
     return scored, Evidence(predicted, per_shape, start_up, request.optimisation.app_type == "ai_inference")
 
@@ -319,9 +339,19 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     return found if target.system is not None or here else ()
 
 
-def _at_smallest(found: Predictions, nodes: Ints, predicted: Callable[[npt.ArrayLike], Predictions]) -> float:
-    """The cost at the smallest measured number of nodes; NaN if nothing was measured."""
+def _at_references(
+    found: Predictions, nodes: Ints, bounds: tuple[int, float], predicted: Callable[[npt.ArrayLike], Predictions]
+) -> Iterator[tuple[int, float]]:
+    """Sizes that efficiency may be relative to, each with its cost; none if nothing was measured. ``bounds``: the fewest and the most nodes
+    of a job.
+
+    They are the smallest measured size and, because a smaller one usually has less work, half of it, which is as far as sizes beyond the
+    measured ones are considered. If a job cannot have as many nodes as were measured, it is the fewest that it can have instead.
+    """
     if found.curve is None:
-        return math.nan
-    here = np.flatnonzero(nodes == found.smallest)
-    return float(found.value[here[0]] if here.size else predicted([found.smallest]).value[0])
+        return
+    least, most = bounds
+    below = least if most < found.smallest else max(least, -(-found.smallest // 2))
+    for size in sorted({found.smallest, min(below, found.smallest)}):
+        here = np.flatnonzero(nodes == size)
+        yield size, float(found.value[here[0]] if here.size else predicted([size]).value[0])

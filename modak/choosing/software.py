@@ -18,7 +18,7 @@ from modak.facts import ARCHITECTURES, VENDORS, Facts, HostMpi, Image, Vendor, m
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection
-from modak.images.fit import Wanted
+from modak.images.fit import Wanted, mpi_inside
 from modak.images.selection import ImageChoice
 from modak.launchers.family import compatible
 from modak.perfmodel import Predictions, predict
@@ -40,6 +40,8 @@ class Software:
     own_image: str | None = None
     """The image that the request names, if the catalogue is not used."""
     gpu_vendor: str | None = None
+    other_mpi: bool = False
+    """Ranks use the image's own MPI, which is not the one that the layout was measured with: see :func:`in_image`."""
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
@@ -63,6 +65,13 @@ class Software:
         return self.recipe.version if self.recipe else None
 
     @property
+    def mpi(self) -> str | None:
+        """The MPI family in the image; ``None``: unknown."""
+        if self.image:
+            return mpi_inside(self.image)
+        return self.recipe.mpi if self.recipe else None
+
+    @property
     def image_summary(self) -> Mapping[str, Any] | None:
         """The image in the form of the answer."""
         if self.own_image and not self.image and not self.recipe:
@@ -84,14 +93,16 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
         choice = _exact(_choose(request, facts, target, shape, nodes, named, builds=False)[0])
     own_image, vendor = own if target.runtime else None, gpu_vendor(request, target, shape)
     chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor)
+    if (choice.image or recipe) and own_mpi(shape, request) not in (None, chosen.mpi):
+        chosen = replace(chosen, other_mpi=True)
     if own_image and chosen.reference == own_image:
         target.check_place(own_image, "image", "application.container_runtime")
-    applied = rules.apply(prepared(facts).rulebook, _situation(request, target, shape, nodes, launcher, chosen))
+    applied = rules.apply(prepared(facts).rulebook, _situation(request, target, in_image(shape, chosen), nodes, launcher, chosen))
     return replace(
         chosen,
         rules=applied,
         decisions=(*_without_catalogue(chosen, found, target), *choice.decisions, *_instead_of_own(chosen, found), *applied.decisions),
-        warnings=choice.warnings if choice.image or recipe or not own else (),
+        warnings=(*(choice.warnings if choice.image or recipe or not own else ()), *_other_mpi(request, shape, chosen)),
     )
 
 
@@ -133,7 +144,7 @@ def _choose(
 def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, builds: bool = True) -> tuple[Wanted, Recipe | None]:
     """What the image of a shape has to be, but for what was measured, and the recipe of one that has to be built."""
     hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
-    mpi = fitting_mpi(target, shape, request)
+    mpi, own = fitting_mpi(target, shape, request), own_mpi(shape, request)
     layer = distribution(request)
     extras = Extras(
         compilers=_compilers_on(request, shape),
@@ -141,7 +152,9 @@ def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, b
         mpi=mpi.family if mpi else None,
         mpi_version=mpi.version if mpi else None,
     )
-    build = recipes.plan(found.framework, found.version, "opt-build", hardware, extras) if optimise and builds else None
+    several = dict.fromkeys((replace(extras, mpi=extras.mpi or own), extras)) if optimise and builds else ()
+    plans = (recipes.plan(found.framework, found.version, "opt-build", hardware, each) for each in several)
+    build = next(filter(None, plans), None)
     wanted = Wanted(
         framework=found.framework,
         version=found.version,
@@ -152,6 +165,7 @@ def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, b
         compute_capability=hardware.compute_capability,
         mpi=extras.mpi,
         mpi_version=extras.mpi_version,
+        own_mpi=own,
         distribution=layer if layer == DEEPSPEED and not build else extras.distribution,
         opt_build=optimise,
         runtime=target.runtime.name if target.runtime else None,
@@ -174,6 +188,28 @@ def missing_compilers(request: Request, facts: Facts, target: Target, shape: Sha
         return {}
     wanted, _ = _wanted(request, target, shape, found)
     return selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).without
+
+
+def no_image(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
+    """Why the job cannot run in an image with the shape's source build or graph compiler; ``None``: there is one, or a recipe for it."""
+    if shape.opt_build:
+        return _no_source_build(request, facts, target, shape)
+    found = carrier(request)
+    if found is None or shape.compiler not in missing_compilers(request, facts, target, shape):
+        return None
+    return f"no suitable image of {found.framework} contains {shape.compiler}"
+
+
+def _no_source_build(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
+    found = carrier(request)
+    if found is None or target.runtime is None or target.runtime.name == "none":
+        return "no image is chosen for this job"
+    wanted, build = _wanted(request, target, shape, found)
+    image = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).image
+    if (image and image.labels.source == "opt-build") or (image is None and build):
+        return None
+    what = f"{found.framework} with {wanted.mpi}" if wanted.mpi else found.framework
+    return f"no source build of {what} can be pulled, and there is no recipe for it"
 
 
 def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
@@ -211,11 +247,37 @@ def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
 
 def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
     """The host's MPI that starts the ranks and that the image must fit; ``None``: the image's own MPI need not fit any."""
-    by_mpi = distribution(request) in ("horovod", None) and not by_torchrun(request)
-    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not by_mpi:
+    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not _by_mpi(request):
         return None
     found, asked = target.mpi_for(shape.mpi), mpi_asked(request)
     return None if found and asked and not compatible(asked, found.family) else found
+
+
+def own_mpi(shape: Shape, request: Request) -> str | None:
+    """The family of the image's own MPI that the layout was measured with, or that the request names instead; ``None``: of none, or not
+    known."""
+    return mpi_family(shape.mpi) if shape.mpi_from == "container" and _by_mpi(request) else None
+
+
+def in_image(shape: Shape, chosen: Software) -> Shape:
+    """The shape with the MPI of the chosen image, if its ranks use that and it is not the one that the shape was measured with."""
+    return replace(shape, mpi=chosen.mpi, mpi_from="container" if chosen.mpi else None) if chosen.other_mpi else shape
+
+
+def _other_mpi(request: Request, shape: Shape, chosen: Software) -> tuple[Notice, ...]:
+    """A warning if the image has another MPI than the one in which the layout was measured."""
+    found = carrier(request) or library(request)
+    if not chosen.other_mpi or found is None:
+        return ()
+    why = "which the request names" if mpi_asked(request) else "the container's MPI in the measured runs of this layout"
+    used = f"the ranks use {chosen.mpi}, which may take another time" if chosen.mpi else "ranks may not connect, test on two nodes"
+    text = f"no suitable image of {found.framework} has {own_mpi(shape, request)}, {why}: {used}"
+    return (Notice(field="optimisation.framework", message=text),)
+
+
+def _by_mpi(request: Request) -> bool:
+    """Whether the ranks use MPI, as far as the request says how they are started."""
+    return distribution(request) in ("horovod", None) and not by_torchrun(request)
 
 
 def whose_mpi(target: Target, shape: Shape, image: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Unmeasured candidates that are worth measuring: graph compilers on or off, other layouts, powers of two of nodes."""
+"""Unmeasured candidates that are worth measuring: open switches on or off, other layouts, powers of two of nodes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from modak.choosing import memory
 from modak.choosing.candidates import Candidates, host_mpi, only_one_node, taken
-from modak.choosing.openswitch import left_open
+from modak.choosing.openswitch import REDUCED, OpenSwitch
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import is_single_threaded, switches
+from modak.choosing.switching import NoImage, bare, may_have
+from modak.choosing.wishes import is_single_threaded
 from modak.dsl import Request
+from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
 
 FIRST: Final = (1, 2, 4)
@@ -24,31 +26,47 @@ FIRST: Final = (1, 2, 4)
 Pair = tuple[Shape, npt.NDArray[np.int64]]
 
 
-def with_unmeasured(request: Request, target: Target, found: Candidates) -> Candidates:
+def with_unmeasured(request: Request, target: Target, found: Candidates, no_image: NoImage) -> Candidates:
     """The candidates, followed by unmeasured ones that can run and agree with the request."""
-    more = [*_compilers(request, target, found), *_layouts(request, target, found)]
     mpi, whose = _host_mpi(request, target, found) if found.distributed else (None, None)
-    new = {replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape: grid for shape, grid in more}
+    layouts = [(replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape, grid) for shape, grid in _layouts(request, target, found)]
+    new = dict([*_switched(target, found, no_image), *layouts])
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
     shapes, grids = zip(*pairs, strict=True)
     return replace(found, shapes=shapes, nodes=tuple(_sizes(grid, request, target, found) for grid in grids))
 
 
-def _compilers(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
-    """Every layout with each compiler that the request sets to ``auto``, and without any, if not measured so."""
-    like, others = found.shapes[0], True not in switches(request).values()
-    open_ = [one for one in left_open(request) if one.column == "compiler"]
-    seen = {shape.compiler for shape in found.shapes}
-    ways = [*(one.on for one in open_ if not one.unsupported(like, target.accelerator)), *([None] if open_ and others else [])]
-    plain = [(shape, grid) for shape, grid in zip(found.shapes, found.nodes, strict=True) if shape.compiler == like.compiler]
-    for way in ways:
-        if way not in seen:
-            yield from ((replace(shape, compiler=way, origin="plan"), grid) for shape, grid in plain)
+def _switched(target: Target, found: Candidates, no_image: NoImage) -> Iterator[Pair]:
+    """Every candidate with each open switch turned on, and turned off, that is none already."""
+    seen = {bare(shape) for shape in found.shapes}
+    for switch in _worth_trying(found):
+        for shape, grid in zip(found.shapes, found.nodes, strict=True):
+            other = _other_way(switch, shape) if switch.is_on(shape) or may_have(switch, shape, target, no_image) else shape
+            if bare(other) not in seen:
+                seen.add(bare(other))
+                yield replace(other, origin="plan"), grid
+
+
+def _other_way(switch: OpenSwitch, shape: Shape) -> Shape:
+    """The shape with the switch turned on, if it is off, or else off."""
+    if not switch.is_on(shape):
+        return switch.turned_on(shape)
+    off = switch.turned_off(shape)
+    return replace(off, precision=USUAL_PRECISION) if switch.column == "precision" else off
+
+
+def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
+    """The open switches; of the precisions those that results show, or else one."""
+    shown = [each for each in found.tried if each.pairs or any(map(each.switch.is_on, found.shapes))]
+    any_precision = any(each.switch.column == "precision" for each in shown)
+    for each in found.tried:
+        if each.switch.column != "precision" or each in shown or (each.switch.name == REDUCED[0] and not any_precision):
+            yield each.switch
 
 
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
     """One rank per node, per socket and per NUMA domain, with the cores shared among them, if the request does not give the layout."""
-    like, node, given = found.shapes[0], target.node, found.given
+    like, node, given = next(shape for shape in found.shapes if not shape.inferred), target.node, found.given
     total = given.ranks or request.application.allowed_ranks
     fixed = given.ranks_per_node or given.threads_per_rank or total or is_single_threaded(request)
     if node is None or fixed or like.gpus_per_node or not found.distributed:

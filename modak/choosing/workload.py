@@ -133,8 +133,9 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
     """The problem to predict: the request's, or else a measured one, with a warning if there are several.
 
     Times of different problems are never compared. Only results in ``places`` (folded names of the target) count, if there are any. Among
-    curves :func:`of one kind <of_one_kind>`, the data set with the most results is taken, and then, if costs grow with the problem, the
-    parameters with the most results. Of equals the one of median cost is taken, so that names decide nothing.
+    curves :func:`of one kind <of_one_kind>`, the data set with the most results is taken (of the request's framework, if it has any), and
+    then, if costs grow with the problem, the parameters with the most results. Of equals the one of median cost is taken, so that names
+    decide nothing.
     """
     work = request.optimisation.workload
     known = [one for one in curves if one.estimated is None and _has_params(one, work.params) and units(request, one) is not None]
@@ -142,7 +143,8 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
     of_kind = of_one_kind(request, known, places)
     dataset, notes = work.dataset, list[Notice]()
     if not dataset:
-        taken, names = _most(_by_dataset(of_kind)), _by_dataset(known)
+        own = [one for one in of_kind if _of_framework(one, request)] or of_kind
+        taken, names = _most(_by_dataset(own)), _by_dataset(known)
         dataset = dict(taken).get("dataset") if len(names) > 1 else None
         notes += _others(taken, names, "dataset", ())
     of_it = [one for one in of_kind if dataset in (None, one.series.dataset)]
@@ -151,6 +153,11 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
         return Problem(dataset, work.params), tuple(notes)
     taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in LENGTHS if stated(work, per)]
     return Problem(dataset, {**work.params, **dict(taken)}), (*notes, *_others(taken, further, "params", said))
+
+
+def _of_framework(curve: Curve, request: Request) -> bool:
+    """Whether a curve's results name a data set, and are of the request's framework."""
+    return curve.series.dataset is not None and same_name(curve.series.framework) == same_name(request.optimisation.framework)
 
 
 def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ...]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from modak.cli import answers, common, show
+from modak.errors import ModakError, Unavailable
 from modak.text.amounts import counted
 from modak.text.choices import COLUMNS, row
-from modak.whatif import against, changed
+from modak.whatif import against, changed, on_one_reference, same_work
 
 if TYPE_CHECKING:
     from modak.client import Client
@@ -114,7 +117,7 @@ def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool)
     asked = [common.document(text) if text.endswith(".json") else changed(document, text) for text in texts]
     client = common.client()
     found = [_best_of(client, name, each, strict) for name, each in zip(("A", "B"), asked, strict=True)]
-    best = [each["choices"][0] for each in found]
+    best = _on_one_reference(client, document, asked, found)
     lines = against(*best)
     if as_json:
         said = {name: [line for each in found for line in each[name]] for name in ("advice", "warnings")}
@@ -125,6 +128,17 @@ def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool)
     show.bullets("Advice", (line for each in found for line in each["advice"]))
     for each in found:
         show.warn(each.get("warnings", ()))
+
+
+def _on_one_reference(client: Client, document: Any, asked: Sequence[Any], found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The best choice of each side; efficiencies are relative to the same work if the sides differ only in counts."""
+    if not same_work(*asked):
+        return [each["choices"][0] for each in found]
+    further = []
+    if same_work(document, asked[0]):
+        with suppress(ModakError):  # the request may not be complete without what the sides add
+            further.append(client.recommend(document, closest=True))
+    return on_one_reference(found, further)
 
 
 def predict(
@@ -158,15 +172,30 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def validate(request: common.Request, as_json: common.AsJson = False, strict: common.Strict = False) -> None:
-    """Check a request without choosing a configuration."""
+    """Check a request and its target without choosing a configuration."""
     from modak.normalise import normalise
 
-    warnings = [warning.model_dump() for warning in normalise(common.document(request), strict=strict).warnings]
+    asked = common.document(request)
+    warnings = [warning.model_dump() for warning in normalise(asked, strict=strict).warnings]
+    unasked = ""
+    try:
+        warnings = common.client().validate(asked, strict=strict)["warnings"]
+    except ModakError as wrong:
+        if not _unreachable(wrong):
+            raise
+        unasked = f"the target is not checked: {wrong}"
     if as_json:
-        show.document({"valid": True, "warnings": warnings})
-    else:
-        typer.echo("the request is valid" + (f", with {counted(len(warnings), 'warning')}" if warnings else ""))
-        show.warn(warnings)
+        show.document({"valid": True, "warnings": warnings, "target_checked": not unasked})
+        return
+    typer.echo("the request is valid" + (f", with {counted(len(warnings), 'warning')}" if warnings else ""))
+    show.warn(warnings)
+    if unasked:
+        typer.echo(unasked, err=True)
+
+
+def _unreachable(wrong: ModakError) -> bool:
+    """Whether there is no database or service to ask, or a service of an older version, which validates nothing."""
+    return wrong.exit_code == Unavailable.exit_code or wrong.status == HTTPStatus.NOT_FOUND
 
 
 def schema(

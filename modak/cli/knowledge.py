@@ -14,7 +14,7 @@ from modak.text.amounts import counted
 from modak.text.listings import table
 
 if TYPE_CHECKING:
-    from modak.facts import Rule
+    from modak.facts import Added, Rule
     from modak.service import Known
 
 
@@ -147,9 +147,11 @@ def models_fit(application: common.Application = None) -> None:
     typer.echo(f"{fitted} models are up to date")
 
 
-def _added(changed: bool, names: Sequence[str]) -> None:
+def _added(added: Added, names: Sequence[str]) -> None:
     for name in names:
-        typer.echo(f"{name} is in the database" if changed else f"{name} was there already, unchanged")
+        typer.echo(f"{name} is in the database" if added else f"{name} was there already, unchanged")
+    for note in added.notes:
+        show.note(note)
 
 
 def _checked_rules(file: Path) -> Sequence[Rule]:

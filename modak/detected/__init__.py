@@ -71,6 +71,9 @@ def describe(
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
     installed, cites, said = _installed(answers, cluster, asked.day.isoformat(), dated, host)
+    if cluster.charged_by:
+        said.append("account_required: jobs need a project; remove it if the users' default ones are meant to be charged")
+        cites.append(("account_required", f"{cluster.charged_by} {dated}"))
     name = _given_name(asked.name) or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
     system = {
         "name": name,
@@ -79,6 +82,7 @@ def describe(
         "scheduler": cluster.scheduler,
         "cpu_unit": "thread" if found.thread_is_cpu else "core",
         **({"partition_directive": "always"} if found.named else {}),
+        **({"account_required": True} if cluster.charged_by else {}),
         "partitions": found.partitions,
         **installed,
         "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),

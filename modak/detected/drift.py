@@ -23,6 +23,7 @@ def drift(stored: System, seen: System) -> tuple[Difference, ...]:
         for difference in (
             Difference("scheduler", stored.scheduler, seen.scheduler),
             Difference("cpu_unit", stored.cpu_unit, seen.cpu_unit),
+            *([Difference("account_required", stored.account_required, True)] if seen.account_required else []),
             *_partitions(stored, seen),
             *_listed("runtimes", _runtimes(stored), _runtimes(seen)),
             *_listed("mpi", _mpi(stored), _mpi(seen)),

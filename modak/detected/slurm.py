@@ -31,6 +31,9 @@ MEMORY: Final = ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode
 CONDITIONS: Final = ("AllowGroups", "AllowAccounts", "AllowQos", "DenyAccounts", "DenyQos", "QoS", "ReqResv")
 """Who may use a partition, and how: a system file has no fields for it, except for the only quality of service."""
 NO_CONDITION: Final = (None, "ALL", "N/A", "NO", "(null)")
+PROJECTS: Final = frozenset({"associations", "limits", "qos", "safe", "all"})
+"""Values of ``AccountingStorageEnforce`` with which a job needs an association, that is, an account that its user may charge
+(slurm.conf(5): ``limits``, ``qos`` and ``safe`` set ``associations``, too)."""
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
@@ -39,11 +42,13 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
     config = settings(answers["scontrol-config"].text)
     found, seen, name = partitions(shown.text, config), nodes(listed.text), config.get("ClusterName")
+    enforced = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
+    charged_by = answers["scontrol-config"].command if enforced & PROJECTS else ""
     if found and seen:
-        return Cluster("slurm", found, seen, name, shown.command, listed.command)
+        return Cluster("slurm", found, seen, name, shown.command, listed.command, charged_by)
     short = answers["sinfo"]
     found, seen = from_sinfo(short.text)
-    return Cluster("slurm", found, seen, name, short.command, short.command) if found and seen else None
+    return Cluster("slurm", found, seen, name, short.command, short.command, charged_by) if found and seen else None
 
 
 def partitions(text: str, config: Mapping[str, str] = NOTHING) -> tuple[SeenPartition, ...]:

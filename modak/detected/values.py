@@ -88,6 +88,8 @@ class Cluster:
     """The command that printed the limits of partitions."""
     from_nodes: str = ""
     """The command that printed the nodes."""
+    charged_by: str = ""
+    """The command that said that jobs need a project; empty: none did."""
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,10 @@ class FrameworkOptions(Document):
         """The value of an option; ``None``: not given, or not an option of this framework (where ``getattr`` would take long)."""
         return self.__dict__.get(name)
 
+    def unused(self) -> Mapping[str, str]:
+        """Options that are given and have no effect, each with the reason and what to give instead."""
+        return {}
+
 
 class Optimisation(Document):
     """What MODAK has to decide, and what it needs to know about the application."""

@@ -7,7 +7,7 @@ Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP
 from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
 from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
-from modak.facts.known import Facts
+from modak.facts.known import Added, Facts
 from modak.facts.names import mpi_family, same_mpi, same_name, same_runtime
 from modak.facts.results import Doubted, Layout, Result, SeriesKey, parameter
 from modak.facts.rules import Condition, Rule
@@ -17,6 +17,7 @@ __all__ = [
     "ARCHITECTURES",
     "VENDORS",
     "Accelerator",
+    "Added",
     "Condition",
     "Count",
     "Doubted",

@@ -31,3 +31,15 @@ class Facts:
     """Results of the application that models would use if they were not doubted."""
     similar_application: str | None = None
     """If the application has no results: a measured one with a similar name."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What adding to the knowledge did; true if it changed anything."""
+
+    changed: bool
+    notes: tuple[str, ...] = ()
+    """Things to know: results that look wrong, or no more, beside a new description of their system."""
+
+    def __bool__(self) -> bool:
+        return self.changed

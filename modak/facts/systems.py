@@ -249,6 +249,8 @@ class System(Fact):
     mandatory_directives: Annotated[tuple[DirectiveText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
     """Options that every job here must carry, in the scheduler's words, for instance ``--get-user-env``. Without a value (``--account``,
     ``--qos``, ``-l filesystems=``) the request has to give it."""
+    account_required: bool = False
+    """Whether jobs are charged to a project, so that requests have to give ``job_options.account``."""
     modules: tuple[ModuleName, ...] = ()
     """What every job loads, in this order."""
     module_paths: tuple[AbsolutePath, ...] = ()

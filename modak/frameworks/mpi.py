@@ -39,6 +39,12 @@ class MpiOptions(FrameworkOptions):
     message_size: Name | None = None
     """``small``, ``medium`` or ``large``: what the caller knows of its messages."""
 
+    def unused(self) -> Mapping[str, str]:
+        """The size of messages, and several ranks per core."""
+        shared = self.core_subscription is not None and self.core_subscription > 1
+        why = "has no effect: job_options.process_count_per_node gives the ranks of a node, which may be more than its cores"
+        return ({"core_subscription": why} if shared else {}) | ({"message_size": "has no effect"} if self.message_size else {})
+
 
 MPI: Final = Parallel("mpi", options=MpiOptions)
 """An application that is its own framework."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from modak.dsl import FrameworkOptions
@@ -15,6 +16,11 @@ class OpenClOptions(FrameworkOptions):
     compiler: Name | None = None
     number_of_acc: Number | None = None
     """Accelerators per node."""
+
+    def unused(self) -> Mapping[str, str]:
+        """The compiler, by which no results are chosen."""
+        why = "has no effect: optimisation.workload.compiler names the one that the application was built with"
+        return {"compiler": why} if self.compiler else {}
 
 
 OPENCL: Final = Parallel("opencl", aliases=("opencc",), options=OpenClOptions)

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from packaging.version import Version
 
 from modak import plugins
-from modak.facts import Image, Vendor
+from modak.facts import Image, Vendor, mpi_family
 from modak.launchers.family import compatible
 from modak.text.grammar import IMAGE_ENDINGS, version_range
 
@@ -40,6 +40,8 @@ class Wanted:
     mpi: str | None = None
     """The MPI family that ranks use: the host's where it is bound into the container."""
     mpi_version: str | None = None
+    own_mpi: str | None = None
+    """The MPI family, in the containers, of the measured runs: an image with another one is taken only if no suitable one has it."""
     distribution: str | None = None
     """A distribution that the image must carry, for instance ``horovod``."""
     opt_build: bool = False
@@ -66,6 +68,7 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
     unasked = not wanted.opt_build and image.verified_on is None and labels.source == "opt-build"
     spare = len({*labels.distribution} - {wanted.distribution}) + (labels.mpi is not None and wanted.mpi is None)
     return (
+        ("its MPI is that of the measured runs, or nearer to it", _from_own_mpi(image, wanted)),
         ("it needs no accelerator", labels.accelerator != wanted.accelerator),
         ("it can be pulled", not is_there(image)),
         ("it is built from source", wanted.opt_build and labels.source != "opt-build"),
@@ -116,6 +119,11 @@ def pinned(wanted: str) -> Version | None:
     """The only version that a range allows, without its local part (``+…``); ``None``: it may allow several."""
     exact = (one.version for one in _range(wanted) if one.operator == "==" and not one.version.endswith("*"))
     return next((Version(Version(version).public) for version in exact), None)
+
+
+def mpi_inside(image: Image) -> str | None:
+    """The MPI family of an image; that of an MPI library is itself. ``None``: unknown."""
+    return image.labels.mpi or mpi_family(image.labels.framework)
 
 
 def is_there(image: Image) -> bool:
@@ -215,6 +223,14 @@ def _mpi(image: Image, wanted: Wanted) -> str | None:
     if wanted.mpi is None or (has and compatible(has, wanted.mpi)):
         return None
     return f"with {has or 'no MPI'} where {wanted.mpi} is needed"
+
+
+def _from_own_mpi(image: Image, wanted: Wanted) -> int:
+    """How far the image's MPI is from the measured one of containers: the same family, the same binary interface, another one, none."""
+    has, measured = mpi_inside(image), wanted.own_mpi
+    if measured in (None, has):
+        return 0
+    return 3 if has is None else 2 - compatible(has, measured)
 
 
 def _runtime(image: Image, wanted: Wanted) -> str | None:

@@ -22,7 +22,7 @@ from packaging.version import Version
 from modak.cache import Cache
 from modak.dsl import Notice
 from modak.facts import Image
-from modak.images.fit import Wanted, allows, criteria, is_there, kind_of, obstacle, pinned, within_kind
+from modak.images.fit import Wanted, allows, criteria, is_there, kind_of, mpi_inside, obstacle, pinned, within_kind
 from modak.text.grammar import image_file, version_range
 
 VERSION_FIELD: Final = "optimisation.options.version"
@@ -234,9 +234,9 @@ def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
 
 
 def _fits_fully(best: Image, wanted: Wanted) -> bool:
-    """Whether it is built from source if that is wanted, and is made for the accelerator of the job."""
+    """Whether it is built from source if that is wanted, is for the accelerator of the job, and has the MPI of the measured containers."""
     built = not wanted.opt_build or (best.labels.source == "opt-build" and is_there(best))
-    return built and best.labels.accelerator == wanted.accelerator
+    return built and best.labels.accelerator == wanted.accelerator and wanted.own_mpi in (None, mpi_inside(best))
 
 
 def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:

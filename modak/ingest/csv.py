@@ -4,7 +4,8 @@ The structure is checked on the bytes, all lines of a block at once, before they
 or a quote that is never closed must not shift the cells of other rows. No type is guessed: ``NA`` and ``007`` stay text.
 
 In countries with decimal commas spreadsheets separate cells with semicolons. If a header has semicolons and no comma, ``12,5`` is
-a number. Empty rows, and empty columns without a name, which spreadsheets leave where cells were deleted, are left out.
+a number. Empty rows, and empty columns without a name, which spreadsheets leave where cells were deleted, are left out. So is a first
+column without a name that counts the rows, as pandas writes it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _FORMULA: Final = re.compile(r"'*[=+\-@]")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
+_COUNT: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
 
@@ -66,7 +68,8 @@ class Csv:
             names = _header(head.decode(), mark, line, source.name)
             line += 1
             notes = (f"{source.name}: semicolons separate its cells, commas are decimal",) if mark == ";" and body.strip() else ()
-            yield replace(_raw(body, names, mark, line, source.name), notes=notes)
+            raw = _raw(body, names, mark, line, source.name, ("0", "1"))
+            yield replace(raw, notes=(*notes, *raw.notes))
             line += body.count(b"\n")
             for block in blocks:
                 body = _clean(block, line, source.name)
@@ -145,10 +148,15 @@ def _header(text: str, mark: str, line: int, name: str) -> list[str]:
     return names
 
 
-def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str) -> Raw:
+def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str, first: Sequence[str] = ()) -> Raw:
+    """The rows of a block. ``first``: of the file's first block, what a column that counts the rows begins with."""
     lines = _lines(body, len(names), mark, line, name)
     columns = list(map(_unguarded, _cut_small(body, len(names), mark) if len(body) < SMALL else _cut(body, len(names), mark)))
     columns, lines = _without_empty_rows(columns, lines)
+    notes: tuple[str, ...] = ()
+    if not names[0] and _counts_rows(columns[0], first):
+        columns[0] = Cells.constant("", len(lines))
+        notes = (f"{name}: the first column has no name and counts the rows: left out",) if first else ()
     nameless = [(number, cells) for number, cells in enumerate(columns, 1) if not names[number - 1] and any(map(str.strip, cells.texts))]
     unnamed = [Fault(f"{name}:{_line_of(cells, lines)}", _nameless(number, cells)) for number, cells in nameless]
     if unnamed:
@@ -157,7 +165,15 @@ def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str) -> 
     if mark == ";":
         decimal = any(DECIMAL_COMMA.fullmatch(text.strip()) for cells in found.values() for text in cells.texts)
         found = {column: _with_points(cells, column, lines, name, decimal) for column, cells in found.items()}
-    return Raw(found, lines)
+    return Raw(found, lines, notes)
+
+
+def _counts_rows(cells: Cells, first: Sequence[str]) -> bool:
+    """Whether a column counts the rows, as the index does that pandas writes. ``first``: what it begins with; empty: any number."""
+    texts = [cells[row].strip() for row in range(len(cells.codes))]
+    if not texts or not _COUNT.fullmatch(texts[0]) or (first and texts[0] not in first):
+        return False
+    return texts == [str(number) for number in range(int(texts[0]), int(texts[0]) + len(texts))]
 
 
 def _without_empty_rows(columns: list[Cells], lines: Int64) -> tuple[list[Cells], Int64]:
@@ -178,7 +194,8 @@ def _line_of(cells: Cells, lines: Int64) -> int:
 
 def _nameless(number: int, cells: Cells) -> str:
     text = next(text for text in cells.texts if text.strip())
-    return f"column {number} has no name in the header, and holds {text[:60]!a} here; name it (params.NAME) or leave it out"
+    index = " (of pandas' to_csv with index=False)" if number == 1 else ""
+    return f"column {number} has no name in the header, and holds {text[:60]!a} here; leave it out{index}, or name what it says"
 
 
 def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -> Int64:

@@ -226,9 +226,12 @@ def _filled(cells: Cells, text: str) -> Cells:
 def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
     """``old=new`` texts of ``--map`` and ``--set``. Raises :class:`modak.errors.DataError` for one without ``=``."""
     split = [pair.partition("=") for pair in pairs]
-    for name, sign, _ in split:
-        if not sign or not name:
+    for name, sign, value in split:
+        if not sign:
             raise DataError(f"{name!r} is not a pair; allowed: NAME=VALUE", field=option)
+        if not name:
+            how = "; a column without a name is left out of the file itself (in pandas: to_csv(index=False))" if option == "--map" else ""
+            raise DataError(f"'={value}' has no name before its sign; allowed: NAME=VALUE{how}", field=option)
     return {name: value for name, _, value in split}
 
 

@@ -11,7 +11,7 @@ from packaging.version import Version
 from modak import plugins
 from modak.choosing.capability import stated_beyond
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, bound_mpi, whose_mpi
+from modak.choosing.software import Software, bound_mpi, in_image, whose_mpi
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
@@ -58,6 +58,7 @@ class Configured:
 
 def configured(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Configured:
     """The common part of the jobs of a chosen shape on one node, or, with two, on any larger number of nodes: see :func:`of_size`."""
+    shape = in_image(shape, software)
     resources = resources_of(request, target, shape, nodes)
     launcher, _ = choose_launcher(request, target, resources.ranks)
     container = _container(request, target, shape, software)

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from modak.facts import Layout
+import numpy as np
+
+from modak.facts import Layout, SeriesKey
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
+from modak.perfmodel.forms import Array
 from modak.perfmodel.precisions import REDUCED, same_precision
 from modak.perfmodel.questions import SPREAD, Question, both_differ
 from modak.results.metrics import metric_of
@@ -18,6 +21,9 @@ from modak.results.metrics import metric_of
 WORK_SPREAD: Final[Mapping[str, float]] = {"dataset": 2.9, "params": 1.1}
 """As :data:`SPREAD`, for costs of a whole run or a step, where another problem is another amount of work. With these spreads, 90 % of 427
 costs in public tables of HPC codes lie in the 90 % interval that is predicted from another problem of the same code."""
+OTHER_SIZE: Final = math.log(4)
+"""The spread of ``params`` grows with the absolute log ratio of their numbers, beyond this: work is a power of the size of a problem.
+Judgement: a problem eight times as large says less than one twice as large in another layout."""
 SHAPE_SPREAD: Final = 0.5
 """The same for another number of ranks, threads or GPUs per node. Used to find the nearest curve; the prediction itself is made by
 :mod:`modak.perfmodel.layouts`."""
@@ -27,16 +33,24 @@ eight frameworks grow by 0.09 a doubling on one GPU, by 0.18 on eight and by 0.2
 DEVICE_SPREAD: Final = 1.2
 """Added between runs on GPUs and on processors only: a factor of 7 in the 90 % interval. Judgement: GPUs are faster by about an order of
 magnitude, but by how much depends on the program."""
+UNKNOWN_DEVICE_SPREAD: Final = 0.8
+"""Added if nobody knows whether results from another system were on GPUs, as the question is: :data:`DEVICE_SPREAD` or none, equally
+likely."""
 Z90: Final = 1.645
 """95 % quantile of the standard normal distribution: half of a 90 % interval, in standard deviations."""
 REDUCED_SPREAD: Final = 0.2
 """The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
+DOUBLING_SPREAD: Final = 0.15
+"""The same for each doubling between the sizes in question and the measured ones. Used to find the nearest curve of another kind of run:
+intervals, of which :mod:`modak.perfmodel.intervals` tells the width, grow by about as much (factors of 1.25, 1.5 and 1.8 at one to three
+doublings)."""
 SAME: Final = 0.05
 """A curve with a smaller spread than this counts as measured in the configuration of the question."""
 
 Power = Callable[[str | None, str | None, int | None, int | None], Sequence[float | None]]
 """Figures of the power of a system's and partition's node: of so many of its GPUs (``None``: all; 0: of its processors, with so many
-threads, ``None``: all cores), each in a unit of its own. Nodes are compared by the first that is known (not ``None``) of both."""
+threads, ``None``: all cores), each in a unit of its own. Nodes are compared by the first that is known (not ``None``) of both. The last
+one, the number of cores, is known only of nodes without GPUs, or if none are used."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,7 @@ class Match:
         away = "system" in self.attributes or _on_other_nodes(curve, self.attributes, self.question)
         factor = _power_ratio(curve, self.question, self.power) if away else 1.0
         if self.shape:
-            factor *= 1.0 if away else _even_share(curve, self.question)
+            factor *= 1.0 if away else _even_share(curve, self.question, self.power)
             factor *= _batches(curve, layout) if curve.per_batch else 1.0
         return factor
 
@@ -79,17 +93,22 @@ class Match:
         return self.spread < SAME
 
 
-def best_match(found: Sequence[Match], question: Question) -> Match | None:
-    """Of all matches the one with the least spread; ties go to rates, whose start-up is known or added, before times of whole runs, and of
-    these to the nearest length; then to results that name the counts of the layout asked for, to those with as many ranks, GPUs or threads
-    per node, to those that name the threads, to those that say that threads beyond the cores are hyper-threads (if measured on the nodes of
-    those that do not), to more sizes, to more results, then to what says least that was not asked.
+def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Match | None:
+    """Of all matches the one with the least spread; if that was not measured in the configuration of the question, the distance of its
+    sizes from the ``nodes`` in question counts, too. Ties go to rates, whose start-up is known or added, before times of whole runs, and of
+    these to the nearest length; then to the nearest numbers among the parameters, to results that name the counts of the layout asked for,
+    to those with as many ranks, GPUs or threads per node, to those that name the threads, to those that say that threads beyond the cores
+    are hyper-threads (if measured on the nodes of those that do not), to more sizes, to more results, then to what says least that was not
+    asked.
 
     Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
     """
     if not found:
         return None
-    doubts = [round(one.doubt, 9) for one in found]
+    doubts = [one.doubt for one in found]
+    if min(doubts) >= SAME:
+        doubts = [math.hypot(doubt, DOUBLING_SPREAD * _doublings_away(one.curve, nodes)) for doubt, one in zip(doubts, found, strict=True)]
+    doubts = [round(doubt, 9) for doubt in doubts]
     least = min(doubts)
     near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == least]
     measured_with = [set(one.curve.nodes) for one in near if question.crowded and _says_hyperthreads(one)]
@@ -100,12 +119,20 @@ def best_match(found: Sequence[Match], question: Question) -> Match | None:
     return equal[len(equal) // 2]
 
 
+def _doublings_away(curve: Curve, nodes: Array) -> float:
+    """Doublings between the numbers of nodes that a curve was measured on and the nearest one of ``nodes``."""
+    fewest, most = min(curve.nodes), max(curve.nodes)
+    return float(np.log2(np.maximum(np.maximum(nodes / most, fewest / nodes), 1.0)).min())
+
+
 def _says_hyperthreads(match: Match) -> bool:
     """Whether the results say that they used hyper-threads, and were measured in as many ranks, GPUs or threads as are asked for."""
     return bool(match.curve.series.hyperthreads) and not _of_another_count(match.curve, match.question.layout)
 
 
-def _nearness(match: Match, question: Question, unclear: bool) -> tuple[int, float, tuple[int, bool, bool, bool], int, int, int, str]:
+def _nearness(
+    match: Match, question: Question, unclear: bool
+) -> tuple[int, float, float, tuple[int, bool, bool, bool], int, int, int, str]:
     """Sorts matches of one spread. ``unclear``: other results say what these leave open."""
     curve, series, layout = match.curve, match.curve.series, question.layout
     varying, other = curve.varying, _of_another_count(curve, layout)
@@ -115,7 +142,15 @@ def _nearness(match: Match, question: Question, unclear: bool) -> tuple[int, flo
     unasked = sum(bool(getattr(series, name)) and question.attributes.get(name) is None for name in SPREAD)
     whole, apart = _of_whole_runs(curve, question)
     open_counts = (len(silent) - threads, other, threads, unclear)
-    return whole, apart, open_counts, -len(curve.sizes), -curve.results_used, unasked, series.metric
+    other_size = _of_other_size(series, question)
+    return whole, apart, other_size, open_counts, -len(curve.sizes), -curve.results_used, unasked, series.metric
+
+
+def _of_other_size(series: SeriesKey, question: Question) -> float:
+    """How far the numbers among the parameters of results are from those in question: the sum of absolute log ratios."""
+    asked = question.attributes.get("params", {})
+    pairs = ((startup.number(series.params.get(name)), startup.number(text)) for name, text in asked.items())
+    return round(sum(abs(math.log(one / other)) for one, other in pairs if one and other), 9)
 
 
 def _of_whole_runs(curve: Curve, question: Question) -> tuple[int, float]:
@@ -135,20 +170,26 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 
 
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
-    different, shape = question.differing(curve.series), _shape_differences(curve, question.layout)
+    different, other_device = question.differing(curve.series), _other_device(curve, question.layout, power)
+    shape = _shape_differences(curve, question.layout, other_device)
     silent = curve.series.hyperthreads is None and (curve.scale == "threads" or curve.layout.threads_per_rank is not None)
     if question.crowded and silent and not shape and not _beyond(curve, question.layout):
         different = [name for name in different if name != "hyperthreads"]
     spreads = _spreads(different, curve, question)
     if shape:
         spreads += [shape_spread(curve, question.layout, shape)]
-        spreads += [DEVICE_SPREAD] if _other_device(curve, question.layout) else []
+    if other_device:
+        spreads += [DEVICE_SPREAD]
+    elif "system" in different and question.layout.gpus_per_node and _unknown_device(curve, power):
+        spreads += [UNKNOWN_DEVICE_SPREAD]
     return Match(curve, question, power, math.sqrt(sum(s * s for s in spreads)), tuple(different), tuple(shape))
 
 
 def _spreads(different: Sequence[str], curve: Curve, question: Question) -> list[float]:
     of_work = not WORK_SPREAD.keys().isdisjoint(different) and tells_of_work(curve)
     spreads = [WORK_SPREAD.get(name, SPREAD[name]) if of_work else SPREAD[name] for name in different]
+    if of_work and "params" in different:
+        spreads[different.index("params")] *= max(1.0, _of_other_size(curve.series, question) / OTHER_SIZE)
     if _on_other_nodes(curve, different, question):
         spreads[different.index("partition")] = SPREAD["system"]
     both = (curve.series.precision, question.attributes.get("precision"))
@@ -174,12 +215,12 @@ def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tup
     return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
 
 
-def _shape_differences(curve: Curve, layout: Layout) -> list[str]:
+def _shape_differences(curve: Curve, layout: Layout, other_device: bool) -> list[str]:
     varying = curve.varying
     apart = [name for name in layouts.COUNTS if name != varying and both_differ(getattr(curve.layout, name), getattr(layout, name))]
     if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
         apart.append("ranks_per_node")
-    return ["gpus_per_node", *apart] if curve.scale == "gpus" and _other_device(curve, layout) else apart
+    return ["gpus_per_node", *apart] if other_device and "gpus_per_node" not in apart else apart
 
 
 def _of_another_count(curve: Curve, layout: Layout) -> bool:
@@ -200,18 +241,31 @@ def shape_spread(curve: Curve, layout: Layout, shape: Sequence[str]) -> float:
     return min(SHAPE_SPREAD, BATCH_SPREAD * layouts.distance(only_batch, layout)) if list(shape) == ["batch_size"] else SHAPE_SPREAD
 
 
-def _other_device(curve: Curve, layout: Layout) -> bool:
-    """Whether one of both runs on GPUs and the other is known not to."""
+def _other_device(curve: Curve, layout: Layout, power: Power | None) -> bool:
+    """Whether one of both runs on GPUs and the other is known not to. Results that do not say used none where the nodes have none."""
+    if layout.gpus_per_node and curve.on_gpus is None and _has_no_gpus(curve, power):
+        return True
     return both_differ(curve.on_gpus, None if layout.gpus_per_node is None else layout.gpus_per_node > 0)
 
 
-def _even_share(curve: Curve, question: Question) -> float:
+def _has_no_gpus(curve: Curve, power: Power | None) -> bool:
+    """Whether the nodes behind a curve are known to have no GPUs."""
+    return power is not None and power(curve.series.system, curve.series.partition, None, None)[-1] is not None
+
+
+def _unknown_device(curve: Curve, power: Power | None) -> bool:
+    """Whether neither a curve's results nor their system's description tell whether they used GPUs."""
+    known = power(curve.series.system, curve.series.partition, None, None) if power else ()
+    return curve.on_gpus is None and not any(known)
+
+
+def _even_share(curve: Curve, question: Question, power: Power | None) -> float:
     """Ratio of GPUs, else of cores, per unit of size: the curve's over the layout's. 1 if a count is known on one side only.
 
     Two hyper-threads are one core.
     """
     there, layout = curve.layout, question.layout
-    if curve.scale == "gpus" or _other_device(curve, layout):
+    if curve.scale == "gpus" or _other_device(curve, layout, power):
         return 1.0
     if there.gpus_per_node and layout.gpus_per_node:
         return there.gpus_per_node / layout.gpus_per_node

@@ -64,25 +64,29 @@ class Step:
     """The difference per node-hour."""
 
 
-def propose(curves: Sequence[Curve], runs: Sequence[Run], width: Width, most: int = 5, budget: float | None = None) -> tuple[Step, ...]:
+def propose(
+    curves: Sequence[Curve], runs: Sequence[Run], width: Width, most: int = 5, budget: float | None = None, first: Sequence[int] = ()
+) -> tuple[Step, ...]:
     """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. Sizes that are measured already
-    are not proposed.
+    are not proposed. ``first``: indices of runs that come before all others, in this order, whatever they narrow.
     """
     known, left, spent = tuple(curves), list(range(len(runs))), 0.0
     steps: list[Step] = []
     while left and len(steps) < most:
         left = [place for place in left if _new(known, runs[place]) and (budget is None or spent + runs[place].node_hours <= budget)]
+        due = [place for place in first if place in left][:1]
+        looked_at = due or left
         before = width(known)
-        after = expected(known, [runs[place] for place in left], width)
+        after = np.minimum(expected(known, [runs[place] for place in looked_at], width), before)
         gain = before - after
-        worth = [k for k in range(len(left)) if gain[k] >= LEAST * before]
+        worth = [k for k in range(len(looked_at)) if due or gain[k] >= LEAST * before]
         if not worth:
             break
-        best = max(worth, key=lambda k: gain[k] / runs[left[k]].node_hours)
-        chosen = runs[left[best]]
-        steps.append(Step(left[best], before, float(after[best]), float(gain[best] / chosen.node_hours)))
+        best = max(worth, key=lambda k: gain[k] / runs[looked_at[k]].node_hours)
+        place, chosen = looked_at[best], runs[looked_at[best]]
+        steps.append(Step(place, before, float(after[best]), float(gain[best] / chosen.node_hours)))
         known, spent = with_point(known, refitted(known, [(chosen, chosen.cost)])[0]), spent + chosen.node_hours
-        left = [left[k] for k in worth if k != best]
+        left = [other for other in (left if due else [looked_at[k] for k in worth]) if other != place]
     return tuple(steps)
 
 

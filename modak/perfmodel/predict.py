@@ -80,7 +80,7 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
     question = closed(curves, question)
     found = matches(curves, question, power)
-    match = best_match(found, question)
+    match = best_match(found, question, count)
     if match is None:
         nothing = np.full(count.shape, np.nan)
         unknown: Basis = "none"
@@ -110,8 +110,9 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
     """The curve's own forecast at ``sizes`` on ``nodes``, pooled with its kin where these were measured; intervals at ``level``.
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
-    says nothing of how the run scales. A curve on few numbers of nodes is predicted from results of the same run that do not state their
-    layout, if these are on more (:func:`_moved`). In weak scaling the cost of a unit of size is forecast.
+    says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
+    nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_moved`). In weak scaling
+    the cost of a unit of size is forecast.
     """
     forecast = _forecast_as_measured(curve, curves, sizes, nodes, level)
     return forecast._replace(log_value=forecast.log_value + np.log(sizes)) if curve.grows else forecast
@@ -127,9 +128,13 @@ def _forecast_as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, n
     forecast = own.log_value, intervals.half_widths(own, level)
     pooled = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
     if pooled.any():
-        forecast = _replaced_where(pooled, relatives.pool(own, last, kin, sizes), forecast, level)
+        # Relatives do not know how much runs scatter: between the sizes the interval is not narrower than at a size measured once.
+        once = np.where(own.doublings == 0, NOISE * intervals.stretch(level), 0.0)
+        least = forecast[1].each(lambda side: np.minimum(side, once))
+        value, width = _replaced_where(pooled, relatives.pool(own, last, kin, sizes), forecast, level)
+        forecast = value, width.each(np.maximum, least)
     far = (own.doublings > 0) & ~pooled
-    if kin and len(curve.sizes) == 1 and far.any():
+    if far.any() and _continued_by(kin, curve):
         continued = _forecasts_of(kin, curve, curves, sizes, beside)
         forecast = _replaced_where(far, replace(relatives.pool(own, last, kin, sizes, continued), relatives=0), forecast, level)
         pooled |= far
@@ -217,6 +222,13 @@ def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     return relatives.compare(curve.measured, same, others)
 
 
+def _continued_by(kin: Sequence[relatives.Kin], curve: Curve) -> bool:
+    """Whether kin also contribute where none of them was measured: to a curve of one size, and to one of few sizes if one of them has
+    larger ones. Where these end, the curve alone would go on as if they had shown nothing."""
+    few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
+    return bool(kin) and (len(curve.sizes) == 1 or (few and max(one.relative.sizes[-1] for one in kin) > last))
+
+
 def _forecasts_of(
     kin: Sequence[relatives.Kin], curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array | None
 ) -> list[scaling.Forecast]:
@@ -298,10 +310,11 @@ def scatter_group(curve: Curve) -> tuple[str, str]:
 
 
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Match]:
-    """The match, and those ``found`` of other layouts that differ from the question in the same attributes, the nearest first."""
+    """The match, and those ``found`` of other layouts of the same run, the nearest first: where they differ from the question, they agree
+    with the match."""
 
-    def of_run(curve: Curve) -> tuple[dict[str, float], bool]:
-        return startup.lengths(curve.series.params), curve.per_batch
+    def of_run(curve: Curve) -> tuple[dict[str, float], bool, list[object]]:
+        return startup.lengths(curve.series.params), curve.per_batch, [getattr(curve.series, name) for name in match.attributes]
 
     same = (one for one in found if one.shape and one.attributes == match.attributes and _comparable(one.curve, match.curve))
     alike = (one for one in same if of_run(one.curve) == of_run(match.curve))
@@ -314,9 +327,9 @@ def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves
     answers = [_answer(replace(one, spread=0.0), layout, nodes, curves) for one in peers]
     measured = [one.curve.layout_on(layout.gpus_per_node) for one in peers]
     mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
-    asked = np.array([layouts.distance(one, layout) for one in measured])
+    away = np.array([layouts.steps(layout, one) for one in measured])
     logs, spreads = np.log([one.value.ravel() for one in answers]), np.array([one.spread.ravel() for one in answers])
-    log_cost, deviation = layouts.between(asked, mutual, logs, spreads / Z90)
+    log_cost, deviation = layouts.between(away, mutual, logs, spreads / Z90, on_gpus=bool(layout.gpus_per_node))
     apart = math.sqrt(max(peers[0].spread ** 2 - shape_spread(peers[0].curve, layout, peers[0].shape) ** 2, 0.0))
     spread = Z90 * np.hypot(deviation, apart).reshape(nodes.shape)
     transferred: Basis = "transferred"

@@ -116,6 +116,8 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, f
     ``last`` is the target's largest measured size. Each forecast has the weight ``(error + FLOOR)^-POWER``; the total weight of relatives
     grows only with the square root of their number, since their errors are alike. ``relatives`` of the result counts the contributors.
     ``forecasts`` of the kin at ``sizes`` count where these were not measured, with their own errors; without them, nothing does.
+    Beyond the target's sizes the ratio of its costs to those of a relative walks on, by :data:`UNKNOWN_LIKENESS` per doubling: of one
+    relative alone, nothing else tells how far off it may be.
     """
     if not kin:
         return own
@@ -137,10 +139,17 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, f
     logs = np.vstack([own.log_value.ravel(), np.where(contributes, rows, 0.0)])
     middle = (weights * logs).sum(axis=0)
     doubts = np.vstack([own.disagreement.ravel(), doubt])
-    spread = np.sqrt((weights * ((logs - middle) ** 2 + doubts**2)).sum(axis=0))
+    walk = UNKNOWN_LIKENESS**2 * own.doublings.ravel() * _concentration(weights[1:]) ** 2
+    spread = np.sqrt((weights * ((logs - middle) ** 2 + doubts**2)).sum(axis=0) + walk)
     pooled_error = weights[0] * error + (weights[1:] * unlike).sum(axis=0)
     value, disagreement, error = (values.reshape(own.log_value.shape) for values in (middle, spread, pooled_error))
     return replace(own, log_value=value, disagreement=disagreement, error=error, relatives=int(contributes.any(axis=1).sum()))
+
+
+def _concentration(weights: Array) -> Array:
+    """The mean weight of relatives ``[size]``, each counted by its ``weights [relative, size]``: that of one alone, a little of many."""
+    total = weights.sum(axis=0)
+    return np.asarray((weights**2).sum(axis=0) / np.where(total > 0, total, 1.0))
 
 
 def _error(forecast: Forecast) -> Array:

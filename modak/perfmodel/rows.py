@@ -18,7 +18,7 @@ from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
-from modak.perfmodel.matching import Power
+from modak.perfmodel.matching import Z90, Power
 from modak.perfmodel.predict import Predictions, predict
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import SAME_TIME, WHOLE, is_whole
@@ -131,7 +131,7 @@ def predict_rows(
         one, nodes = rows[members[0]], np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
-        predictions = _predicted(asked, known, nodes, power)
+        predictions = _of_any_system(_predicted(asked, known, nodes, power), asked, known)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
         datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
         of_one = _of_system(predictions, one) + _of_one(predictions, len(datasets))
@@ -176,6 +176,16 @@ def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Po
         others.append(scaled(predict(able, question, nodes, power), question, asked=name))
     known = [one for one in others if one.curve is not None]
     return _under_another_name(min(known, key=lambda one: float(one.spread.mean()))) if known else found
+
+
+def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve]) -> Predictions:
+    """The predictions; if the question names no system, and results are of several, as wide as for a system that nobody measured."""
+    systems = {same_name(curve.series.system) for curve in _of_metric(curves, asked.metric) if curve.series.system}
+    if found.curve is None or "system" in asked.attributes or len(systems) < 2:
+        return found
+    basis: Basis = "transferred"
+    spread, below = (np.hypot(side, Z90 * SPREAD["system"]) for side in (found.spread, found.below))
+    return replace(found, spread=spread, below=below, basis=(basis,) * len(found.basis), differences=(*found.differences, "system"))
 
 
 def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:

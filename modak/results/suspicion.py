@@ -14,6 +14,7 @@ from statistics import median
 from typing import Final
 
 from modak.facts import Layout
+from modak.text.amounts import counted
 
 FACTOR: Final = 30.0
 """A value that is off by more than this factor is suspect: two values a factor of 1000 apart are each off by 31.6 from their middle.
@@ -25,6 +26,10 @@ ABOVE_LINEAR: Final = 1.5
 """Speed-ups that are superlinear by more than this factor against both neighbours are suspect: caches and noise explain less."""
 DIGITS: Final = 5
 """Equal values of two cells with at least this many digits are a copy; with fewer digits, coincidence."""
+FEW_DIGITS: Final = 3
+"""The same where the sizes around the two say that the second value is too slow: see :func:`_held_back`."""
+SCALES, CATCHES_UP = 0.5, 1.25
+"""Exponents of scaling: of sizes that still gain, and of a gain that no hardware explains but one that the size before lacks."""
 REACH: Final = 2
 """Neighbours on each side that a cell is compared with."""
 _CONVERTED: Final = (1.0, *(60.0**power for power in (1, 2, -1, -2)), 86_400.0, 1 / 86_400, *(1024.0**-power for power in (1, 2, 3, 4)))
@@ -75,6 +80,25 @@ def outlier(value: float, middle: float) -> str | None:
         return None
     side = f"more than {FACTOR:g} times" if value > middle else f"less than 1/{FACTOR:g} of"
     return f"{side} the other runs of the same layout; wrong unit?"
+
+
+def too_many_gpus(layout: Layout, most: int, system: str) -> str | None:
+    """Why a layout is impossible on a system whose nodes have at most ``most`` GPUs; ``None``: it is not.
+
+    >>> too_many_gpus(Layout(nodes=4, gpus_per_node=16), 4, "my-cluster")
+    '16 GPUs on each of 4 nodes, but a node of my-cluster has at most 4: a total over all nodes? then gpus_per_node is 4'
+    """
+    gpus, nodes = layout.gpus_per_node or 0, layout.nodes
+    if gpus <= most:
+        return None
+    where = f" on each of {nodes} nodes" if nodes and nodes > 1 else " per node"
+    observed = f"{counted(gpus, 'GPU')}{where}, but " + (
+        f"a node of {system} has at most {most}" if most else f"no node of {system} has GPUs"
+    )
+    if most and nodes != 1:
+        each = gpus // nodes if nodes and gpus % nodes == 0 else 0
+        return f"{observed}: a total over all nodes? " + (f"then gpus_per_node is {each}" if 0 < each <= most else "divide it by the nodes")
+    return f"{observed}: is its description complete?"
 
 
 def right_half(halves: Sequence[Cell], others: Sequence[Cell], *, scales: bool, rate: bool = False) -> Cell | None:
@@ -173,9 +197,28 @@ def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
     if at == 0 or size(cells[group[at]].layout) == size(cells[group[at - 1]].layout):
         return None
     extent = cells[group[at]].extent
-    if extent is None or extent != cells[group[at - 1]].extent or max(map(_digits, extent)) < DIGITS:
+    if extent is None or extent != cells[group[at - 1]].extent:
+        return None
+    digits = max(map(_digits, extent))
+    if digits < FEW_DIGITS or (digits < DIGITS and not _held_back(cells, group, at)):
         return None
     return "the same value as at the next smaller size: copied?"
+
+
+def _held_back(cells: Sequence[Cell], group: Sequence[int], at: int) -> bool:
+    """Whether a cell that costs as much as the next smaller one gains nothing although that one does, and the next larger one makes up for
+    it by a gain beyond linear. A program that stops scaling does not catch up."""
+    if at < 2 or at + 1 >= len(group):
+        return False
+    outer, smaller, here, larger = (cells[place] for place in group[at - 2 : at + 2])
+    if not all(_in_line(one.layout, other.layout) for one, other in pairwise((outer, smaller, here, larger))):
+        return False
+    return _exponent(outer, smaller) >= SCALES and _exponent(here, larger) >= CATCHES_UP
+
+
+def _exponent(one: Cell, other: Cell) -> float:
+    """How the cost falls from one size to a larger one: 1 is perfect scaling, 0 none."""
+    return math.log(one.cost / other.cost) / math.log(size(other.layout) / size(one.layout))
 
 
 def _digits(value: float) -> int:

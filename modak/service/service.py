@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 from modak.choosing.decision import Decision
 from modak.dsl import Request, Texts
 from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
-from modak.facts import Facts, Result, Rule
+from modak.facts import Added, Facts, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
-from modak.optimise import Settled, plan_of, recommend, settle
+from modak.optimise import Settled, check, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.prepared import Prepared
 from modak.progress import Progress, silent
@@ -112,7 +112,7 @@ class Service:
             return None if facts is None else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
-        """``choices``, best first; ``decisions`` (the reasons for the first), ``advice``, and ``warnings``.
+        """``choices``, best first; ``decisions`` (the reasons for the first), ``advice``, ``warnings`` and ``least_work``.
 
         Raises :class:`~modak.errors.Infeasible` if nothing meets the constraints; with ``closest`` the closest configuration is returned
         instead, and ``missed`` says which constraint it misses.
@@ -126,7 +126,19 @@ class Service:
             "decisions": list(found.decisions),
             "advice": list(found.advice),
             "warnings": [warning.model_dump() for warning in warnings],
-        } | ({"missed": found.missed} if found.missed else {})
+            **({} if found.least_work is None else {"least_work": found.least_work}),
+            **({"missed": found.missed} if found.missed else {}),
+        }
+
+    def validate(self, document: Any, *, strict: bool = False) -> Json:
+        """``valid``, and the ``warnings`` of reading the request and of its target; no configuration is chosen.
+
+        Raises :class:`~modak.errors.RequestError` for a wrong document (with ``strict``: also for any warning).
+        """
+        with _read(document, strict=strict) as read:
+            warnings = dict.fromkeys((*read.warnings, *check(read.request, self.facts_for(read.request))))
+        _refuse_warnings(tuple(warnings) if strict else ())
+        return {"valid": True, "warnings": [warning.model_dump() for warning in warnings]}
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> Json:
         """The rows of a result table without values, each with its prediction, under ``rows``; and ``warnings``.
@@ -301,8 +313,8 @@ class Service:
         reason = admission.reason(why) if judgement == "doubt" else ""
         return records.judged(f"{judgement}ed", self.store.judge(judgement, chosen, actor or Actor(principal()), reason))
 
-    def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> bool:
-        """Add entries: all or none; returns whether anything changed. Without an actor it is the user of this process.
+    def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> Added:
+        """Add entries: all or none. Without an actor it is the user of this process.
 
         Raises :class:`~modak.errors.Conflict` for a taken name, :class:`~modak.errors.DataError` for a system of unknown hardware.
         """

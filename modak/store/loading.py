@@ -105,7 +105,7 @@ def load(
         models=_count_models(connection, touched),
         suspicious=tuple(state.suspicious[:SHOWN]),
         suspicious_count=len(state.suspicious),
-        notes=(*dict.fromkeys(state.notes), *remarks.remarks(connection, state.systems, touched.values())),
+        notes=(*dict.fromkeys(state.notes), *remarks.remarks(connection, state.systems, touched)),
         files=tuple(state.files),
     )
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name
+from modak.ingest.table import LAYOUT, layout
 from modak.results.metrics import misnamed
 from modak.store import catalogue
+from modak.store.cells import STANDING
 from modak.store.chunks import chunks
-from modak.store.schema import series
+from modak.store.schema import results, series
+from modak.store.series import label
 from modak.text.amounts import listed
 
 FRONT_ENDS: Final = ("keras", "horovod")
@@ -21,14 +24,16 @@ RATIOS: Final = ("speedup", "efficiency")
 """Metrics that are computed from times of several runs."""
 MOST: Final = 100
 """Most notes of one kind."""
+SCATTER: Final = 2.0
+"""Runs of one layout that differ by more than this factor contradict each other: repeats in public tables do so by 1.05, few by 1.3."""
 SHOWN: Final = 10
 """Most names in one note."""
 
 
-def remarks(connection: Connection, named: Mapping[str, int], touched: Collection[SeriesKey]) -> Iterator[str]:
-    """Notes on a load: ``named`` are the systems of its rows, each with the most ranks x threads on a node, ``touched`` the series that
-    the rows are of."""
-    known = catalogue.read(connection, System, sound=True)
+def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[int, SeriesKey]) -> Iterator[str]:
+    """Notes on a load: ``named`` are the systems of its rows, each with the most ranks x threads on a node, ``changed`` the series that
+    the rows are of, by number."""
+    known, touched = catalogue.read(connection, System, sound=True), changed.values()
     yield from _unknown_systems(known, named)
     yield from _crowded(known, named)
     yield from _without_partition(known, touched)
@@ -36,6 +41,8 @@ def remarks(connection: Connection, named: Mapping[str, int], touched: Collectio
     yield from _spellings(connection, touched)
     yield from _front_ends(touched)
     yield from _ratios(touched)
+    yield from _numbered_mpi(touched)
+    yield from _contradicting(connection, changed)
 
 
 def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]:
@@ -109,3 +116,31 @@ def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
     """A note for each metric that predicts nothing. A speed-up over a baseline that it names tells what a switch does."""
     said = dict.fromkeys(key.metric for key in touched if key.metric in RATIOS and "baseline" not in key.params)
     return tuple(f"metric {name!r}: nothing is predicted from it; load the times or rates that it was computed from" for name in said)
+
+
+def _numbered_mpi(touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note if numbers stand in the column of the MPI library: they are counts of processes."""
+    numbers = dict.fromkeys(key.mpi for key in touched if key.mpi and key.mpi.isdecimal())
+    if numbers:
+        shown = listed([repr(number) for number in numbers], SHOWN)
+        yield f"mpi {shown}: the column names the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node"
+
+
+def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:
+    """A note for each layout whose runs, as models use them, differ by more than :data:`SCATTER`: none of them is known to be wrong."""
+    columns = [results.c[name] for name in LAYOUT]
+    least, most = func.min(results.c.value), func.max(results.c.value)
+    found: list[str] = []
+    for numbers in chunks(list(changed)):
+        chosen = select(results.c.series_id, func.count(), least, most, *columns).where(results.c.series_id.in_(numbers), STANDING)
+        rows = connection.execute(
+            chosen.group_by(results.c.series_id, *columns).having(most > SCATTER * least).order_by(results.c.series_id)
+        )
+        for number, runs, fewest, largest, *counts in rows:
+            at = ", ".join(f"{name} {count}" for name, count in layout(counts).model_dump(exclude_none=True).items())
+            what = f"{label(changed[number])}{', ' if at else ''}{at}"
+            found.append(f"{what}: {runs} runs differ by a factor of {largest / fewest:.1f} ({fewest:.6g} to {largest:.6g})")
+    way = "the models use all of them: 'modak results doubt' marks a wrong one; what they differ in on purpose is a column (params.NAME)"
+    yield from (f"{text}; {way}" for text in found[:SHOWN])
+    if len(found) > SHOWN:
+        yield f"{len(found) - SHOWN} more layouts have runs that differ by a factor of more than {SCATTER:g}"

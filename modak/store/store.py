@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
 from sqlalchemy import Connection, Engine, select
 
 from modak.errors import Unavailable, UnknownName
-from modak.facts import Accelerator, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
+from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
@@ -33,6 +34,9 @@ from modak.store.underway import Underway
 from modak.store.values import Export, Judged, LoadReport, Page, Refreshed, Replaced
 from modak.text.amounts import counted
 from modak.text.numbering import Numbers, Selection
+
+JUDGED_SHOWN: Final = 10
+"""Most suspicious results that are named when a system is described."""
 
 
 def open_store(url: str, *, fill: bool = True) -> Store:
@@ -143,8 +147,8 @@ class Store:
         *,
         replace: bool = False,
         check: Callable[[Facts], None] | None = None,
-    ) -> bool:
-        """Store what is known, all of it or none; returns whether anything changed. An equal value changes nothing.
+    ) -> Added:
+        """Store what is known, all of it or none. An equal value changes nothing. Results on the systems are judged again.
 
         ``check`` gets what is known at that moment, which no other writer changes meanwhile; what it raises ends the call. Entries that
         no longer pass the checks of their kind are left out there, because this call may be what mends them.
@@ -155,10 +159,11 @@ class Store:
             if check:
                 check(_knowledge(connection, sound=True))
             if not catalogue.add(connection, given, actor.principal, replace=replace):
-                return False
+                return Added(changed=False)
             audit.note(connection, actor, "replace" if replace else "add", names(given))
-            versions.bump(connection)
-            return True
+            number, _ = versions.bump(connection)
+            reviewed = suspects.review_systems(connection, [value for value in given if isinstance(value, System)], number)
+            return Added(changed=True, notes=tuple(_told(reviewed)))
 
     def remove(self, kind: type[System | Image | Rule], name: str, actor: Actor) -> None:
         """Remove an entry, also one that no longer passes the checks of its kind. Results and plans that name it stay.
@@ -386,6 +391,16 @@ class Store:
     def builds(self) -> Builds:
         """Builds of images."""
         return Builds(self.engine)
+
+
+def _told(reviewed: suspects.Reviewed) -> Iterator[str]:
+    """Which results look wrong beside a new description of their system, and how many do no more."""
+    lines = reviewed.doubted
+    yield from (f"suspicious from now on: {line}" for line in lines[:JUDGED_SHOWN])
+    if len(lines) > JUDGED_SHOWN:
+        yield f"suspicious from now on: {len(lines) - JUDGED_SHOWN} more ('modak results list --doubted' shows all)"
+    if reviewed.lifted:
+        yield f"no longer suspicious, and used by the models: {counted(len(reviewed.lifted), 'result')}"
 
 
 def _until_read(rows: Iterator[dict[str, str]], kept: ExitStack) -> Generator[dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, Literal
@@ -11,10 +11,11 @@ from typing import Any, Final, Literal
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, or_, select, update
 
 from modak.errors import DataError, NotFound, nearest
-from modak.facts import Doubted, Layout, SeriesKey
+from modak.facts import Doubted, Layout, SeriesKey, System, same_name
 from modak.ingest.table import LAYOUT, layout
 from modak.results import metrics, suspicion
 from modak.results.suspicion import Cell
+from modak.store import catalogue
 from modak.store.cells import LEFT_OUT
 from modak.store.chunks import chunks
 from modak.store.schema import DOUBTED, loads, results, series, texts
@@ -42,20 +43,23 @@ class Reviewed:
     """A line for each result that looks wrong now and did not before, with the reason."""
     lifted: list[int] = field(default_factory=list)
     """The numbers of results that look wrong no more."""
+    changed: set[int] = field(default_factory=set)
+    """The numbers of the series that these results are of."""
 
 
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed:
     """Judge the results of these series by all that is stored of them, in whatever order it came; what somebody said of a result stays."""
     found, changes = Reviewed(), defaultdict[int, list[int]](list)
-    doubt_ids = {"": 0}
+    doubt_ids, gpus = {"": 0}, _gpus(connection)
     for numbers in chunks(list(touched), _AT_ONCE):
         for number, cells in groupby(_cells(connection, numbers), key=lambda cell: cell.series_id):
-            for row, reason in _judged(connection, touched[number], list(cells)):
+            for row, reason in _judged(connection, touched[number], list(cells), gpus):
                 if reason not in doubt_ids:
                     doubt_ids[reason] = _text(connection, reason)
                 if row.doubt_id == doubt_ids[reason]:
                     continue
                 changes[doubt_ids[reason]].append(row.id)
+                found.changed.add(number)
                 if not row.doubt_id:
                     found.doubted.append(f"{row.file}: result {row.id} (value {row.value:.6g}): {reason}")
                 if not reason:
@@ -64,6 +68,28 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
         for part in chunks(ids):
             connection.execute(update(results).where(results.c.id.in_(part)).values(doubt_id=doubt_id))
     return found
+
+
+def review_systems(connection: Connection, described: Iterable[System], number: int) -> Reviewed:
+    """Judge the results on these systems, which are described otherwise than before; the series of those that this changes get the number
+    of the change."""
+    folded = frozenset[str]().union(*(system.folded_names for system in described))
+    names = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all()
+    found = Reviewed()
+    if meant := [name for name in names if same_name(name) in folded]:
+        found = review(
+            connection, {at: key for part in chunks(meant) for at, key in by_number(connection, series.c.system.in_(part)).items()}
+        )
+    for numbers in chunks(sorted(found.changed)):
+        connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=number))
+    return found
+
+
+def _gpus(connection: Connection) -> dict[str, tuple[str, int]]:
+    """The name of each described system, and the most GPUs that one of its nodes has, by every name that results may give it."""
+    known = catalogue.read(connection, System, sound=True)
+    most = {system.name: max(part.node.accelerators for part in system.partitions) for system in known}
+    return {name: (system.name, most[system.name]) for system in known for name in system.folded_names}
 
 
 def settle(
@@ -135,8 +161,10 @@ def _cells(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]
     return connection.execute(chosen.order_by(*columns)).all()
 
 
-def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) -> Iterator[tuple[Row[Any], str]]:
-    """The results of a series that look wrong, or did so before, each with the reason (empty: none any more).
+def _judged(
+    connection: Connection, key: SeriesKey, places: Sequence[Row[Any]], gpus: Mapping[str, tuple[str, int]]
+) -> Iterator[tuple[Row[Any], str]]:
+    """The results of a series that look wrong, or did so before, each with the reason (empty: none any more). ``gpus`` as :func:`_gpus`.
 
     Of a layout's runs only the outlying and the doubted ones are read: there may be 100,000.
     """
@@ -144,8 +172,11 @@ def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) 
     rate, scales = measured is not None and measured.kind == "throughput", measured is not None and measured.kind != "other"
     middles = {at: _middle(connection, place) for at, place in enumerate(places) if place.most > suspicion.FACTOR * place.least}
     odd = {at: _rows(connection, places[at], or_(_far(middle), DOUBTED)) for at, middle in middles.items()}
+    impossible = _impossible(places, gpus.get(same_name(key.system)) if key.system else None)
     cells, halves = dict[int, Cell](), dict[int, list[Cell]]()
     for at, place in enumerate(places):
+        if at in impossible:  # of unknown size, it says nothing about the others
+            continue
         rows = [row for row in odd.get(at, ()) if suspicion.outlier(row.value, middles[at])]
         if len(rows) == place.runs:  # as two runs are of which one slipped
             sides = [[row for row in rows if (row.value > middles[at]) == above] for above in (False, True)]
@@ -158,7 +189,7 @@ def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) 
             cells[at], middles[at] = half, 1 / half.cost if rate else half.cost
     numbers = list(cells)
     found = suspicion.doubts(list(cells.values()), scales=scales, rate=rate)
-    reasons = {numbers[number]: reason for number, reason in found.items()}
+    reasons = impossible | {numbers[number]: reason for number, reason in found.items()}
     for at, place in enumerate(places):
         candidates: Sequence[Row[Any]] = odd.get(at, ())
         if at in reasons:
@@ -169,6 +200,15 @@ def _judged(connection: Connection, key: SeriesKey, places: Sequence[Row[Any]]) 
             outlying = suspicion.outlier(row.value, middles[at]) if at in middles else None
             if not row.by_hand:
                 yield row, reasons.get(at) or outlying or ""
+
+
+def _impossible(places: Sequence[Row[Any]], described: tuple[str, int] | None) -> dict[int, str]:
+    """The layouts with more GPUs than a node of the system has, unless somebody confirmed one of their runs, each with the reason."""
+    if described is None:
+        return {}
+    system, most = described
+    reasons = {at: suspicion.too_many_gpus(_layout(place), most, system) for at, place in enumerate(places) if not place.confirmed}
+    return {at: reason for at, reason in reasons.items() if reason}
 
 
 def _cell(place: Row[Any], values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> Cell:

@@ -26,10 +26,10 @@ def span(seconds: float | None) -> str:
 def size(number: float) -> str:
     """Bytes in decimal units, three digits.
 
-    >>> size(42e9), size(33_000)
-    ('42 GB', '33 kB')
+    >>> size(3e15), size(42e9), size(33_000)
+    ('3 PB', '42 GB', '33 kB')
     """
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, factor in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= factor:
             return f"{number / factor:.3g} {unit}"
     return f"{number:.3g} B"

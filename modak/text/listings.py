@@ -104,7 +104,8 @@ def _layout(layout: Mapping[str, int], ranks_per_gpu: float | None = None) -> st
     words = {"ranks_per_node": "rank", "threads_per_rank": "thread", "gpus_per_node": "GPU"}
     counts = [counted(layout[name], word) for name, word in words.items() if layout.get(name)]
     counts += [f"ranks per GPU {ranks_per_gpu:g}"] if ranks_per_gpu else []
-    return " × ".join(counts) + (f", batch {layout['batch_size']}" if layout.get("batch_size") else "")
+    batch = [f"batch {layout['batch_size']}"] if layout.get("batch_size") else []
+    return ", ".join(([" × ".join(counts)] if counts else []) + batch)
 
 
 def _percent(error: float | None) -> str | None:

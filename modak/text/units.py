@@ -1,4 +1,4 @@
-"""Lengths of time and sizes of memory: the spellings that are read, and the form that Slurm reads."""
+"""Lengths of time and sizes of memory or data: the spellings that are read, and the form that Slurm reads."""
 
 from __future__ import annotations
 
@@ -41,18 +41,21 @@ def elapsed(text: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-_MEMORY: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_MEMORY: Final = {
+    **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15},
+    **{"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "pi": 2**50},
+}
 
 
 def memory(text: str) -> int:
-    """Bytes of ``10 GB``, ``10G``, ``512MiB`` (without an ``i``: powers of ten).
+    """Bytes of ``10 GB``, ``10G``, ``512MiB``, ``3 PB`` (without an ``i``: powers of ten).
 
-    >>> memory("10 GB"), memory("512MiB")
-    (10000000000, 536870912)
+    >>> memory("10 GB"), memory("512MiB"), memory("3 PB")
+    (10000000000, 536870912, 3000000000000000)
     """
-    found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,6})?)\s*([kmgt]?i?)b?", text.strip().lower(), re.ASCII)
+    found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,6})?)\s*([kmgtp]?i?)b?", text.strip().lower(), re.ASCII)
     if not found or found[2] not in _MEMORY:
-        raise ValueError(f"{text!r:.40} is not a memory size; allowed: 10 GB, 10G, 512MiB")
+        raise ValueError(f"{text!r:.40} is not a size; allowed: 10 GB, 10G, 512MiB")
     return int(float(found[1]) * _MEMORY[found[2]])
 
 

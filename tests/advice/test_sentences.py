@@ -275,3 +275,40 @@ def test_times_far_beyond_the_data_are_called_guesses(known: Known, largest: int
     advice = recommend(normalise(document).request, shortened(known, largest)).advice
     assert any("treat the time as a guess" in line for line in advice) is guess
     assert any("of the alternatives" in line for line in advice) is guess
+
+
+@pytest.mark.parametrize(
+    ("name", "stated", "options", "told"),
+    [
+        ("mycloud", {}, {}, True),
+        ("mycloud", {"ranks_per_node": 8, "threads_per_rank": 1}, {}, False),
+        ("mycloud", {}, {"core_count_per_process": 1}, False),
+        ("dgx-1", {}, {}, False),
+    ],
+)
+def test_unknown_cores_of_gpus_are_told(known: Known, name: str, stated: dict[str, int], options: dict[str, int], told: bool) -> None:
+    """On a system that nobody described each rank would get one core, if neither request nor results say more."""
+    series = SeriesKey(application="net", framework="pytorch", system=name, metric="epoch_time", unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=8, **stated), value=90.0)])
+    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
+    job = {
+        "application": {"app_tag": "net", "executable": "t.py"},
+        "target": {"name": name},
+        "job_options": options,
+        "optimisation": wanted,
+    }
+    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    assert any(sentence.startswith("how many cores go with each GPU") for sentence in advice) == told
+
+
+@pytest.mark.parametrize(
+    ("target", "nodes"), [({}, "the nodes (give target.name)"), ({"name": "mycloud"}, "the nodes of mycloud"), ({"name": "zenith"}, None)]
+)
+def test_a_request_without_an_application_is_told_to_name_it(known: Known, target: dict[str, str], nodes: str | None) -> None:
+    """Its results could not be found either; and nothing is derived from nodes that are not known."""
+    job = {"application": {"app_type": "mpi", "executable": "./solve"}, "target": target, "job_options": {"node_count": 4}}
+    plan = optimise(normalise({"job": job}).request, known(None)).plan
+    assert plan.advice[0].startswith("the request names no application: give application.app_tag, run a pilot job on 1, 2 and 4 nodes")
+    assert "time: not predicted, because the request names no application (application.app_tag)" in plan.decisions
+    (line,) = [each for each in plan.decisions if each.startswith("layouts considered")]
+    assert line.endswith(f"; a rule of thumb, because nothing is known of {nodes}") == bool(nodes)

@@ -32,6 +32,7 @@ WANTED = {
     **dict.fromkeys(
         (
             *(("POST", "/optimise"), ("POST", "/recommendations"), ("POST", "/predictions"), ("POST", "/sizings")),
+            ("POST", "/validations"),
             *(("POST", "/get_image"), ("POST", "/get_build"), ("POST", "/get_optimisation"), ("POST", "/get_job_content")),
         ),
         "optimise",

@@ -690,3 +690,61 @@ def test_times_of_other_nodes_of_a_system_are_transferred(known: Known) -> None:
     assert (old.basis, old.value, new.basis) == ("measured", 50.0, "transferred")
     assert new.value == pytest.approx(50.0 * 900 / 1555, rel=0.01)
     assert (new.upper or 0) / (new.value or 1) > 2
+
+
+@pytest.mark.parametrize(
+    ("system", "gpus", "used"),
+    [("hlrs-testbed", None, "CPUs and GPUs"), ("hlrs-testbed", 0, "CPUs"), ("zenith", None, "CPUs"), (None, None, "CPUs")],
+)
+def test_an_fpga_is_told_not_to_be_used(known: Known, system: str | None, gpus: int | None, used: str) -> None:
+    """On a system with NVIDIA's GPUs the answer is one for these."""
+    found = candidates(known, system, optimisation={"opt_build": {"acc_type": "fpga"}}, job_options__request_gpus=gpus)
+    (told,) = [one.message for one in found.warnings if one.field == "optimisation.opt_build.acc_type"]
+    assert told == f"FPGAs are not supported: the job is planned for the {used} of {system or 'the target'}"
+
+
+GPUS_SEEN = ", ranks and threads per rank assumed, because the results do not state them"
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ([{"gpus_per_node": 8}], f"measured on mycloud; 8 GPUs per node as measured{GPUS_SEEN}"),
+        (
+            [{"gpus_per_node": 8, "ranks_per_node": 8}],
+            "measured on mycloud; threads per rank assumed, because the results do not state them",
+        ),
+        ([{"gpus_per_node": 8, "ranks_per_node": 8, "threads_per_rank": 4}], "measured on mycloud"),
+        (
+            [{"gpus_per_node": 8}, {"gpus_per_node": 4, "ranks_per_node": 4, "threads_per_rank": 4}],
+            "measured on mycloud; some results do not state their ranks and threads per rank, which are assumed",
+        ),
+    ],
+)
+def test_what_results_do_not_state_of_their_layout_is_not_called_measured(known: Known, stated: list[dict[str, int]], said: str) -> None:
+    """Tables of clouds have GPUs alone; the ranks and threads of the job are a rule of thumb then."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="net", framework="pytorch", system="mycloud", metric="epoch_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, **layout), value=90.0 / n) for n in (1, 2) for layout in stated])
+    wanted = {"target": {"name": "mycloud"}, "application": {"app_tag": "net"}, "optimisation": SPREAD}
+    request = normalise({"job": wanted}).request
+    (line, *_) = enumerate_candidates(request, resolve(request, facts), curves).decisions
+    assert line.endswith(f"; the ones {said}")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fields"),
+    [
+        ({"mpi": {"message_size": "small"}}, ["message_size"]),
+        ({"mpi": {"core_subscription": 2, "message_size": "small"}}, ["core_subscription", "message_size"]),
+        ({"mpi": {"core_subscription": 1, "library": "mpich"}}, []),
+        ({"openacc": {"compiler": "nvhpc"}}, ["compiler"]),
+        ({"mpi": {}, "opencl": {"compiler": "gcc"}}, ["compiler"]),
+    ],
+)
+def test_options_without_effect_are_told(known: Known, wanted: dict[str, Any], fields: list[str]) -> None:
+    """With what to give instead; several ranks on a core are the ranks of a node."""
+    found = candidates(known, optimisation={"app_type": "hpc", "hpc": wanted})
+    told = [one for one in found.warnings if "has no effect" in one.message]
+    assert [one.field.rpartition(".")[2] for one in told] == fields
+    assert all("process_count_per_node" in one.message for one in told if one.field.endswith("core_subscription"))

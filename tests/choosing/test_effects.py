@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.choosing.effects import Effect, Pair, Run, effect, pairs
+from modak.choosing.effects import Effect, Pair, Run, effect, log_ratios, pairs
 from modak.facts import Layout, Result, SeriesKey
 
 OWN = ("tensorflow", "2.1", None, None, None)
@@ -79,6 +79,26 @@ def test_the_interval_widens_from_the_own_run_to_another_system(ratio: float, si
     assert [one.spread for one in found] == sorted(one.spread for one in found)
     assert all(abs(one.log_ratio) <= abs(ratio) + 1e-12 for one in found)
     assert [one.basis for one in found] == ["measured", "extrapolated", "transferred", "transferred"]
+
+
+@pytest.mark.parametrize("software", [OWN, ("tensorflow", "2.4", None, None, None)])
+def test_the_effect_on_an_application_depends_on_the_size(software: tuple[str | None, ...]) -> None:
+    """XLA helped on one GPU and harmed on four: so it is expected to, with another version of the framework, too, but less surely."""
+    known = [Pair(Run("net", "here", OWN, size), math.log(ratio)) for size, ratio in ((1.0, 0.77), (2.0, 0.89), (4.0, 1.23))]
+    found = [told(known, Run("net", "here", software, size)) for size in (1.0, 2.0, 4.0)]
+    assert [one.log_ratio for one in found] == sorted(one.log_ratio for one in found)
+    assert [one.helps for one in found] == [True, True, False]
+    assert math.exp(found[0].log_ratio) < 0.9
+
+
+def test_effects_at_several_sizes_are_those_at_each() -> None:
+    """More pairs than are used at once, of which each size has its nearest."""
+    known = [Pair(Run("net", "here", OWN, float(size)), size / 500) for size in range(1, 200)]
+    sizes = [1.0, 8.0, 150.0]
+    log_ratio, spread = log_ratios(known, Run("net", "here", OWN), sizes)
+    single = [told(known, Run("net", "here", OWN, size)) for size in sizes]
+    assert log_ratio == pytest.approx([one.log_ratio for one in single])
+    assert spread == pytest.approx([one.spread for one in single])
 
 
 def test_what_the_request_leaves_open_is_taken_from_its_own_pair() -> None:

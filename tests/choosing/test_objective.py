@@ -81,6 +81,23 @@ def test_without_an_objective_half_of_the_time_is_useful() -> None:
     assert best < 63
 
 
+def test_where_start_up_takes_most_of_every_size_the_fewest_nodes_are_said_to_be_chosen() -> None:
+    """A run of 100 seconds on one node has less than half of its time for work: no size is then said to be ruled out for that."""
+    ranking = rank(scored(work=80.0), Objective())
+    assert ranking.order == (0,)
+    assert "on the fewest nodes, because no size has a parallel efficiency >= 0.5 including 2 min of start-up" in ranking.decisions[0]
+    assert not ranking.by_default
+
+
+def test_in_weak_scaling_the_default_is_the_fewest_measured_nodes() -> None:
+    """Times of different sizes are not of the same work, so neither the least time nor an efficiency chooses among them."""
+    table = replace(scored(largest=8), time=np.linspace(1000, 900, 8), efficiency=np.ones(8), grows=True)
+    below = replace(table, doublings=np.maximum(np.log2(2 / table.nodes), 0))
+    ranking = rank(below, Objective())
+    assert below.nodes[list(ranking.order)].tolist() == [2]
+    assert "on the fewest measured nodes, because more nodes run a larger problem (weak scaling)" in ranking.decisions[0]
+
+
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
@@ -112,6 +129,26 @@ def test_far_extrapolation_is_not_chosen_unasked() -> None:
     beyond = replace(table, doublings=far)
     assert beyond.nodes[rank(beyond, Objective(minimise="time")).order[0]] == 16
     assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).order[0]] == 64
+
+
+def test_where_all_sizes_are_far_only_the_nearest_is_considered() -> None:
+    """A result that says nothing of any size must not lead to a bolder choice than one that says something of a few."""
+    table = scored()
+    beyond = replace(table, doublings=2 + np.log2(table.nodes))
+    ranking = rank(beyond, Objective(minimise="time"))
+    assert ranking.order == (0,)
+    assert "except the nearest feasible one (2 doublings beyond)" in ranking.decisions[1]
+    assert beyond.nodes[rank(beyond, Objective(minimise="time", max_nodes=64)).best] == 64
+
+
+def test_a_deadline_takes_the_nearest_size_that_meets_it() -> None:
+    """Of all sizes that are fast enough the one closest to the measured ones, though the fastest is far beyond it."""
+    table = scored()
+    beyond = replace(table, doublings=np.log2(table.nodes))
+    objective = Objective(minimise="time", deadline=3600)
+    ranking = rank(beyond, objective)
+    fewest = rank(beyond, objective.model_copy(update={"minimise": "node_hours", "max_nodes": 64})).best
+    assert ranking.order == (fewest,)
 
 
 def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
@@ -157,6 +194,37 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
         for name, value in offers:
             number = duration(value) if name == "deadline" else float(value)
             assert rank(table, Objective.model_validate({**asked.model_dump(), names[name]: number})).order
+
+
+@given(deadline=st.integers(60, 900), budget=st.floats(0.1, 15.0), floor=st.floats(0.99, 1.0))
+def test_where_no_single_concession_is_enough_all_that_are_needed_are_named(deadline: int, budget: float, floor: float) -> None:
+    """The figures of the closest configuration: with all of them instead of the own ones it is feasible."""
+    table = scored(serial=200.0)
+    asked = Objective(minimise="time", deadline=deadline, budget_node_hours=budget, min_efficiency=floor)
+    with pytest.raises(Infeasible) as refused:
+        rank(table, asked)
+    offers = str(refused.value).partition("feasible with all of: ")[2]
+    found = re.fullmatch(r"a deadline of ([0-9:]+), a budget of ([0-9.]+) node-hours(?:, an efficiency of ([0-9.]+))?", offers)
+    assert found is not None, refused.value
+    limits = {"deadline": duration(found[1]), "budget_node_hours": float(found[2]), "min_efficiency": float(found[3] or floor)}
+    assert rank(table, asked.model_copy(update=limits)).order
+
+
+def test_the_number_of_nodes_that_would_do_is_named_if_it_can_be_predicted() -> None:
+    """The fewest; with it as max_nodes the deadline is met."""
+    few, asked = scored(largest=10), Objective(deadline=3600, max_nodes=10)
+    with pytest.raises(Infeasible) as refused:
+        rank(replace(few, most_nodes=64, wider=scored), asked)
+    (enough,) = re.findall(r", or max_nodes ([0-9]+)$", str(refused.value))
+    assert rank(scored(), asked.model_copy(update={"max_nodes": int(enough)})).order
+    assert scored().bound(0.9)[int(enough) - 2] > 3600
+
+
+def test_no_number_of_nodes_is_named_where_none_would_do() -> None:
+    """Of those that a job can have."""
+    with pytest.raises(Infeasible) as refused:
+        rank(replace(scored(largest=10), most_nodes=64, wider=scored), Objective(deadline=600, max_nodes=10))
+    assert "max_nodes" not in str(refused.value)
 
 
 def test_no_deadline_is_offered_that_a_request_cannot_have() -> None:

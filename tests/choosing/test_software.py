@@ -314,3 +314,92 @@ def test_an_image_from_before_torchrun_is_warned_about(known: Known) -> None:
     facts = known(None)
     old = replace(facts, images=(entry("docker://a/torch:1.5", framework="pytorch", version="1.5.0", accelerator="nvidia"),))
     assert any("torchrun needs 1.10 or later" in warning.message for warning in trained(old, version="1.5").plan.warnings)
+
+
+MEASURED = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod"}}}
+
+
+def in_containers(facts: Facts, mpi: str | None, images: tuple[Image, ...], **optimisation: Any) -> Answer:
+    """3DGAN on four nodes of SuperMUC-NG, where it was measured with the container's own MPI of this label, with these images."""
+    told = {"framework": "tensorflow", "mpi": mpi, "mpi_from": "container", "metric": "wall_time", "unit": "s"}
+    key = SeriesKey.model_validate({"application": "net", "system": "supermuc-ng", **told})
+    models = fit([Result(series=key, layout=Layout(nodes=4, ranks_per_node=1, threads_per_rank=48), value=60.0)])
+    job = {
+        "job_options": {"node_count": 4, "account": "pr12ab"},
+        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py"},
+        "target": {"name": "supermuc-ng"},
+        "optimisation": {**MEASURED, **optimisation},
+    }
+    return optimise(normalise({"job": job}).request, replace(facts, images=images, models=models))
+
+
+def with_horovod(*mpis: str | None, **labels: Any) -> tuple[Image, ...]:
+    """TensorFlow with Horovod: a public image for each MPI, but a private one of MPICH, older than the others."""
+    told = {"framework": "tensorflow", "distribution": ("horovod",), "version": "2.12.0", **labels}
+    own = {"mpich": ("private://a/mpich:1", {"version": "1.11.0"})}
+    names = {mpi: own.get(mpi or "", (f"docker://a/{mpi or 'bare'}:1", {})) for mpi in mpis}
+    return tuple(entry(name, **{**told, **older, "mpi": mpi}) for mpi, (name, older) in names.items())
+
+
+@pytest.mark.parametrize(
+    ("mpis", "image", "has"),
+    [
+        (("openmpi", "intel-mpi", "mpich"), "private://a/mpich:1", "mpich 3.3"),
+        (("openmpi", "intel-mpi"), "docker://a/intel-mpi:1", "intel-mpi"),
+        (("openmpi", None), "docker://a/openmpi:1", "openmpi"),
+        ((None,), "docker://a/bare:1", None),
+    ],
+)
+def test_the_image_has_the_mpi_of_the_containers_that_were_measured(
+    known: Known, mpis: tuple[str | None, ...], image: str, has: str | None
+) -> None:
+    """Else one of the same binary interface, else any: then a warning says so, and answer and record name that of the image."""
+    answer = in_containers(known(None), "mpich 3.3", with_horovod(*mpis))
+    configuration, own = answer.plan.configuration, has == "mpich 3.3"
+    assert (configuration.image, configuration.mpi, configuration.mpi_from) == (image, has, "container" if has else None)
+    assert (f'"mpi": "{has}"' in answer.texts.job_script) == bool(has)
+    said = [one.message for one in answer.plan.warnings if "no suitable image of tensorflow has mpich" in one.message]
+    assert [f"use {has}" in one or "may not connect" in one for one in said] == [True] * (not own)
+
+
+def test_the_rules_are_those_of_the_images_own_mpi(known: Known) -> None:
+    """Variables for MPICH would do nothing for the Open MPI that the image has."""
+    applied = [in_containers(known(None), "mpich", with_horovod(mpi)).plan.rules for mpi in ("mpich", "openmpi")]
+    assert ["omni-path-container-mpich" in rules for rules in applied] == [True, False]
+
+
+def test_a_version_that_the_request_names_goes_before_the_mpi_of_the_measured_containers(known: Known) -> None:
+    """Any MPI can start the ranks; the program may run in no other version."""
+    horovod = {"tensorflow": {"version": "2.12", "distribution": "horovod"}}
+    answer = in_containers(known(None), "mpich", with_horovod("openmpi", "mpich"), ai_training=horovod)
+    assert answer.plan.configuration.image == "docker://a/openmpi:1"
+
+
+@pytest.mark.parametrize(("mpi", "has"), [("mpich", "mpich"), ("mvapich 2.3", "openmpi")])
+def test_a_recipe_has_the_mpi_of_the_containers_that_were_measured(known: Known, mpi: str, has: str) -> None:
+    """If it is one that recipes install; else a warning says which one it has."""
+    horovod = {"tensorflow": {"version": "2.12", "distribution": "horovod"}}
+    plan = in_containers(known(None), mpi, with_horovod("openmpi"), enable_opt_build=True, ai_training=horovod).plan
+    assert (plan.recipe and plan.recipe["mpi"], plan.configuration.mpi) == (has, has)
+    assert any("no suitable image" in one.message for one in plan.warnings) == (mpi != has)
+
+
+def test_results_that_do_not_name_the_mpi_of_their_containers_fit_any_image(known: Known) -> None:
+    """The best one is taken; what was measured may have been any MPI."""
+    plan = in_containers(known(None), None, with_horovod("openmpi", "mpich")).plan
+    assert plan.configuration.image == "docker://a/openmpi:1"
+    assert not any("no suitable image" in one.message for one in plan.warnings)
+
+
+def test_3dgan_in_the_containers_mpich_gets_the_image_of_its_results(known: Known) -> None:
+    """One rank on a node was measured with MPICH: a script for the public image, which has Open MPI, would stop at its check."""
+    horovod = {**MEASURED, "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 1}}
+    job = {
+        "job_options": {"node_count": 4, "process_count_per_node": 1},
+        "application": {"app_tag": "3dgan", "app_type": "python", "executable": "train.py", "threads": 48},
+        "target": {"name": "supermuc-ng"},
+        "optimisation": horovod,
+    }
+    answer = optimise(normalise({"job": job}).request, known("3dgan"))
+    assert answer.plan.configuration.image == "private://lrz/intel-tensorflow:1.11-horovod-mpich"
+    assert "== *HYDRA* || ${MODAK_SAID} == *'Intel(R) MPI'*" in answer.texts.job_script

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,11 @@ from modak.dsl import Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.ingest.reading import tables
 from modak.normalise import normalise
-from modak.optimise import optimise
+from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.service import open_service
 from modak.settings import Settings
+from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
 
@@ -28,15 +30,31 @@ def epoch(seconds: float, application: str = "net", compiler: str | None = None,
     return Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)
 
 
+def on_nodes(result: Result, nodes: int, **labels: object) -> Result:
+    """The result on so many nodes, with further labels of its series."""
+    series, layout = result.series.model_copy(update=labels), result.layout.model_copy(update={"nodes": nodes})
+    return result.model_copy(update={"series": series, "layout": layout})
+
+
 EPOCH = {"metric": "epoch_time", "unit": "s"}
 OTHERS = [epoch(100.0, "one"), epoch(80.0, "one", "xla"), epoch(50.0, "two"), epoch(41.0, "two", "xla")]
 
 
-def plan(known: Known, own: Sequence[Result], tried: Sequence[Result], xla: object = "auto", **optimisation: object) -> Plan:
+def plan(
+    known: Known,
+    own: Sequence[Result],
+    tried: Sequence[Result],
+    xla: object = "auto",
+    runtime: str | None = None,
+    options: Any = None,
+    **optimisation: object,
+) -> Plan:
     """The plan of a request for ``net`` with the given results and no others."""
     training = {"tensorflow": {"version": "2.*", "xla": xla}}
     wanted = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": training, **optimisation}
-    job = {"application": {"app_tag": "net", "executable": "python3 net.py"}, "target": {"name": "hlrs-testbed"}, "optimisation": wanted}
+    place, options = {"name": "hlrs-testbed", "container_runtime": runtime}, options or {}
+    application = {"app_tag": "net", "executable": "python3 net.py"}
+    job = {"application": application, "target": place, "optimisation": wanted, "job_options": options}
     facts = replace(known(None), models=fit(own), tried=tuple(tried))
     return optimise(normalise({"job": job}).request, facts).plan
 
@@ -71,6 +89,31 @@ def test_other_applications_that_it_slowed_down_leave_it_off(known: Known) -> No
     assert line(found, "xla").startswith("xla: off, 1.")
 
 
+@pytest.mark.parametrize(("nodes", "compiler"), [(1, "xla"), (2, "xla"), (4, None)])
+def test_a_switch_may_help_at_one_size_and_not_at_another(known: Known, nodes: int, compiler: str | None) -> None:
+    """By what it did at each size to the same application on another data set; the time is multiplied by the ratio at its size."""
+    other, ratios = {"dataset": "large"}, {1: 0.77, 2: 0.89, 4: 1.23}
+    own = [on_nodes(epoch(60.0 / count), count, dataset="small") for count in ratios]
+    pairs = [on_nodes(epoch(600.0 / count), count, **other) for count in ratios]
+    pairs += [on_nodes(epoch(600.0 * ratio / count, compiler="xla"), count, **other) for count, ratio in ratios.items()]
+    training = {"config": {"distributed_training": True}, "tensorflow": {"version": "2.*", "xla": "auto"}}
+    work = {"dataset": "small", "epochs": 1}
+    found = plan(known, own, [*own, *pairs], ai_training=training, workload=work, options={"node_count": nodes})
+    assert found.configuration.compiler == compiler
+    assert f"xla: {'on' if compiler else 'off'}, " in line(found, "xla")
+    if compiler:
+        ratio = float(line(found, "xla").split()[2])
+        start = found.prediction.start_up or 0.0
+        assert found.prediction.value == pytest.approx(start + 60.0 / nodes * ratio, rel=0.06)
+
+
+def test_own_pairs_of_a_precision_are_of_the_same_run(known: Known) -> None:
+    """Though the run names its precision and a pair, which has two, names none: the ratio is hardly drawn towards 1."""
+    tried = [epoch(60.0, precision="fp32"), epoch(45.0, precision="amp")]
+    found = plan(known, [epoch(60.0, precision="fp32")], tried, xla=False, workload={"precision": "auto"})
+    assert line(found, "amp").startswith("amp: on, 0.76 x the time without it")
+
+
 def test_own_results_decide_alone(known: Known) -> None:
     """Both were measured on the target: its own curves are compared, whatever others did."""
     own = [epoch(60.0), epoch(66.0, compiler="xla")]
@@ -96,6 +139,48 @@ def test_another_layout_is_named_once_whatever_is_switched_on_in_it(known: Known
     ]
     training = {"config": {"distributed_training": True}, "tensorflow": {"version": "2.*", "xla": "auto", "distribution": "horovod"}}
     assert line(plan(known, own, own, ai_training=training), "layout").endswith("at 1 node 4x5 takes 1.50 x as long")
+
+
+def test_a_switch_that_was_measured_in_one_precision_is_considered_in_another(known: Known) -> None:
+    """XLA was measured in single precision, and mixed precision without it: the choice has both, as the pairs say."""
+    pairs = [
+        on_nodes(epoch(seconds / 2**doublings, compiler=compiler, precision="fp32"), 2**doublings)
+        for doublings in range(3)
+        for seconds, compiler in ((60.0, None), (54.0, "xla"))
+    ]
+    own = [*pairs, epoch(45.0, precision="amp")]
+    found = plan(known, own, own, workload={"precision": "auto"}, options={"node_count": 1})
+    made = found.configuration
+    assert (made.compiler, made.precision, found.prediction.basis) == ("xla", "amp", "transferred")
+    assert line(found, "xla").startswith("xla: on, 0.9")
+
+
+def test_a_switch_that_would_help_and_is_off_says_why(known: Known) -> None:
+    """Its interval is wider, and the deadline has to be met with confidence."""
+    objective = {"minimise": "node_hours", "deadline": 62, "confidence": 0.9}
+    others = [epoch(100.0, "one"), epoch(97.0, "one", "xla")]
+    found = plan(known, [epoch(50.0)], others, options={"node_count": 1}, objective=objective, workload={"epochs": 1})
+    assert found.configuration.compiler is None
+    assert line(found, "xla").startswith("xla: off, 0.98 x the time without it")
+    assert line(found, "xla").endswith("; with it, 1 node does not meet the constraints")
+
+
+def test_a_switch_that_another_one_excludes_says_which(known: Known) -> None:
+    """One graph compiler at a time."""
+    others = [epoch(100.0, "one"), epoch(90.0, "one", "xla"), epoch(60.0, "one", "ngraph")]
+    training = {"tensorflow": {"version": "1.*", "xla": "auto", "ngraph": "auto"}}
+    found = plan(known, [epoch(50.0)], others, ai_training=training)
+    assert found.configuration.compiler == "ngraph"
+    assert line(found, "xla").endswith("; the choice has ngraph instead")
+
+
+def test_a_measured_run_is_no_candidate_twice(known: Known) -> None:
+    """Two switches lead from the plain run to one that was measured with both."""
+    both = epoch(40.0, compiler="xla", precision="amp")
+    others = [epoch(100.0, "one"), epoch(80.0, "one", "xla"), epoch(70.0, "one", precision="amp")]
+    found = plan(known, [epoch(60.0), both], others, workload={"precision": "auto"})
+    made = [(found.configuration, found.prediction), *((one.configuration, one.prediction) for one in found.alternatives)]
+    assert [prediction.basis for one, prediction in made if (one.compiler, one.precision) == ("xla", "amp")] == ["measured"]
 
 
 def test_another_compiler_is_no_run_without_the_switch() -> None:
@@ -174,6 +259,31 @@ def test_a_precision_that_was_measured_in_another_word_is_not_told_anew(known: K
     assert found.prediction.basis == "measured"
 
 
+@pytest.mark.parametrize(
+    ("own", "kept", "other"),
+    [
+        ([], "as the program has it", "fp32 and one with amp"),
+        ([epoch(60.0)], "as the program has it", "fp32 and one with amp"),
+        ([epoch(60.0, precision="fp32")], "as measured (fp32)", "fp32 and one with amp"),
+        ([epoch(60.0, precision="fp16")], "as measured (fp16)", "fp16 and one with fp32"),
+    ],
+)
+def test_a_precision_that_nothing_decides_stays_and_one_line_says_which_runs_would(
+    known: Known, own: Sequence[Result], kept: str, other: str
+) -> None:
+    """Of all precisions, not one line of each."""
+    found = plan(known, own, own, xla=False, workload={"precision": "auto"})
+    why = f"because no pair of results shows its effect: compare one run with {other} on 1 node of hlrs-testbed"
+    assert [text for text in found.decisions if text.startswith(("precision:", "amp:", "fp16:"))] == [f"precision: {kept}, {why}"]
+
+
+def test_a_precision_that_others_decided_has_no_line_on_what_is_unknown(known: Known) -> None:
+    """Pairs of one reduced precision are evidence."""
+    tried = [epoch(100.0, "one", precision="fp32"), epoch(60.0, "one", precision="amp")]
+    found = plan(known, [epoch(60.0)], tried, xla=False, workload={"precision": "auto"})
+    assert not [text for text in found.decisions if text.startswith("precision:")]
+
+
 def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
     """The published speed-ups choose an image that is built from source."""
     key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
@@ -181,6 +291,38 @@ def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
     assert found.configuration.opt_build
     assert found.image is not None
     assert found.image["labels"]["source"] == "opt-build"
+
+
+@pytest.mark.parametrize("field", [{"node_count": 24}, {}])
+def test_a_build_that_cannot_be_had_is_left_off(known: Known, field: dict[str, int]) -> None:
+    """There is no recipe with Intel MPI: the time is that of the hub's image, in which the job runs, and there is no warning."""
+    facts = known("3dgan")
+    key = SeriesKey(application="net", system="supermuc-ng", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    faster = replace(facts, tried=(Result(series=key, layout=Layout(nodes=1), value=1.17),))
+    found = optimise(example("3dgan-supermuc-ng", optimisation__enable_opt_build="auto", job_options=field), faster).plan
+    assert (found.configuration.nodes, found.configuration.opt_build, found.prediction.basis) == (24, None, "interpolated")
+    why = "no source build of tensorflow with intel-mpi can be pulled, and there is no recipe for it"
+    assert line(found, "opt-build") == f"opt-build: off, because {why}"
+    assert "enable_opt_build" not in {warning.field.rpartition(".")[2] for warning in found.warnings}
+
+
+def test_a_build_that_has_a_recipe_is_considered_in_the_layouts_that_it_fits(known: Known) -> None:
+    """The MPI of the container can be built; that of the host, in which most results are, cannot."""
+    facts = known("3dgan")
+    key = SeriesKey(application="net", system="supermuc-ng", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    faster = replace(facts, tried=(Result(series=key, layout=Layout(nodes=1), value=1.17),))
+    found = recommend(example("3dgan-supermuc-ng", optimisation__enable_opt_build="auto"), faster).choices
+    built = [one.configuration for one in found if one.configuration.opt_build]
+    assert {one.mpi_from for one in built} == {"container"}
+    assert all("opt-build" in (one.image or "") for one in built)
+
+
+def test_without_an_image_no_build_is_chosen(known: Known) -> None:
+    """The job runs the software of the system, which the switch does not change."""
+    key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
+    tried = [Result(series=key, layout=Layout(nodes=1), value=1.17)]
+    found = plan(known, [], tried, xla=False, enable_opt_build="auto", runtime="none")
+    assert line(found, "opt-build") == "opt-build: off, because no image is chosen for this job"
 
 
 def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modak.dsl import Plan
+from modak.dsl import Objective, Plan
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
@@ -159,6 +159,14 @@ def test_a_data_set_that_is_taken_is_one_of_the_results_that_answer(known: Known
     assert warning.message.endswith("the prediction uses 'epochs' (others: 'run')")
 
 
+def test_a_data_set_that_is_taken_is_one_of_the_requests_framework(known: Known) -> None:
+    """More results of another framework do not choose it: the warning names the one that answers."""
+    others = [one for ranks in (12, 24) for one in runs(ranks, dataset="imagenet", framework="tensorflow")]
+    found = answer(known, [*runs(dataset="synthetic", framework="mpi"), *others])
+    (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.dataset"]
+    assert warning.message.endswith("the prediction uses 'synthetic' (others: 'imagenet')")
+
+
 @pytest.mark.parametrize("unit", ["step", "epoch"])
 def test_a_time_of_one_step_or_epoch_says_that_it_is_one(unit: str, known: Known) -> None:
     """A wall time for one step of a run of a million would end it."""
@@ -190,11 +198,62 @@ def test_a_number_among_the_parameters_is_that_number_however_written(value: flo
     assert (found.choices[0].configuration.ranks_per_node, found.choices[0].prediction.basis) == (48, "measured")
 
 
+def efficiencies(known: Known, results: Sequence[Result], sizes: Sequence[int]) -> list[float]:
+    """Of the solver on so many nodes."""
+    pairs = [asked(known, results, size) for size in sizes]
+    found = [recommend(request.changed(optimisation={"objective": Objective()}), facts) for request, facts in pairs]
+    return [one.choices[0].efficiency or 0.0 for one in found]
+
+
+def on_nodes(sizes: Sequence[int], values: Sequence[float]) -> list[Result]:
+    """Runs of the solver on these numbers of nodes."""
+    pairs = zip(runs(), sizes, values, strict=True)
+    return [one.model_copy(update={"layout": one.layout.model_copy(update={"nodes": size}), "value": value}) for one, size, value in pairs]
+
+
+def test_a_size_below_the_measured_ones_is_no_more_efficient_than_all_of_the_work(known: Known) -> None:
+    """One node, half of the smallest measured size, has less work than that: efficiency is then relative to one node."""
+    one, two, four = efficiencies(known, on_nodes((2, 4, 8), (400.0, 220.0, 130.0)), (1, 2, 4))
+    assert one == 1 > two > four
+    assert four / two == pytest.approx(400 * 2 / (220 * 4), abs=1e-3)
+
+
+def test_far_below_the_measured_sizes_efficiency_is_told_as_one(known: Known) -> None:
+    """What they are relative to must not rest on a guess: half of the smallest measured size is as far as it goes."""
+    results = on_nodes((16, 32, 64), (400.0, 220.0, 130.0))
+    one, four, eight, sixteen = efficiencies(known, results, (1, 4, 8, 16))
+    assert one == four == eight == 1 > sixteen
+
+
+def test_superlinear_scaling_is_told_where_it_was_measured(known: Known) -> None:
+    """Twice the nodes in less than half of the time: not for sizes beyond, which may not go on like that."""
+    two, four, eight = efficiencies(known, on_nodes((1, 2, 4), (400.0, 180.0, 80.0)), (2, 4, 8))
+    assert [two, four] == pytest.approx([400 / 360, 400 / 320], abs=1e-3)
+    assert eight == 1
+
+
+def test_where_no_measured_size_can_run_efficiency_is_relative_to_the_fewest_nodes(known: Known) -> None:
+    """A system of five nodes, results on 64 and more of another one: the least node-hours have an efficiency of 1, all others less."""
+    document = {"application": {"app_tag": "resnet50"}, "target": {"name": "hlrs-testbed"}, "optimisation": {"objective": {"max_nodes": 5}}}
+    choices = recommend(normalise({"job": document}).request, known("resnet50")).choices
+    assert len(choices) > 1
+    work = [choice.node_hours or 0.0 for choice in choices]
+    assert [choice.efficiency for choice in choices] == [pytest.approx(min(work) / hours, abs=1e-4) for hours in work]
+
+
 def test_weak_scaling_is_efficient_where_the_time_stays(known: Known) -> None:
     """The problem grows with the nodes: its efficiency is the smallest size's time over its own, and the time chooses no size."""
     found = answer(known, runs(values=(100.0, 104.0, 125.0), params={"scaling": "weak"}), nodes=4)
     assert found.choices[0].efficiency == pytest.approx(0.8)
     assert any("weak scaling" in sentence for sentence in found.advice)
+
+
+def test_in_weak_scaling_a_shorter_time_of_a_larger_problem_is_no_reason_for_more_nodes(known: Known) -> None:
+    """If the request states neither nodes nor an objective."""
+    request, facts = asked(known, runs(values=(1000.0, 990.0, 980.0), params={"scaling": "weak"}))
+    found = recommend(request.changed(optimisation={"objective": Objective()}), facts)
+    assert found.choices[0].configuration.nodes == 1
+    assert any("more nodes run a larger problem (weak scaling)" in line for line in found.decisions)
 
 
 def test_in_weak_scaling_over_threads_their_number_is_to_be_set(known: Known) -> None:

@@ -164,10 +164,33 @@ def test_strict_turns_a_warning_into_an_error(run: Run, tmp_path: Path) -> None:
     assert "unknown system 'nowhere'" in ran.err
 
 
-def test_validate_asks_no_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document is right or wrong by itself."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", "sqlite:////nowhere/at/all.db")
-    assert run("validate", EXAMPLE).out == "the request is valid\n"
+@pytest.mark.parametrize(("name", "value"), [("MODAK_DATABASE_URL", "sqlite:////dev/null/all.db"), ("MODAK_SERVER", "http://127.0.0.1:9")])
+def test_validate_needs_no_database(run: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """A document is right or wrong by itself; that nothing is known of its target is said."""
+    monkeypatch.setenv(name, value)
+    ran = run("validate", EXAMPLE)
+    assert (ran.status, ran.out) == (0, "the request is valid\n")
+    assert ran.err.startswith("the target is not checked: ")
+    assert json.loads(run("validate", EXAMPLE, "--json").out)["target_checked"] is False
+
+
+@pytest.mark.parametrize(
+    ("job", "field"),
+    [
+        ({"target": {"name": "supermuk-ng"}}, "target.name"),
+        ({"target": {"name": "supermuc-ng"}, "job_options": {"account": "a", "queue": "generall"}}, "job_options.queue"),
+        ({"target": {"name": "supermuc-ng"}}, "job_options.account"),
+        ({"target": {"name": "supermuc-ng", "container_runtime": "enroot"}, "job_options": {"account": "a"}}, "target.container_runtime"),
+        ({"target": {"name": "hlrs-testbed"}, "optimisation": {"opt_build": {"acc_type": "fpga"}}}, "optimisation.opt_build.acc_type"),
+    ],
+)
+def test_validate_checks_the_target(run: Run, tmp_path: Path, job: dict[str, Any], field: str) -> None:
+    """What optimise would do instead is said, and refused with --strict."""
+    file = request(tmp_path, application={"executable": "./a"}, **job)
+    ran = run("validate", file, "--json")
+    assert (ran.status, [one["field"] for one in json.loads(ran.out)["warnings"]]) == (0, [field])
+    strict = run("validate", file, "--strict")
+    assert (strict.status, field in strict.err) == (1, True)
 
 
 def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:
@@ -535,6 +558,16 @@ def test_recommend_compares_two_what_ifs(run: Run) -> None:
     assert "x the time of A (90% interval" in told["differences"][0]
     refused = run("recommend", EXAMPLE, "--compare", "nodse=64", "nodes=32")
     assert (refused.status, "did you mean 'nodes'" in refused.err) == (1, True)
+
+
+def test_compared_layouts_have_the_efficiencies_of_the_table(run: Run) -> None:
+    """A layout that wastes its cores does not look efficient for being compared as the only one of its side."""
+    options = ("--deadline", "02:00:00", "--json")
+    table = json.loads(run("recommend", EXAMPLE, *options)[1])["choices"]
+    told = json.loads(run("recommend", EXAMPLE, "--compare", "ranks=4,threads=12", "ranks=1,threads=48", *options)[1])
+    for side in (told["a"], told["b"]):
+        (same,) = (choice for choice in table if choice["configuration"] == side["configuration"])
+        assert side["efficiency"] == pytest.approx(same["efficiency"], abs=1e-3)
 
 
 def test_a_side_that_misses_the_constraints_is_compared_by_what_comes_closest(run: Run) -> None:

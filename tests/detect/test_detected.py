@@ -575,6 +575,21 @@ def test_drift_names_field_stored_and_seen() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("enforced", "required"), [("none", False), ("associations", True), ("limits,qos,safe", True), ("nojobs,nosteps", False)]
+)
+def test_slurm_says_whether_jobs_need_a_project(enforced: str, required: bool) -> None:
+    """With a source and a note, because the users' default project may be meant; what changed is a difference."""
+    files = {name: f"{name}.txt" for name in SLURM if name != "scontrol-config"} | {"lscpu": "lscpu-epyc-vm.json"}
+    config = read("scontrol-config.txt").replace("AccountingStorageEnforce = none", f"AccountingStorageEnforce = {enforced}")
+    found = seen(files, scontrol_config=config)
+    assert found.system.account_required == required
+    assert any("account_required" in source.fields for source in found.system.sources) == required
+    assert any(note.startswith("account_required: jobs need a project") for note in found.notes) == required
+    stored = found.system.model_copy(update={"account_required": False})
+    assert list(drift(stored, found.system)) == [Difference("account_required", False, True)] * required
+
+
 def test_a_queue_by_size_is_compared_with_its_own_limits() -> None:
     """SuperMUC-NG's partitions are queues of one set of nodes."""
     stored = next(one for one in SHIPPED.systems if one.name == "supermuc-ng")

@@ -14,7 +14,7 @@ import pytest
 
 from modak.errors import DataError
 from modak.ingest import csv as csv_format
-from modak.ingest.reading import table, tables
+from modak.ingest.reading import parse_pairs, table, tables
 from modak.ingest.sources import from_bytes, from_stream
 from modak.ingest.table import Options
 
@@ -82,7 +82,18 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("value\n1\n", "r.csv:1: the header has one column only"),
         ("application,metric,value,value\na,wall_time,1,2\n", "r.csv:1: two columns are called 'value'"),
         ("application,metric,value,\na,wall_time,1,\na,wall_time,1,x\n", "r.csv:3: column 4 has no name in the header, and holds 'x'"),
-        (",application,metric,value\n0,a,wall_time,1\n", "r.csv:2: column 1 has no name in the header, and holds '0' here; name it"),
+        (
+            ",application,metric,value\n7,a,wall_time,1\n",
+            "r.csv:2: column 1 has no name in the header, and holds '7' here; leave it out (of pandas' to_csv with index=False), or",
+        ),
+        (
+            ",application,metric,value\n0,a,wall_time,1\n2,a,wall_time,2\n",
+            "r.csv:2: column 1 has no name in the header, and holds '0' here",
+        ),
+        (
+            "application,,metric,value\na,0,wall_time,1\n",
+            "r.csv:2: column 2 has no name in the header, and holds '0' here; leave it out, or",
+        ),
         (",".join(["c"] * 2_000_000) + "\n", "r.csv:1: the header is longer than"),
         ("x" * 200_000, "r.csv: a line of more than 100000 bytes"),
         (HEADER + "x" * 200_000 + "\n", "r.csv:2: a line of more than 100000 bytes"),
@@ -274,6 +285,25 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
 def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: str) -> None:
     """Names and values that were typed on the command line are told apart from what the file holds."""
     assert says in faults(HEADER + GOOD, options=options)[0]
+
+
+@pytest.mark.parametrize(
+    ("pair", "option", "says"),
+    [
+        (
+            "=",
+            "--map",
+            "--map: '=' has no name before its sign; allowed: NAME=VALUE; a column without a name is left out of the file itself",
+        ),
+        ("=s", "--set", "--set: '=s' has no name before its sign; allowed: NAME=VALUE"),
+        ("unit", "--set", "--set: 'unit' is not a pair; allowed: NAME=VALUE"),
+    ],
+)
+def test_a_pair_without_a_name_says_what_is_missing(pair: str, option: str, says: str) -> None:
+    """A column that has no name cannot be mapped."""
+    with pytest.raises(DataError) as caught:
+        parse_pairs([pair], option)
+    assert str(caught.value).startswith(says)
 
 
 def test_a_filled_cell_may_be_as_long_as_one_in_the_file() -> None:

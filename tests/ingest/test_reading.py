@@ -184,6 +184,20 @@ def test_a_value_for_a_column_without_an_empty_cell_is_noted(cell: str, noted: b
     assert notes == ["r.csv: --set system=… fills nothing: no cell of the column is empty"] * noted
 
 
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("small", [0, 2**20])
+def test_the_row_numbers_of_pandas_are_left_out(start: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first column without a name that counts the rows, with one note, also over several blocks."""
+    monkeypatch.setattr(csv_format, "SMALL", small)
+    monkeypatch.setattr(csv_format, "BLOCK", 60)
+    rows = "".join(f"{start + row},a,{row + 1},wall_time,{row + 2}\n" for row in range(12))
+    batches = list(table(from_bytes(f",application,nodes,metric,value\n{rows}".encode(), "r.csv")).batches())
+    assert len(batches) > 1
+    assert [key.params for batch in batches for key in batch.series] == [{}] * len(batches)
+    assert sum(map(len, batches)) == 12
+    assert [note for batch in batches for note in batch.notes] == ["r.csv: the first column has no name and counts the rows: left out"]
+
+
 def test_pairs_are_split_at_the_first_sign() -> None:
     """`NAME=VALUE`, where the value may hold signs of its own."""
     assert parse_pairs(["a=b", "c=d=e", "f="], "--map") == {"a": "b", "c": "d=e", "f": ""}

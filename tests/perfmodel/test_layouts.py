@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Predictions, Question, fit, predict
-from modak.perfmodel.layouts import distance
+from modak.perfmodel.layouts import between, distance
 
 HERE = {"system": "here"}
 
@@ -149,3 +150,18 @@ def test_distances_are_in_doublings() -> None:
     """No GPU is one doubling below a single one; what is unknown says nothing."""
     assert distance(Layout(gpus_per_node=0), Layout(gpus_per_node=4)) == 3
     assert distance(Layout(ranks_per_node=2), Layout(threads_per_rank=2)) == 0
+
+
+@pytest.mark.parametrize(("ranks", "worse"), [(256, 1.5), (128, 1.2), (1, 1.5)])
+def test_a_trend_goes_on_to_the_next_layout(ranks: int, worse: float) -> None:
+    """Each doubling of the ranks on 256 cores saves the same share: a layout at the end is not predicted like the average one."""
+    law = {count: 100 * (count / 256) ** -0.7 for count in (1, 2, 4, 8, 16, 32, 64, 128, 256)}
+    known = curves(*((count, 256 // count, cost) for count, cost in law.items() if count != ranks))
+    assert law[ranks] / worse < asked(known, ranks, 256 // ranks, nodes=1).value[0] < law[ranks] * worse
+
+
+def test_threads_that_feed_a_gpu_follow_no_trend() -> None:
+    """20 threads a rank instead of one are no doubt of four doublings where the GPUs do the work."""
+    away, mutual = np.array([[0.0, -4.3, 0.0, 0.0]]), np.zeros((1, 1))
+    (_, wide), (_, narrow) = (between(away, mutual, np.zeros((1, 1)), np.zeros((1, 1)), on_gpus=on_gpus) for on_gpus in (False, True))
+    assert wide[0] > 1.2 * narrow[0]

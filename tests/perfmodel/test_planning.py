@@ -125,3 +125,12 @@ def test_a_point_takes_its_place_among_the_sizes() -> None:
     (founded,) = refitted(known, [(run(known, 4, "xla"), 20.0)])
     assert (founded.series.compiler, founded.sizes) == ("xla", (4,))
     assert [len(with_point(known, one)) for one in (grown, founded)] == [1, 2]
+
+
+def test_runs_that_come_first_do_so_whatever_they_narrow() -> None:
+    """In their order and within the budget; then the best of the others, and no measured size."""
+    known = curves()
+    runs = [run(known, 64), run(known, 3), run(known, 2), run(known, 6)]
+    assert [one.run for one in propose(known, runs, width_at(64), first=[3, 2, 1])] == [3, 1, 0]
+    hours = runs[3].node_hours
+    assert [one.run for one in propose(known, runs, width_at(64), budget=1.01 * hours, first=[0, 3])] == [3]

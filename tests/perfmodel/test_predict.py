@@ -386,6 +386,15 @@ def test_a_row_without_a_system_is_answered_by_results_without_one() -> None:
     assert other["model"].endswith("; measured on here")
 
 
+def test_a_row_without_a_system_is_not_measured_where_several_systems_were() -> None:
+    """Nobody knows which of them it means: the interval is as wide as for an unmeasured one."""
+    both = (*curves(), *curves(system="there", work=300.0))
+    rows = [{"application": "app", "nodes": 4}, {"application": "app", "nodes": 4, "system": "here"}]
+    open_, named = predict_rows(rows, {"app": both})
+    assert (open_["basis"], named["basis"]) == ("transferred", "measured")
+    assert open_["upper"] / open_["lower"] > 3 * named["upper"] / named["lower"]
+
+
 @pytest.mark.parametrize(("label", "asked"), [("fp16", "FP16"), ("float16", "half"), ("float32", "fp32")])
 def test_a_precision_in_other_words_is_the_same(label: str, asked: str) -> None:
     """As frameworks and people write them."""
@@ -568,3 +577,94 @@ def test_a_curve_of_one_number_of_nodes_is_moved_to_others(measured: list[Layout
     assert found.basis == ("transferred", "measured", "transferred")
     assert found.value / found.value[1] == pytest.approx(old.value / old.value[1], rel=0.01)
     assert found.doublings.tolist() == [0, 0, 1]
+
+
+def cubes(*measured: tuple[int, int, int]) -> tuple[Curve, ...]:
+    """Curves of a program whose work is the cube of ``params.n``, each for (n, ranks, threads)."""
+    return fit(
+        [
+            Result(
+                series=SeriesKey(application="app", system="here", params={"n": str(n)}, metric="wall_time", unit="s"),
+                layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads),
+                value=1e-6 * n**3 / nodes,
+            )
+            for n, ranks, threads in measured
+            for nodes in (1, 2, 4)
+        ]
+    )
+
+
+@pytest.mark.parametrize(("asked", "nearest"), [(250, 500), (900, 1000), (4000, 2000)])
+def test_a_problem_nobody_ran_is_told_by_the_nearest_number(asked: int, nearest: int) -> None:
+    """Not by the one in the middle: 4000 is not like 1000 if 2000 was measured."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    found = predict(known, Question({**HERE, "params": {"n": str(asked)}}, Layout(ranks_per_node=4, threads_per_rank=12)), [1])
+    assert found.value[0] == pytest.approx(1e-6 * nearest**3)
+
+
+def test_layouts_are_compared_at_one_problem_size() -> None:
+    """48 x 1 was measured with a small problem alone: it is not fifty times faster for a large one."""
+    known = cubes((500, 48, 1), (2000, 4, 12))
+    question = {**HERE, "params": {"n": "4000"}}
+    both = [predict(known, Question(question, Layout(ranks_per_node=r, threads_per_rank=48 // r)), [1]).value[0] for r in (48, 4)]
+    assert both[0] == pytest.approx(both[1], rel=0.5)
+
+
+def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
+    """Results of a program with 5 % of serial work."""
+    key = SeriesKey(application="app", system="here", compiler=compiler, metric="wall_time", unit="s")
+    return [Result(series=key, layout=Layout(nodes=n, ranks_per_node=4), value=factor * 1000 * (1 / n + 0.05)) for n in sizes]
+
+
+def test_where_relatives_end_a_short_curve_does_not_jump() -> None:
+    """Measured on 1 and 2 nodes, another build on 1 to 32: 33 nodes are not twice as fast as 32."""
+    known = fit([*amdahl((1, 2), 0.9, "intel"), *amdahl((1, 2, 4, 8, 16, 32))])
+    question = Question({**HERE, "compiler": "intel"}, Layout(ranks_per_node=4))
+    before, after = predict(known, question, [32, 33]).value
+    assert after > 0.8 * before
+
+
+def test_a_relative_says_nothing_of_the_scatter_of_runs() -> None:
+    """At a measured size the interval of a short curve is as wide with relatives as without."""
+    question = Question({**HERE, "compiler": "intel"}, Layout(ranks_per_node=4))
+    alone, beside = (
+        predict(fit([*amdahl((1, 2, 4), 0.9, "intel"), *others]), question, [2]).spread[0] for others in ([], amdahl((1, 2, 4, 8)))
+    )
+    assert beside == pytest.approx(alone, rel=0.01)
+
+
+def test_one_relative_makes_a_wider_interval_than_many() -> None:
+    """Of one alone nobody knows how far the ratio goes on drifting."""
+    question = Question({**HERE, "compiler": "intel"}, Layout(ranks_per_node=4))
+    builds = [amdahl((1, 2, 4, 8, 16), 1 + number / 10, f"gcc-{number}") for number in range(8)]
+    one, many = (
+        predict(fit([*amdahl((1, 2), 0.9, "intel"), *(row for build in known for row in build)]), question, [16]).spread[0]
+        for known in (builds[:1], builds)
+    )
+    assert one > 1.1 * many
+
+
+def test_evidence_at_the_sizes_in_question_is_nearer() -> None:
+    """A run of another framework on one node tells more of one node than 128 nodes of another system do."""
+
+    def measured(nodes: int, **told: str) -> Result:
+        key = SeriesKey.model_validate({"application": "app", "framework": "tensorflow", "metric": "epoch_time", "unit": "s", **told})
+        return Result(series=key, layout=Layout(nodes=nodes), value=1000 / nodes)
+
+    known = fit([measured(128, system="there"), measured(1, system="there", framework="mxnet")])
+    question = Question({**HERE, "framework": "tensorflow"}, Layout())
+    found = [predict(known, question, [nodes]).curve for nodes in (1, 128)]
+    assert [curve.series.framework for curve in found if curve] == ["mxnet", "tensorflow"]
+
+
+@pytest.mark.parametrize(("cores", "device"), [(48.0, 1.2), (None, 0.8)])
+def test_results_that_do_not_say_so_are_not_taken_for_results_of_gpus(cores: float | None, device: float) -> None:
+    """Of nodes without GPUs they are of processors; of unknown nodes they may be of either."""
+    known = curves(system="there")
+    question = Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12, gpus_per_node=1))
+    usual = predict(known, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12)), [4]).spread[0]
+
+    def power(system: str | None, partition: str | None, gpus: int | None, threads: int | None) -> tuple[float | None, ...]:
+        return (None, cores if system == "there" and not gpus else None)
+
+    assert predict(known, question, [4], power).spread[0] >= np.hypot(usual, 1.6 * device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from modak.facts import Layout
-from modak.results.suspicion import Cell, doubts, middle, outlier
+from modak.results.suspicion import Cell, doubts, middle, outlier, too_many_gpus
 
 
 def cells(costs: dict[int, float], **more: int) -> list[Cell]:
@@ -83,6 +83,44 @@ def test_a_copied_value_is_doubted() -> None:
     assert doubts(cells({1: 100, 2: 51.3, 4: 51.3}), scales=True) == {}
 
 
+@pytest.mark.parametrize("rate", [False, True])
+def test_a_copy_of_few_digits_is_doubted_if_the_next_size_catches_up(rate: bool) -> None:
+    """A time, or a rate, that stays the same between sizes that scale."""
+    costs = {1: 1003.0, 2: 524.0, 4: 524.0, 8: 151.0, 16: 80.5}
+    values = {nodes: round(1e5 / cost) if rate else cost for nodes, cost in costs.items()}
+    runs = [Cell(Layout(nodes=nodes), 1 / value if rate else value, (value, value)) for nodes, value in values.items()]
+    assert list(doubts(runs, scales=True, rate=rate)) == [2]
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {1: 1003.0, 2: 524.0, 4: 524.0},
+        {1: 1003.0, 2: 524.0, 4: 524.0, 8: 524.0},
+        {1: 1003.0, 2: 524.0, 4: 524.0, 8: 290.0},
+        {1: 524.0, 2: 524.0, 4: 151.0, 8: 80.0},
+        {1: 530.0, 2: 524.0, 4: 524.0, 8: 151.0},
+        {1: 1010.0, 2: 520.0, 4: 520.0, 8: 150.0},
+    ],
+    ids=["last size", "nothing scales any more", "no catching up", "first size", "no gain before", "two digits"],
+)
+def test_equal_values_of_few_digits_may_be_chance(costs: dict[int, float]) -> None:
+    """Where the sizes around them do not say that the second one is too slow."""
+    assert doubts(cells(costs), scales=True) == {}
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+@pytest.mark.parametrize("serial", [0.0, 0.01, 0.05, 0.2, 0.5])
+def test_a_program_that_stops_scaling_is_not_doubted(digits: int, serial: float) -> None:
+    """By Amdahl's law, also with a cost of each doubling, whatever its times are rounded to."""
+    for first in (12.3, 97.7, 1003.0, 4321.0):
+        for overhead in (0.0, 0.001, 0.02):
+            for sizes in ([1, 2, 4, 8, 16, 32, 64], [1, 2, 3, 4, 5, 6, 7, 8], [10, 11, 12, 13, 14, 15, 16]):
+                costs = {n: first * (serial + (1 - serial) / n + overhead * n.bit_length()) for n in sizes}
+                found = doubts(cells({n: float(f"{cost:.{digits}g}") for n, cost in costs.items()}), scales=True)
+                assert not any("copied" in reason for reason in found.values())
+
+
 def test_copied_repeats_are_doubted() -> None:
     """Their middle alone could be the same by chance."""
     runs = [Cell(Layout(nodes=nodes), 51.4, extent) for nodes, extent in ((1, (51.125, 51.675)), (2, (51.125, 51.675)), (4, (51.3, 51.5)))]
@@ -120,3 +158,29 @@ def test_a_value_far_from_its_own_kind_is_an_outlier() -> None:
     assert outlier(1.2, middle([1.0, 1.1, 1200.0])) is None
     assert "more than 30 times" in str(outlier(1200.0, middle([1.0, 1.1, 1200.0])))
     assert all(outlier(value, middle([1.0, 1000.0])) for value in (1.0, 1000.0))
+
+
+@pytest.mark.parametrize(
+    ("counts", "most", "says"),
+    [
+        (
+            {"nodes": 2, "gpus_per_node": 8},
+            4,
+            "8 GPUs on each of 2 nodes, but a node of x has at most 4: a total over all nodes? then gpus_per_node is 4",
+        ),
+        (
+            {"nodes": 3, "gpus_per_node": 8},
+            4,
+            "8 GPUs on each of 3 nodes, but a node of x has at most 4: a total over all nodes? divide it by the nodes",
+        ),
+        ({"gpus_per_node": 8}, 4, "8 GPUs per node, but a node of x has at most 4: a total over all nodes? divide it by the nodes"),
+        ({"nodes": 1, "gpus_per_node": 8}, 4, "8 GPUs per node, but a node of x has at most 4: is its description complete?"),
+        ({"nodes": 2, "gpus_per_node": 1}, 0, "1 GPU on each of 2 nodes, but no node of x has GPUs: is its description complete?"),
+        ({"nodes": 9, "gpus_per_node": 4}, 4, None),
+        ({"nodes": 9, "ranks_per_node": 64}, 4, None),
+        ({"nodes": 9, "gpus_per_node": 0}, 0, None),
+    ],
+)
+def test_more_gpus_than_a_node_has_are_impossible(counts: dict[str, int], most: int, says: str | None) -> None:
+    """The reason names both counts, and the slip that explains them."""
+    assert too_many_gpus(Layout(**counts), most, "x") == says

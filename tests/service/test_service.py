@@ -412,7 +412,7 @@ def test_of_many_who_take_one_name_at_once_one_gets_it(service: Service, kind: s
         system = zenith.model_copy(update={"name": "Site-1" if number % 2 else "site_1", "title": str(number), "aliases": ()})
         other = image.model_copy(update={"reference": f"docker://site/image:{number}", "opt_dsl_code": "taken"})
         try:
-            return service.add([system if kind == "system" else other])
+            return service.add([system if kind == "system" else other]).changed
         except Conflict:
             return False
 

@@ -187,6 +187,57 @@ def test_counts_of_a_whole_run_on_one_node_are_noted(store: Store, known: knowle
     assert note.startswith("supermuc-ng: up to 768 ranks x threads on a node, but its nodes run at most 96 at once")
 
 
+GPUS = "application,system,nodes,gpus_per_node,metric,value\n" + "".join(
+    f"a,My_Cluster,{nodes},{gpus},wall_time,{value}\n" for nodes, gpus, value in ((1, 4, 100.5), (2, 8, 52.25), (4, 16, 28.5))
+)
+"""GPUs counted over all nodes."""
+
+
+def with_gpus(known: knowledge.Knowledge, count: int) -> System:
+    """A system whose nodes have so many GPUs."""
+    system = next(system for system in known.systems if system.name == "hlrs-testbed")
+    node = system.partitions[0].node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": count})
+    parts = (system.partitions[0].model_copy(update={"node": node}),)
+    return system.model_copy(update={"name": "my-cluster", "aliases": (), "partitions": parts})
+
+
+def used(store: Store) -> int:
+    """The number of results that models rest on."""
+    return sum(curve.results_used for curve in store.models())
+
+
+def test_gpus_that_no_node_has_are_suspicious(store: Store, known: knowledge.Knowledge) -> None:
+    """A total in the column of GPUs per node: no model rests on these rows until they are confirmed, one size for itself."""
+    store.add([with_gpus(known, 4)], ME)
+    report = store.load([csv_table(GPUS)], ME)
+    assert [line.partition("): ")[2] for line in report.suspicious] == [
+        f"{gpus} GPUs on each of {nodes} nodes, but a node of my-cluster has at most 4: a total over all nodes? then gpus_per_node is 4"
+        for nodes, gpus in ((2, 8), (4, 16))
+    ]
+    assert used(store) == 1
+    assert store.judge("confirm", [2], ME).count == 1
+    assert used(store) == 2
+
+
+def test_impossible_rows_say_nothing_about_others(store: Store, known: knowledge.Knowledge) -> None:
+    """Of wrong size, they would make a sound row look faster than linear, or a sound row a slip."""
+    store.add([with_gpus(known, 4)], ME)
+    sound = "a,my-cluster,8,4,wall_time,20\n".replace("my-cluster", "My_Cluster")
+    assert [line.partition(" ")[0] for line in store.load([csv_table(GPUS + sound)], ME).suspicious] == ["results.csv:"] * 2
+    assert used(store) == 2
+
+
+def test_a_system_that_is_described_later_is_compared_with_its_results(store: Store, known: knowledge.Knowledge) -> None:
+    """Impossible rows are named and left out from then on; a better description frees them."""
+    store.load([csv_table(GPUS)], ME)
+    assert used(store) == 3
+    added = store.add([with_gpus(known, 4)], ME)
+    assert [note.partition(":")[0] for note in added.notes] == ["suspicious from now on"] * 2
+    assert used(store) == 1
+    assert store.add([with_gpus(known, 16)], ME, replace=True).notes == ("no longer suspicious, and used by the models: 2 results",)
+    assert used(store) == 3
+
+
 def test_names_in_several_spellings_are_noted(store: Store) -> None:
     """Of applications and their data sets, also if the other spelling was loaded before; models keep them apart."""
     store.load([csv_table("application,dataset,metric,value\nLAMMPS,lj,wall_time,1\n")], ME)
@@ -205,6 +256,44 @@ def test_ratios_that_predict_nothing_are_noted(store: Store) -> None:
     rows = "a,efficiency,0.9,\nb,efficiency,0.8,\na,speedup,2,another run\n"
     (note,) = store.load([csv_table(f"application,metric,value,params.baseline\n{rows}")], ME).notes
     assert note.startswith("metric 'efficiency': nothing is predicted from it")
+
+
+REPEATS = "application,nodes,ranks_per_node,metric,value,unit,repeat\n"
+
+
+def test_repeats_that_contradict_each_other_are_noted(store: Store) -> None:
+    """With layout and values: which one is wrong, nobody knows, so none is doubted."""
+    rows = "a,1,4,wall_time,700,s,1\na,2,4,wall_time,350,s,1\na,2,4,wall_time,60,s,2\na,2,8,wall_time,90,s,1\na,2,8,wall_time,60,s,2\n"
+    report = store.load([csv_table(REPEATS + rows)], ME)
+    (note,) = report.notes
+    assert note.startswith(
+        "application a, metric wall_time, unit s, nodes 2, ranks_per_node 4: 2 runs differ by a factor of 5.8 (60 to 350); the models use "
+    )
+    assert report.suspicious_count == 0
+
+
+def test_repeats_of_which_one_is_doubted_are_not_noted(store: Store) -> None:
+    """Of a slip in the unit the other sizes tell which; once somebody said it, a load has nothing to note either."""
+    rows = "a,1,4,wall_time,700,s,1\na,2,4,wall_time,350,s,1\na,2,4,wall_time,350000,s,2\na,4,4,wall_time,180,s,1\n"
+    report = store.load([csv_table(REPEATS + rows)], ME)
+    assert (report.notes, report.suspicious_count) == ((), 1)
+    store.load([csv_table(REPEATS + "b,1,4,wall_time,700,s,1\nb,1,4,wall_time,60,s,2\n")], ME)
+    store.judge("doubt", [6], ME, "throttled")
+    assert store.load([csv_table(REPEATS + "b,2,4,wall_time,350,s,1\n")], ME).notes == ()
+
+
+def test_notes_of_repeats_are_limited(store: Store) -> None:
+    """A table without a column that tells its rows apart has one line for the rest."""
+    rows = "".join(f"a{number},1,4,wall_time,{value},s,\n" for number in range(13) for value in (60, 350))
+    notes = store.load([csv_table(REPEATS + rows)], ME).notes
+    assert (len(notes), notes[-1]) == (11, "3 more layouts have runs that differ by a factor of more than 2")
+
+
+def test_processes_in_the_column_of_the_mpi_library_are_noted(store: Store) -> None:
+    """Each number of them would be a series of its own."""
+    rows = "a,openmpi 4.1,wall_time,9\na,intel-mpi 2019,wall_time,9\na,48,wall_time,9\na,96,wall_time,5\n"
+    (note,) = store.load([csv_table(f"application,mpi,metric,value\n{rows}")], ME).notes
+    assert note.startswith("mpi '48', '96': the column names the MPI library")
 
 
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:

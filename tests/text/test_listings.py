@@ -26,3 +26,19 @@ def test_a_doubt_tells_no_runs_apart() -> None:
     """Repeats of one run have no column for it: its reason is shown anyway."""
     runs: list[listings.Item] = [{"id": 1, "value": 9, "suspect": "a slip", "doubted": True}, {"id": 2, "value": 8}]
     assert "doubted" not in listings.results(runs)[0]
+
+
+@pytest.mark.parametrize(
+    ("layout", "shown"),
+    [
+        ({"batch_size": 32}, "batch 32"),
+        ({"gpus_per_node": 4, "batch_size": 32}, "4 GPUs, batch 32"),
+        ({"ranks_per_node": 2}, "2 ranks"),
+        ({}, ""),
+    ],
+)
+def test_a_layout_is_shown_as_far_as_it_is_known(layout: dict[str, int], shown: str) -> None:
+    """A batch size alone has no comma before it."""
+    model = {"id": "m", "application": "a", "series": {"metric": "time"}, "scale": "nodes", "sizes": [1], "results_used": 1, "mixture": {}}
+    columns, (row,) = listings.table("models", [{**model, "layout": layout}])
+    assert row[columns.index("layout")] == shown

@@ -51,7 +51,11 @@ def test_a_clock_reads_back(seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("10 GB", 10**10), ("10G", 10**10), ("512MiB", 2**29), ("1.5 GB", 1_500_000_000), ("2gib", 2**31), ("1T", 10**12)]
+    ("text", "size"),
+    [
+        *(("10 GB", 10**10), ("10G", 10**10), ("512MiB", 2**29), ("1.5 GB", 1_500_000_000), ("2gib", 2**31), ("1T", 10**12)),
+        *(("3 PB", 3 * 10**15), ("3P", 3 * 10**15), ("2 PiB", 2**51)),
+    ],
 )
 def test_memory(text: str, size: int) -> None:
     """Units without an ``i`` are powers of ten."""
@@ -61,5 +65,5 @@ def test_memory(text: str, size: int) -> None:
 @pytest.mark.parametrize("text", ["", "GB", "-1 GB", "1e3 GB", "10 XB", "10 GB x", "1i"])
 def test_what_is_no_memory(text: str) -> None:
     """Everything else is refused."""
-    with pytest.raises(ValueError, match="not a memory size"):
+    with pytest.raises(ValueError, match="is not a size"):
         units.memory(text)

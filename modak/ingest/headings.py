@@ -1,0 +1,205 @@
+"""What other tables call the columns, and what an unknown heading probably means: one hint each, or none, because a wrong one misleads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from modak.errors import DataError
+from modak.ingest.values import quoted
+from modak.results import metrics
+from modak.text.amounts import listed
+
+ALIKE: Final = 0.75
+"""How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
+_MOST: Final = 8
+"""Headings that a message names."""
+
+
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in text.split())
+
+
+_OTHERWISE: Final[Mapping[str, str]] = {
+    heading: column
+    for column, headings in {
+        "application": "app app_name application_name code program benchmark benchmark_name model model_name name test test_name net",
+        "dataset": "problem input input_file case data data_set dataset_name",
+        "params.epochs": "epochs n_epochs num_epochs",
+        "params.steps": "steps n_steps num_steps nsteps iterations iters n_iters niter niters n_iterations timesteps time_steps",
+        "framework": "framework_name backend",
+        "compiler": "compiler_name compiler_version",
+        "image": "container container_image image_name",
+        "precision": "dtype data_type datatype prec",
+        "system": "cluster cluster_name machine machine_name host hostname platform supercomputer",
+        "partition": "queue queue_name partition_name",
+        "nodes": "node nnodes n_nodes num_nodes no_nodes node_count nodes_count number_of_nodes",
+        "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node",
+        "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads cpus_per_task cores_per_rank "
+        "threads_per_task threads_per_process",
+        "gpus_per_node": "gpn gpu_per_node ngpus_per_node n_gpus_per_node num_gpus_per_node devices_per_node",
+        "batch_size": "batch bs batchsize minibatch mini_batch mini_batch_size local_batch local_batch_size batch_per_gpu "
+        "batch_size_per_gpu per_gpu_batch_size per_device_batch_size",
+        "mpi": "mpi_lib mpi_library mpi_version mpi_implementation",
+        "runtime": "container_runtime",
+        "metric": "metric_name measurement",
+        "value": "mean avg average median result val",
+        "unit": "units unit_name",
+        "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt",
+        "measured_at": "date day timestamp time_stamp datetime date_time",
+        "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id",
+    }.items()
+    for heading in headings.split()
+}
+"""What other tables call a column."""
+_TOTALS: Final = _words(
+    "ranks n_ranks num_ranks nranks mpi_ranks mpi_procs mpi_processes tasks n_tasks num_tasks ntasks np procs n_procs num_procs nprocs",
+    "processes cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus",
+)
+"""Columns of other tables that count over all nodes; a similar name here means something else."""
+_GPUS: Final = _words("gpus n_gpus num_gpus ngpus gpu_count number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators")
+"""The same of GPUs."""
+_RATIOS: Final = _words("speedup speed_up relative_speedup efficiency parallel_efficiency scaling_efficiency")
+_LEFT_OUT: Final = "leave out what numbers the rows"
+_SAID: Final[Mapping[str, str]] = {
+    heading: text
+    for text, headings in {
+        "the type of GPU is told by 'system' and 'partition', the number on each node by 'gpus_per_node'": "gpu device gpu_type gpu_model "
+        "gpu_name accelerator",
+        "'batch_size' is that of each worker: divide it by the GPUs of the run, or by its ranks if there are none": "global_batch "
+        "global_batch_size total_batch total_batch_size effective_batch_size",
+        "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node cpus_per_node",
+        "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
+        "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
+        "configuration decomposition setup",
+        "the scatter is computed from repeats: write each run into a row of its own, or leave the column out": "std stddev std_dev stdev "
+        "sd sem err error variance ci min max best worst",
+        "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
+        "a neural network is an 'application', an interconnect a parameter: 'params.network'": "network",
+        _LEFT_OUT: "index id row row_number nr no",
+    }.items()
+    for heading in headings.split()
+}
+_MEASURES: Final[Mapping[str, str]] = {
+    **{name.replace("_", ""): name for name in metrics.METRICS},
+    **dict.fromkeys(("elapsed", "duration", "exectime", "executiontime", "totaltime", "solvetime"), "time"),
+    **dict.fromkeys(("iterationtime", "timeperstep", "timeperiteration"), "step_time"),
+    **dict.fromkeys(("timeperepoch",), "epoch_time"),
+    **dict.fromkeys(("perf",), "performance"),
+}
+"""Metrics by their name and by what else tables call them, without separators."""
+_TIMES: Final = ("s", "sec", "secs", "second", "seconds", "ms", "milliseconds", "minutes", "hours")
+"""Units that are headings of their own; ``min`` may be a minimum."""
+_SHORT: Final = {"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"}
+"""Units as lower-case headings write them."""
+_BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
+_UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
+_SIZE: Final = re.compile(
+    r"(nodes?|ranks?|gpus?|procs?|cores?|n|p|np)?[ _=]*[0-9]{1,7}[ _]?(nodes?|ranks?|gpus?|procs?|cores?)?", re.IGNORECASE
+)
+_PARAMETER: Final = re.compile(r"[a-z0-9_][a-z0-9_.+-]{0,63}")
+
+
+def folded(name: str) -> str:
+    """A heading in lower case, with underscores for blanks; the beginning of a long one."""
+    return name.strip().lower().replace(" ", "_")[:60]
+
+
+def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
+    """The unknown headings that are sizes, side by side: a wide table has a column for each number of nodes. Numbers may also be the cells
+    of a table without a header: two of them are headings only beside ``some_known`` ones."""
+    places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(name.strip())]
+    found = unknown[places[0] : places[-1] + 1] if len(places) > (1 if some_known else 2) else []
+    counts = [int(re.sub(r"[^0-9]", "", name)) for name in found] if len(found) == len(places) else []
+    return list(found) if counts == sorted(set(counts)) and counts else []
+
+
+def wide(names: Sequence[str]) -> str:
+    """The message for headings that are sizes."""
+    shown = listed([quoted(name) for name in names], _MOST)
+    how = "a row is one measured value: write a row for each, with its size in 'nodes' (pandas: melt)"
+    return f"columns {shown} are named after sizes; {how}"
+
+
+def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: bool) -> str:
+    """What an unknown heading probably is, and how to write or load it; empty if that cannot be told. ``columns`` are the known ones,
+    ``among`` the headings of the table."""
+    bare = folded(_BRACKETS.sub("", name).strip("#% ")).replace("/", "_per_")
+    if bare in _RATIOS:
+        return "; nothing is predicted from it: leave it out, and load the times or rates that it was computed from"
+    found = _measured(name)
+    if found:
+        return _as_value(name, found, among, loading=loading)
+    if bare in _TOTALS:
+        return "; if it counts over all nodes, divide it by them: the columns are 'ranks_per_node' and 'threads_per_rank'"
+    if bare in _GPUS:
+        return "; if it counts over all nodes, divide it by them: the column is 'gpus_per_node'"
+    if bare in _SAID or _UNNAMED.fullmatch(bare):
+        return f"; {_SAID.get(bare, _LEFT_OUT)}"
+    near = _OTHERWISE.get(bare) or _alike(bare, columns)
+    if near:
+        return f"; the nearest known one is {near!r}"
+    return f"; if it is a parameter of the run, call it 'params.{bare}'" if _PARAMETER.fullmatch(bare) and "params" not in bare else ""
+
+
+def _alike(bare: str, columns: Sequence[str]) -> str | None:
+    """The column that is spelt nearly so."""
+    compact = {column.replace("_", ""): column for column in columns}
+    found = get_close_matches(re.sub(r"[^a-z0-9]", "", bare), compact, n=1, cutoff=ALIKE)
+    return compact[found[0]] if found else None
+
+
+def _as_value(name: str, found: tuple[str, str | None], among: Sequence[str], *, loading: bool) -> str:
+    """The hint for a heading that is a metric, with its unit if it has one; ``among`` as for :func:`meant`."""
+    metric, unit = found
+    hint = f"; {metric} is a metric: name it in the column 'metric', its number goes into 'value'"
+    if not loading or "value" in among:
+        return hint
+    ratios = [each for each in among if folded(each) in _RATIOS]
+    others = [each for each in among if each != name and each not in ratios and _measured(each)]
+    options = [f"--map {quoted(f'{name}=value')} --set metric={metric}"]
+    options += [f"--set unit={unit}"] if unit else []
+    options += [f"--map {quoted(f'{each}=')}" for each in (*others, *ratios)]
+    return f"{hint} ({' '.join(options)}{'; load the file once for each such column' if others else ''})"
+
+
+def _measured(name: str) -> tuple[str, str | None] | None:
+    """The metric that a heading names, and the unit that it gives, if any: ``wall_time [s]``, ``time_ms``, ``images_per_sec``."""
+    bracket = _BRACKETS.search(name)
+    bare = _BRACKETS.sub("", name).strip("# ")
+    metric = _MEASURES.get(re.sub(r"[^a-z0-9]", "", bare.lower()))
+    if metric:
+        return metric, bracket[1] if bracket else None
+    if bare.lower() in _TIMES:
+        return "time", bare.lower()
+    *_, last = re.split(r"[_ ]", bare)
+    metric = _MEASURES.get(re.sub(r"[^a-z0-9]", "", bare.removesuffix(last).lower()))
+    unit = next((each for each in (last, _SHORT.get(last.lower(), last)) if metric and _fits(metric, each)), None)
+    return (metric, unit) if metric and unit else next(_rates(bare), None)
+
+
+def _rates(bare: str) -> Iterator[tuple[str, str]]:
+    """A heading that is a unit, or ends with one: ``images_per_sec``, ``train_samples_per_second``, ``s/epoch``."""
+    words = re.split(r"[_ ]", bare)
+    for first in range(len(words)):
+        unit = "_".join(words[first:]).replace("_per_", "/")
+        unit = unit if len(unit) < 4 else _SHORT.get(unit.lower(), unit)
+        try:
+            known = metrics.parse_unit(unit)
+        except DataError:
+            continue
+        if known.kind == "throughput":
+            yield {"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit
+        elif known.kind == "time" and known.per in metrics.PARTS:
+            yield f"{known.per}_time", unit
+
+
+def _fits(metric: str, unit: str) -> bool:
+    """Whether the unit is one of the metric."""
+    try:
+        metrics.metric(metric, unit)
+    except DataError:
+        return False
+    return True

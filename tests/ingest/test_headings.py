@@ -1,0 +1,123 @@
+"""What is said of the headings that other tables have."""
+
+from __future__ import annotations
+
+import pytest
+
+from modak.ingest.columns import canonical, header_faults
+
+NEAREST = {
+    "nodes": "node n_nodes num_nodes #nodes Nodes_count",
+    "ranks_per_node": "ppn tasks/node ntasks-per-node",
+    "threads_per_rank": "threads nthreads omp",
+    "gpus_per_node": "gpus/node num_gpus_per_node",
+    "batch_size": "batch bs batch_size_per_gpu",
+    "precision": "dtype prec",
+    "system": "cluster machine host hostname",
+    "partition": "queue",
+    "application": "app app_name model Name",
+    "dataset": "problem data_set",
+    "measured_at": "date datetime timestamp",
+    "repeat": "rep run trial repetition",
+    "params.epochs": "epochs n_epochs",
+    "params.steps": "steps iterations timesteps",
+    "value": "mean velue Valu",
+    "image": "container",
+    "mpi": "mpi_lib",
+    "source": "comment job_id",
+}
+SAID = {
+    "divide it by them: the columns are 'ranks_per_node' and 'threads_per_rank'": "procs processes tasks cores ncores cpus np num_procs",
+    "divide it by them: the column is 'gpus_per_node'": "gpus n_gpus num_gpus devices",
+    "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
+    "'batch_size' is that of each worker: divide it": "global_batch_size",
+    "the counts of a layout have a column each": "layout config",
+    "the scatter is computed from repeats": "std stddev min max",
+    "nothing is predicted from it: leave it out": "speedup Efficiency parallel_efficiency",
+    "that of the framework is 'framework_version', that of the application": "version",
+    "a neural network is an 'application', an interconnect a parameter": "network",
+    "leave out what numbers the rows": "index id Unnamed:_0",
+    "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
+    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples",
+}
+MEASURED = {
+    "time": "time Time duration elapsed",
+    "time --set unit=s": "time_s Time(s) time[s]",
+    "time --set unit=ms": "time_ms",
+    "time --set unit=seconds": "seconds",
+    "wall_time": "walltime wall_time",
+    "step_time --set unit=ms": "step_time_ms step_time_[ms]",
+    "throughput": "throughput",
+    "throughput --set unit=samples/sec": "samples_per_sec",
+    "throughput --set unit=images/sec": "images_per_sec",
+    "throughput --set unit=img/s": "img/s",
+    "throughput --set unit=samples/second": "train_samples_per_second",
+    "performance --set unit=TFLOP/s": "tflops TFLOP/s",
+}
+
+
+def said(name: str) -> str:
+    """What is said of a heading beside an application."""
+    (found,) = header_faults(("application", canonical(name.replace("_", " ") if "[" in name else name)), (), loading=True)
+    return found[1]
+
+
+def pairs(table: dict[str, str]) -> list[tuple[str, str]]:
+    """Each heading with what is expected."""
+    return [(name.replace("Unnamed:_", "Unnamed: "), expected) for expected, names in table.items() for name in names.split()]
+
+
+@pytest.mark.parametrize(("name", "column"), pairs(NEAREST))
+def test_what_other_tables_call_a_column_is_known(name: str, column: str) -> None:
+    """By their meaning, not by their letters."""
+    assert f"; the nearest known one is '{column}'" in said(name)
+
+
+@pytest.mark.parametrize(("name", "text"), pairs(SAID))
+def test_what_is_no_column_is_told_apart(name: str, text: str) -> None:
+    """Totals, ratios and types have no column that they could be renamed to."""
+    assert text in said(name)
+    assert "nearest" not in said(name)
+
+
+@pytest.mark.parametrize(("name", "options"), pairs(MEASURED))
+def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -> None:
+    """With the unit that the heading gives."""
+    assert f"=value' --set metric={options})" in said(name)
+
+
+def test_of_several_metrics_each_is_loaded_by_itself() -> None:
+    """The options leave out the others, and ratios."""
+    columns = ("application", "nodes", "time [s]", "throughput", "speedup")
+    time, throughput, _ = (message for _, message in header_faults(columns, (), loading=True))
+    assert "--set metric=time --set unit=s --map 'throughput=' --map 'speedup='; load the file once for each such column)" in time
+    assert "--set metric=throughput --map 'time [s]=' --map 'speedup='; load the file once for each such column)" in throughput
+
+
+def test_a_metric_beside_values_is_not_mapped_onto_them() -> None:
+    """There would be two columns of values."""
+    (found,) = header_faults(("application", "metric", "value", "time"), (), loading=True)
+    assert "--set" not in found[1]
+
+
+@pytest.mark.parametrize("names", [("1", "2", "4"), ("1 node", "2 nodes"), ("n=1", "n=2", "n=4")])
+def test_a_column_for_each_size_is_told_once(names: tuple[str, ...]) -> None:
+    """One line for a wide table, and what to do."""
+    (found,) = header_faults(("application", "metric", *names), (), loading=True)
+    assert found[1].startswith(f"columns '{names[0]}', '{names[1]}'")
+    assert found[1].endswith(
+        "are named after sizes; a row is one measured value: write a row for each, with its size in 'nodes' (pandas: melt)"
+    )
+
+
+def test_a_table_without_a_header_is_no_wide_one() -> None:
+    """Its numbers are cells."""
+    assert not any(
+        "named after sizes" in message for _, message in header_faults(("solver", "4", "8", "wall_time", "812"), (), loading=True)
+    )
+
+
+def test_times_that_are_called_runtime_are_told() -> None:
+    """The column of that name is the container runtime."""
+    (found,) = header_faults(("application", "metric", "runtime"), ("value",), loading=True)
+    assert "(--map runtime=value --set metric=run_time)" in found[1]
