@@ -1,42 +1,102 @@
-"""How wrong a prediction would have to be to change the choice: with respect to the deadline, to fewer nodes, and to other variants."""
+"""How wrong a prediction would have to be to change the choice: with respect to the limits, to other sizes, and to other variants."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
+
+import numpy as np
 
 from modak.choosing.objective import Ranking, Scored, scores
 from modak.dsl import Objective
+from modak.text.amounts import counted
 
 Describe = Callable[[int], str]
 """A candidate in words, by its index."""
 MANY: Final = 10.0
 """From this factor on, a time is said to be so many times another one; below, by how many percent it exceeds it."""
+LEAST: Final = 0.0005
+"""A smaller part of a time is not told as a percentage."""
+MOST: Final = 4
+"""At most this many sentences, the most relevant first."""
 
 
 def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
     """Sentences on the best configuration; none if nothing is predicted."""
+    if math.isfinite(scored.time[ranking.best]):
+        said = _all_lines(scored, ranking, objective, describe)
+        yield from (f"sensitivity: {line}" for line in islice(said, MOST))
+
+
+def _all_lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
     best = ranking.best
-    if not math.isfinite(scored.time[best]):
-        return
-    reach = math.exp(float(scored.spread[best])) - 1
     if objective.deadline and scored.bound_of(best, objective.confidence) <= objective.deadline:
         slack = objective.deadline / float(scored.time[best])
-        slower = f"takes more than {slack:.0f} times as long as" if slack >= MANY else f"is more than {slack - 1:.0%} slower than"
-        yield f"sensitivity: {describe(best)} misses the deadline only if it {slower} predicted (its 90% interval reaches {reach:.0%})"
+        yield f"{describe(best)} misses the deadline {_only_if_slower(scored, best, slack)}"
         yield from _fewer(scored, ranking, objective, describe)
-    rival = _rival(scored, ranking)
-    if rival is not None:
-        wanted = scores(scored, ranking.minimise)
-        margin = wanted[rival] / wanted[best]
-        both = math.exp(math.hypot(float(scored.spread[best]), float(scored.below[rival]))) - 1
-        least = "time" if ranking.minimise == "time" else "node-hours"
-        text = f"sensitivity: the best other variant, {describe(rival)}, would be better only if the chosen one took"
-        usual = f"{margin - 1:.0%} more {least} relative to it than predicted"
-        more = f"{margin:.0f} times the predicted {least} relative to it" if margin >= MANY else usual
-        reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin - 1 else ''}"
-        yield f"{text} {more} ({reached})"
+    if (budget := objective.budget_node_hours) and (slack := budget / float(scored.node_hours[best])) >= 1:
+        yield f"{describe(best)} exceeds the budget of {counted(budget, 'node-hour')} {_only_if_slower(scored, best, slack)}"
+    if objective.min_efficiency and (slack := float(scored.efficiency[best]) / objective.min_efficiency) >= 1:
+        text = f"{describe(best)} has an efficiency below {objective.min_efficiency:g}"
+        yield f"{text} {_only_if_slower(scored, best, slack)}"
+    yield from _measured(scored, ranking, describe)
+    yield from _other_size(scored, ranking, describe)
+    yield from _other_variant(scored, ranking, describe)
+
+
+def _only_if_slower(scored: Scored, best: int, slack: float) -> str:
+    """``slack``: the factor that the time may grow by."""
+    reach = math.exp(float(scored.spread[best])) - 1
+    more = f"more than {_percent(slack - 1)}" if slack >= 1 + LEAST else "any"
+    slower = f"takes more than {slack:.0f} times as long as" if slack >= MANY else f"is {more} slower than"
+    return f"only if it {slower} predicted (its 90% interval reaches {reach:.0%})"
+
+
+def _percent(part: float) -> str:
+    return f"{part:.1%}" if abs(part) < 0.01 else f"{part:.0%}"
+
+
+def _measured(scored: Scored, ranking: Ranking, describe: Describe) -> Iterator[str]:
+    """The fastest smaller size that was measured, if the fastest one is beyond the measured sizes and may well not be faster."""
+    best = ranking.best
+    if ranking.minimise != "time" or not scored.doublings[best] > 0:
+        return
+    fewer = (i for i in ranking.order if scored.basis[i] == "measured" and scored.nodes[i] < scored.nodes[best])
+    seen = next(fewer, None)
+    if seen is not None and scored.time[seen] <= scored.time[best] * np.exp(scored.spread[best]):
+        took = f"took {scored.time[seen] / scored.time[best] - 1:.0%} longer than predicted for {describe(best)}"
+        yield f"{describe(seen)} was measured and {took}, which lies within that prediction's 90% interval"
+
+
+def _other_size(scored: Scored, ranking: Ranking, describe: Describe) -> Iterator[str]:
+    """The best other size of the chosen variant, and how much less time it would have to take."""
+    best = ranking.best
+    same = (i for i in ranking.order if scored.shape[i] == scored.shape[best] and scored.nodes[i] != scored.nodes[best])
+    other = next(same, None)
+    if other is None:
+        return
+    wanted = scores(scored, ranking.minimise)
+    less, early = 1 - wanted[best] / wanted[other], 1 - math.exp(-float(scored.below[other]))
+    text = f"{describe(other)}, the best other size, would be better only if it took {less:.1%} less time than predicted"
+    yield f"{text} (its 90% interval reaches {early:.0%} less)"
+
+
+def _other_variant(scored: Scored, ranking: Ranking, describe: Describe) -> Iterator[str]:
+    """The best configuration of another variant, and how much longer the chosen one would have to take."""
+    best, rival = ranking.best, _rival(scored, ranking)
+    if rival is None:
+        return
+    wanted = scores(scored, ranking.minimise)
+    margin = wanted[rival] / wanted[best]
+    both = math.exp(math.hypot(float(scored.spread[best]), float(scored.below[rival]))) - 1
+    least = "time" if ranking.minimise == "time" else "node-hours"
+    text = f"the best other variant, {describe(rival)}, would be better only if the chosen one took"
+    usual = f"{_percent(margin - 1)} more {least} relative to it than predicted"
+    more = f"{margin:.0f} times the predicted {least} relative to it" if margin >= MANY else usual
+    reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin - 1 else ''}"
+    yield f"{text} {more} ({reached})"
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
@@ -47,7 +107,7 @@ def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Des
     bound = scored.bound_of(nearest, objective.confidence)
     if bound > objective.deadline:
         faster = 1 - objective.deadline / bound
-        yield f"sensitivity: {describe(nearest)} would meet the deadline if it were {faster:.1%} faster than predicted"
+        yield f"{describe(nearest)} would meet the deadline if it were {faster:.1%} faster than predicted"
 
 
 def _rival(scored: Scored, ranking: Ranking) -> int | None:

@@ -78,7 +78,8 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     for name in strange:
         how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[-1] else ""
         yield name, f"unknown column {quoted(name)}{headings.meant(name, COLUMNS, columns, loading=loading)}{how}"
-    missing = [name for name in required if name not in columns]
+    told = ("metric", "value") if loading and (sizes or headings.measured(strange)) else ()
+    missing = [name for name in required if name not in columns and name not in told]
     if missing:
         filled = "".join(f"; '--set {name}=…' gives all rows one" for name in missing[:1] if loading and name != "value")
         one = ": a row is one measured value" if "value" in missing else ""

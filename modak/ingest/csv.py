@@ -29,7 +29,7 @@ LONGEST_LINE: Final = 100_000
 SMALL: Final = 2**20
 """Smaller blocks (bytes) are split by the standard library, which takes less time than importing pandas."""
 
-_QUOTE, _LINE_FEED = b'"\n'
+_QUOTE, _LINE_FEED, _COMMENT = b'"\n#'
 _MARKS: Final = ",;\t"
 """Separators of cells; the first of them that is found in the header is used."""
 _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
@@ -138,11 +138,17 @@ def _header(text: str, mark: str, line: int, name: str) -> list[str]:
     names = [each.strip() for each in next(csv.reader([text], delimiter=mark, strict=True))]
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=place)
+    if text.lstrip().startswith("#") and not any(each.strip("# ").lower().encode() in _COLUMNS for each in names):
+        raise DataError("begins with '#': remove the lines above the header, and any '#' before its first name", field=place)
+    if len(names) > 1 and sum(map(bool, names)) == 1:
+        raise DataError(f"names one column only, {next(filter(None, names))[:60]!a}: remove the lines above the header", field=place)
     if len(names) == 1:
         by = ", not by '|'" if "|" in text else ""
         message = f"the header has one column only; it names the columns, separated by commas, semicolons or tabs{by}"
         raise DataError(message, field=place)
-    faults = [Fault(place, f"two columns are called {each!r}") for number, each in enumerate(names) if each and each in names[:number]]
+    none = "" if any(each.lower().encode() in _COLUMNS for each in names) else "; the first line has to name the columns"
+    twice = [each for number, each in enumerate(names) if each and each in names[:number]]
+    faults = [Fault(place, f"two columns are called {each!r}{none}") for each in twice]
     if faults:
         raise DataError(faults=faults[:MOST_FAULTS])
     return names
@@ -218,7 +224,9 @@ def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -
     if columns is not None:
         wrong = np.flatnonzero((lengths > 0) & (cells != columns))[:MOST_FAULTS]
         if wrong.size:
-            raise DataError(faults=[Fault(f"{name}:{numbers[i]}", f"{cells[i]} cells; the header has {columns} columns") for i in wrong])
+            remove = ["; a comment: remove the line" if octets[ends[i] - lengths[i]] == _COMMENT else "" for i in wrong]
+            told = [f"{cells[i]} cells; the header has {columns} columns{hint}" for i, hint in zip(wrong, remove, strict=True)]
+            raise DataError(faults=[Fault(f"{name}:{numbers[i]}", text) for i, text in zip(wrong, told, strict=True)])
     return numbers[lengths > 0]
 
 

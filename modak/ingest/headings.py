@@ -126,7 +126,7 @@ def wide(names: Sequence[str]) -> str:
 def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: bool) -> str:
     """What an unknown heading probably is, and how to write or load it; empty if that cannot be told. ``columns`` are the known ones,
     ``among`` the headings of the table."""
-    bare = folded(_BRACKETS.sub("", name).strip("#% ")).replace("/", "_per_")
+    bare = _bare(name)
     if bare in _RATIOS:
         return "; nothing is predicted from it: leave it out, and load the times or rates that it was computed from"
     found = _measured(name)
@@ -144,6 +144,16 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
     return f"; if it is a parameter of the run, call it 'params.{bare}'" if _PARAMETER.fullmatch(bare) and "params" not in bare else ""
 
 
+def measured(names: Sequence[str]) -> list[str]:
+    """The headings that are metrics from which something is predicted."""
+    return [name for name in names if _bare(name) not in _RATIOS and _measured(name)]
+
+
+def _bare(name: str) -> str:
+    """A heading without its unit in brackets."""
+    return folded(_BRACKETS.sub("", name).strip("#% ")).replace("/", "_per_")
+
+
 def _alike(bare: str, columns: Sequence[str]) -> str | None:
     """The column that is spelt nearly so."""
     compact = {column.replace("_", ""): column for column in columns}
@@ -157,8 +167,8 @@ def _as_value(name: str, found: tuple[str, str | None], among: Sequence[str], *,
     hint = f"; {metric} is a metric: name it in the column 'metric', its number goes into 'value'"
     if not loading or "value" in among:
         return hint
-    ratios = [each for each in among if folded(each) in _RATIOS]
-    others = [each for each in among if each != name and each not in ratios and _measured(each)]
+    ratios = [each for each in among if _bare(each) in _RATIOS]
+    others = [each for each in measured(among) if each != name]
     options = [f"--map {quoted(f'{name}=value')} --set metric={metric}"]
     options += [f"--set unit={unit}"] if unit else []
     options += [f"--map {quoted(f'{each}=')}" for each in (*others, *ratios)]

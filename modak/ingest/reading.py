@@ -140,6 +140,8 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "a compressed file of a kind that is not read (gzip is); unpack it first"
     if not head.strip():
         return "the file is empty"
+    if len({*REQUIRED} & {*head.partition(b"\n")[0].decode(errors="replace").lower().split()}) > 1:
+        return "its cells are separated by blanks; separate them by commas, semicolons or tabs"
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){'; --format names one' if loading else ''}"
 
 

@@ -40,6 +40,8 @@ _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _SPELT: Final = re.compile(r"(?:([0-9]{1,4}) ?d)? ?(?:([0-9]{1,4}) ?h)? ?(?:([0-9]{1,4}) ?m(?:in)?)? ?(?:([0-9]{1,4}(?:\.[0-9]+)?) ?s)?")
 _WITH_UNIT: Final = re.compile(r"([+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,4})?)\s*([A-Za-zµμ%].{0,19})")
+_SEVERAL: Final = re.compile(r"[0-9]{1,7}( ?[x×*] ?[0-9]{1,7}){1,3}")
+_SPLIT: Final = "; each count has a column of its own: nodes, ranks_per_node, threads_per_rank, gpus_per_node"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -91,7 +93,7 @@ def _whole(least: int) -> Reader:
     def read(text: str) -> int:
         found = _WHOLE.fullmatch(text)
         if not found or not least <= int(found[1]) <= _LARGEST_COUNT:
-            hint = _hint(text) if _THOUSANDS.fullmatch(text) else ""
+            hint = _hint(text) if _THOUSANDS.fullmatch(text) else _SPLIT if _SEVERAL.fullmatch(text) else ""
             raise ValueError(f"allowed: a whole number from {least} to {_LARGEST_COUNT}{hint}")
         return int(found[1])
 
@@ -118,7 +120,8 @@ def _hint(text: str) -> str:
     clock = _CLOCK.fullmatch(text) or _SPELT.fullmatch(text)
     if clock and sum(part is not None for part in clock.groups()) > 1:
         days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
-        return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:g}"
+        what = " (minutes and seconds)" if ":" in text and clock[1] is clock[2] is None else ""
+        return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:g}{what}"
     both = _WITH_UNIT.fullmatch(text)
     return f"; its unit goes into the column 'unit': {both[1]} and {both[2]}" if both else ""
 

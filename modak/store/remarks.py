@@ -22,6 +22,8 @@ FRONT_ENDS: Final = ("keras", "horovod")
 """Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
 RATIOS: Final = ("speedup", "efficiency")
 """Metrics that are computed from times of several runs."""
+SUMS: Final = frozenset(("total", "totals", "sum", "average", "mean", "median"))
+"""What the row below a table is called, which no application is."""
 MOST: Final = 100
 """Most notes of one kind."""
 SCATTER: Final = 2.0
@@ -42,6 +44,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from _front_ends(touched)
     yield from _ratios(touched)
     yield from _numbered_mpi(touched)
+    yield from _sums(touched)
     yield from _contradicting(connection, changed)
 
 
@@ -124,6 +127,13 @@ def _numbered_mpi(touched: Iterable[SeriesKey]) -> Iterator[str]:
     if numbers:
         shown = listed([repr(number) for number in numbers], SHOWN)
         yield f"mpi {shown}: the column names the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node"
+
+
+def _sums(touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note for each application that is called like the last row of a spreadsheet."""
+    for name in dict.fromkeys(key.application for key in touched if same_name(key.application) in SUMS):
+        way = f"if it sums up other rows, take it out ('modak results doubt', 'modak results list --application {name}' has its number)"
+        yield f"application {name!r} counts as one of its own; {way}"
 
 
 def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:

@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.choosing.objective import Scored, rank
 from modak.choosing.sensitivity import lines
-from modak.dsl import Objective
+from modak.dsl import Minimise, Objective
 
 
 def scored(ratio: float = 1.3) -> Scored:
@@ -77,6 +78,56 @@ def test_one_node_less_would_do_if_it_were_faster() -> None:
     table = scored()
     best = rank(table, objective).order[0]
     assert f"0/{table.nodes[best] - 1} would meet the deadline if it were" in told(table, objective)[1]
+
+
+def one_variant() -> Scored:
+    """64 sizes of one variant, of which those up to 32 nodes were measured."""
+    nodes, flat = np.arange(1, 65), np.zeros(64)
+    time = 200.0 + 64_000.0 / nodes
+    basis = tuple("measured" if size <= 32 else "extrapolated" for size in nodes)
+    beyond = np.maximum(np.log2(nodes / 32), 0)
+    return Scored(flat.astype(int), nodes, time, flat + 0.08, flat + 0.08, beyond, time[0] / (time * nodes), basis)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("minimise", ["time", "node_hours"])
+def test_the_margin_to_another_size_is_where_the_choice_changes(minimise: Minimise) -> None:
+    """A little less than the margin faster, and the other size is not chosen; a little more, and it is."""
+    table, objective = one_variant(), Objective(minimise=minimise, max_nodes=20)
+    (said,) = told(table, objective)
+    other = int(said.partition("0/")[2].partition(",")[0])
+    margin = percent(said, r"if it took ([0-9.]+)% less time than predicted \(its 90% interval reaches 8% less\)")
+    for part, chosen in ((margin + 0.001, True), (margin - 0.001, False)):
+        faster = replace(table, time=table.time * np.where(table.nodes == other, 1 - part, 1.0))
+        assert (faster.nodes[rank(faster, objective).best] == other) == chosen
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [({"budget_node_hours": 20.0}, "exceeds the budget of 20 node-hours"), ({"min_efficiency": 0.9}, "has an efficiency below 0.9")],
+)
+def test_the_margin_to_a_limit_is_where_it_is_missed(limit: dict[str, float], words: str) -> None:
+    """In percent of the time, next to what the interval reaches."""
+    table, objective = one_variant(), Objective(minimise="node_hours", max_nodes=20, **limit)
+    ranking, said = rank(table, objective), told(table, objective)[0]
+    slack = percent(said, r"only if it is more than ([0-9.]+)% slower than predicted \(its 90% interval reaches 8%\)")
+    assert words in said
+    hours, efficiency = table.node_hours[ranking.best], table.efficiency[ranking.best]
+    within = 20 / hours if "budget_node_hours" in limit else efficiency / 0.9
+    assert slack == pytest.approx(within - 1, abs=0.005)
+
+
+def test_a_measured_size_that_may_be_as_fast_is_named() -> None:
+    """It was seen; the chosen size is beyond all that were."""
+    table, objective = one_variant(), Objective(minimise="time", max_nodes=34)
+    assert "0/32 was measured and took 6% longer than predicted for 0/34" in told(table, objective)[0]
+    surer = replace(table, spread=table.spread / 4)
+    assert not any("was measured" in line for line in told(surer, objective))
+
+
+def test_at_most_four_sentences_are_said() -> None:
+    """The most relevant come first."""
+    objective = Objective(minimise="node_hours", deadline=3600, budget_node_hours=20, min_efficiency=0.5)
+    assert len(told(scored(), objective)) == 4
 
 
 def test_nothing_is_said_without_a_prediction() -> None:

@@ -80,6 +80,17 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("application\tmetric\tvalue\na\twall_time\t1,5\n", "r.csv:2: column 'value': '1,5': allowed: a finite positive number"),
         ("application|metric|value\na|wall_time|1\n", "r.csv:1: the header has one column only; it names the columns, separated by"),
         ("value\n1\n", "r.csv:1: the header has one column only"),
+        ("# scaling of a, 2026\n" + HEADER + GOOD, "r.csv:1: begins with '#': remove the lines above the header, and any '#' before its"),
+        ("Scaling study,,,,\n,,,,\n" + HEADER + GOOD, "r.csv:1: names one column only, 'Scaling study': remove the lines above the header"),
+        (HEADER + "# warm\n" + GOOD, "r.csv:2: 1 cells; the header has 6 columns; a comment: remove the line"),
+        (HEADER + GOOD + "b, 1\n", "r.csv:3: 2 cells; the header has 6 columns"),
+        ("a,1,1,wall_time,2.5\n", "r.csv:1: two columns are called '1'; the first line has to name the columns"),
+        (
+            cell("nodes", "2x4"),
+            "r.csv:3: column 'nodes': '2x4': allowed: a whole number from 1 to 10000000; each count has a column",
+        ),
+        (cell("value", "13:32"), "; in seconds, 812 (minutes and seconds)"),
+        (cell("value", "1:13:32"), "; in seconds, 4412"),
         ("application,metric,value,value\na,wall_time,1,2\n", "r.csv:1: two columns are called 'value'"),
         ("application,metric,value,\na,wall_time,1,\na,wall_time,1,x\n", "r.csv:3: column 4 has no name in the header, and holds 'x'"),
         (
@@ -285,6 +296,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
 def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: str) -> None:
     """Names and values that were typed on the command line are told apart from what the file holds."""
     assert says in faults(HEADER + GOOD, options=options)[0]
+
+
+def test_cells_between_blanks_are_told() -> None:
+    """A table as it is printed is of no format."""
+    assert faults("application nodes metric value\na 1 wall_time 9\n", "r.txt") == [
+        "r.txt: its cells are separated by blanks; separate them by commas, semicolons or tabs"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,15 @@ def test_of_several_metrics_each_is_loaded_by_itself() -> None:
     assert "--set metric=throughput --map 'time [s]=' --map 'speedup='; load the file once for each such column)" in throughput
 
 
+def test_ratios_beside_one_metric_are_left_out() -> None:
+    """The file is loaded once; that it has no values is not said beside the options that give it some."""
+    faults = [
+        message for _, message in header_faults(("application", "time [s]", "efficiency [%]"), ("application", "value"), loading=True)
+    ]
+    assert len(faults) == 2
+    assert "--set metric=time --set unit=s --map 'efficiency [%]=')" in faults[0]
+
+
 def test_a_metric_beside_values_is_not_mapped_onto_them() -> None:
     """There would be two columns of values."""
     (found,) = header_faults(("application", "metric", "value", "time"), (), loading=True)

@@ -296,6 +296,12 @@ def test_processes_in_the_column_of_the_mpi_library_are_noted(store: Store) -> N
     assert note.startswith("mpi '48', '96': the column names the MPI library")
 
 
+def test_a_row_of_totals_is_noted(store: Store) -> None:
+    """It loads as an application of its own."""
+    (note,) = store.load([csv_table("application,nodes,metric,value\na,1,wall_time,9\nTotal,,wall_time,9\n")], ME).notes
+    assert note.startswith("application 'Total' counts as one of its own; if it sums up other rows, take it out")
+
+
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
     """Loaded as it is, and the metric for it named: a request's epochs would not be counted."""
     (note,) = store.load([csv_table("application,metric,value,unit\na,seconds_per_epoch,9,s\n")], ME).notes
