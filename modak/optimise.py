@@ -413,6 +413,7 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
         prediction,
         curve=found.curve,
         differences=tuple(name for name in found.differences if name in SPREAD),
+        problem_sizes=found.problem_sizes,
         image=software.reference if software else None,
         framework_version=software.framework_version if software else None,
         needs_amount=bool(decision.amounts_needed),

@@ -347,9 +347,9 @@ def test_results_name_known_places(packaged: Knowledge) -> None:
         ("cores = 20", "coers = 20", "partitions.0.node.coers: unknown key; did you mean 'cores'?"),
         ("title =", "titel =", "titel: unknown key; did you mean 'title'?"),
         ('site = "Here"\n', "", "site: is required"),
-        ("cores = 20", 'cores = "20"', "partitions.0.node.cores: a whole number"),
-        ("nodes = 4", "nodes = 0", "partitions.0.nodes: at least 1"),
-        ("nodes = 4", "nodes = 4\nprice_per_node_hour = true", "partitions.0.price_per_node_hour: a number"),
+        ("cores = 20", 'cores = "20"', "partitions.0.node.cores: allowed: a whole number"),
+        ("nodes = 4", "nodes = 0", "partitions.0.nodes: allowed: at least 1"),
+        ("nodes = 4", "nodes = 4\nprice_per_node_hour = true", "partitions.0.price_per_node_hour: allowed: a number"),
         (
             'site = "Here"',
             'site = "Here"\nscheduler = "slurmy"',
@@ -377,7 +377,7 @@ def test_faults_of_a_system(tmp_path: Path, old: str, new: str, line: str) -> No
 def test_a_fault_inside_is_not_repeated_outside(tmp_path: Path) -> None:
     """An array whose only item is wrong is not also called too short."""
     path = write(tmp_path, "small.toml", SYSTEM.replace("cores = 20", 'cores = "20"'))
-    assert complaint(read_system, path) == ["partitions.0.node.cores: a whole number"]
+    assert complaint(read_system, path) == ["partitions.0.node.cores: allowed: a whole number"]
 
 
 def test_all_figures_without_a_source_are_named(tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ def test_many_sources_of_many_figures_are_read_at_once() -> None:
 @pytest.mark.parametrize(
     ("read", "text", "old", "new", "line"),
     [
-        (read_processors, HARDWARE, "cores = 10", "cores = 1.5", "processors.p1.cores: a whole number"),
+        (read_processors, HARDWARE, "cores = 10", "cores = 1.5", "processors.p1.cores: allowed: a whole number"),
         (
             read_processors,
             HARDWARE,
@@ -436,7 +436,7 @@ def test_many_sources_of_many_figures_are_read_at_once() -> None:
             '["model"]',
             "processors.p1.cores: no source covers this figure; name it in the fields of one of 'sources'",
         ),
-        (read_accelerators, ACCELERATOR, '"nvidia"', '"ibm"', "accelerators.a1.vendor: one of 'nvidia', 'amd' or 'intel'"),
+        (read_accelerators, ACCELERATOR, '"nvidia"', '"ibm"', "accelerators.a1.vendor: allowed: one of 'nvidia', 'amd' or 'intel'"),
         (
             read_images,
             IMAGE,
@@ -557,7 +557,7 @@ def test_a_broken_hardware_file_is_the_only_fault(tmp_path: Path) -> None:
     """Systems are not blamed for hardware whose file could not be read."""
     write(tmp_path, "hardware/processors.toml", HARDWARE.replace("cores = 10", "cores = 1.5"))
     write(tmp_path, "systems/a.toml", SYSTEM)
-    assert complaint(read_all, tmp_path) == ["hardware/processors.toml: processors.p1.cores: a whole number"]
+    assert complaint(read_all, tmp_path) == ["hardware/processors.toml: processors.p1.cores: allowed: a whole number"]
 
 
 @pytest.mark.parametrize("directives", re.findall(r"^resource_directives = \[.*?\]$", PAGE, re.DOTALL | re.MULTILINE))
@@ -571,7 +571,7 @@ def test_a_resource_directive_with_an_unknown_placeholder_is_refused(tmp_path: P
     """The message has those that there are."""
     write(tmp_path, "systems/a.toml", SYSTEM.replace("[[partitions]]\n", '[[partitions]]\nresource_directives = ["-l n={node}"]\n', 1))
     [line] = complaint(read_all, tmp_path)
-    assert line.startswith("systems/a.toml: partitions.0.resource_directives.0: an option, ")
+    assert line.startswith("systems/a.toml: partitions.0.resource_directives.0: allowed: an option, ")
     assert "NAME is nodes, ranks, ranks_per_node" in line
 
 

@@ -198,6 +198,9 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     """Why a time is transferred: how the results differ from this run, and what they do not state."""
     stated = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
     silent = ["params.NAME" if name == "params" else name for name, value in stated.items() if value is None or value == {}]
+    if chosen.problem_sizes:
+        sizes = f"{chosen.problem_sizes} measured ones, the nearest with {_said(stated.pop('params'))}"
+        yield f"this problem size was not measured: the time follows the trend over {sizes}"
     other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
     layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
     pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]

@@ -107,7 +107,7 @@ PROBLEM: Final = {
             "title": "the request is wrong",
             "status": 422,
             "detail": "job_options.node_count: a whole number",
-            "errors": [{"field": "job_options.node_count", "message": "a whole number"}],
+            "errors": [{"field": "job_options.node_count", "message": "allowed: a whole number"}],
         }
     ],
 }

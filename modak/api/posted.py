@@ -243,7 +243,7 @@ def _selected(sent: PostedMapping) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if name == "version" and value != sent.version:
             raise RequestError("another version than 'version'", field="selectors.version")
         if name != "version" and (name not in allowed or not isinstance(value, bool)):
-            raise RequestError(f"true or false, for one of {', '.join(sorted(allowed))}", field=f"selectors.{name}")
+            raise RequestError(f"allowed: true or false, for one of {', '.join(sorted(allowed))}", field=f"selectors.{name}")
     on = [name for name, value in sent.selectors.items() if value is True]
     return _among(on, graph_compilers()), _among(on, distributions())
 
@@ -265,7 +265,7 @@ def _reference(sent: PostedMapping) -> str:
         kind = host  # type: ignore[assignment]
     elif kind == "docker" and host not in _DOCKER_HUB:
         if not _is_host(host.partition("/")[0]):
-            raise RequestError("a host with a dot or a port, 'localhost', or nothing for Docker Hub", field="container_registry")
+            raise RequestError("allowed: a host with a dot or a port, 'localhost', or nothing for Docker Hub", field="container_registry")
         name = name if name.startswith(f"{host}/") else f"{host}/{name}"
     elif kind == "shub" and host not in _SINGULARITY_HUB:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")

@@ -169,7 +169,9 @@ def _selected(sent: Any) -> Selection:
         return str(sent["file"])
     numbers = sent.get("results") if isinstance(sent, dict) and sent.keys() == {"results"} else None
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS or not all(map(_is_number, numbers)):
-        raise RequestError(f"an object with results, a list of 1 to {MOST_NUMBERS} numbers, or file, the name of a file", field="results")
+        raise RequestError(
+            f"allowed: an object with results, a list of 1 to {MOST_NUMBERS} numbers, or file, the name of a file", field="results"
+        )
     return numbers
 
 

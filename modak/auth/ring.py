@@ -37,9 +37,9 @@ class KeyRing:
         if not _NAME.fullmatch(name):
             faults.append(Fault("name", "letters, digits, blanks and @._+- (at most 100)"))
         if not scopes:
-            faults.append(Fault("scope", f"at least one of {', '.join(SCOPES)}"))
+            faults.append(Fault("scope", f"allowed: at least one of {', '.join(SCOPES)}"))
         if expires_at is not None and expires_at <= datetime.now(UTC):
-            faults.append(Fault("expires", "a time to come"))
+            faults.append(Fault("expires", "allowed: a time to come"))
         if faults:
             raise RequestError(faults=faults)
         token = tokens.new(tokens.KEY)

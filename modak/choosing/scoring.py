@@ -26,7 +26,7 @@ from modak.choosing.workload import Units, lengths, of_one_kind, units, with_pro
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Predictions, Question, describe, predict
-from modak.perfmodel.predict import of_whole_time
+from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import is_whole, start_up_correction
 from modak.prepared import prepared
 from modak.target import Target

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -132,7 +133,21 @@ def _silence() -> None:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "modak"
-    return f"{error.format_message().replace('Value error, ', '').removesuffix('.')} (see '{path} --help')"
+    message = error.format_message().replace("Value error, ", "").removesuffix(".")
+    unknown = _UNKNOWN.fullmatch(message)
+    if unknown and context and (paths := _paths_of(unknown["name"], context.find_root().command)):
+        message = f"{unknown['fault']}; did you mean {' or '.join(repr(f'modak {found}') for found in paths)}?"
+    return f"{message} (see '{path} --help')"
+
+
+_UNKNOWN: Final = re.compile(r"(?P<fault>No such command '(?P<name>.+?)')(?:\. Did you mean .+)?", re.DOTALL)
+
+
+def _paths_of(name: str, group: TyperGroup) -> list[str]:
+    """Where in a group, and in those inside it, there is a command of that name: ``load``, ``results list``."""
+    found = [name] if name in group.commands else []
+    inner = ((key, one) for key, one in group.commands.items() if isinstance(one, TyperGroup))
+    return [*found, *(f"{key} {path}" for key, one in inner for path in _paths_of(name, one))]
 
 
 def _report(title: str, faults: Sequence[Fault], status: int, warnings: Sequence[Fault] = (), *, as_json: bool) -> int:
@@ -158,9 +173,7 @@ def _start(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
     """Choose container, configuration and job script from measured results."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(2)
+    common.help_if_alone(context)
 
 
 def _assembled() -> typer.Typer:

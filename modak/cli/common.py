@@ -30,6 +30,18 @@ opened: Final = ExitStack()
 """What commands have opened; it is closed at the end of each command."""
 
 
+def help_if_alone(context: typer.Context) -> None:
+    """Without a command, the help of its group goes to standard error, and the exit status is 2 (wrong usage)."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+def group(about: str) -> typer.Typer:
+    """A group of commands; ``about`` is its line in the help."""
+    return typer.Typer(help=about, callback=help_if_alone, invoke_without_command=True, rich_markup_mode=None)
+
+
 def check_level(level: float) -> None:
     """Raise ``typer.BadParameter`` for a probability that none is."""
     if not 0 < level < 1:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from modak.auth.ring import KeyRing
     from modak.client import Client
 
-app = typer.Typer(help="Tokens for the service; needs access to its database.", no_args_is_help=True, rich_markup_mode=None)
+app = common.group("Tokens for the service; needs access to its database.")
 COLUMNS: Final = ("id", "name", "scopes", "created", "by", "expires", "state")
 TRAIL: Final = ("at", "principal", "request_id", "action", "target", "outcome")
 LONGEST_CELL: Final = 80

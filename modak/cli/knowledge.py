@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _group(kind: str, about: str, listed: str, shown: str, removable: bool = True) -> typer.Typer:
     """The commands of a kind of knowledge, with those that every kind has: list, show, and remove."""
-    group = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
+    group = common.group(about)
 
     def list_(as_json: common.AsJson = False) -> None:
         items = common.client().listing(kind)

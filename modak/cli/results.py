@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from modak.results.comparison import Pair
     from modak.store.suspects import Judgement
 
-app = typer.Typer(help="Show, export, compare and correct measured results.", no_args_is_help=True, rich_markup_mode=None)
+app = common.group("Show, export, compare and correct measured results.")
 
 Metric = Annotated[str | None, typer.Option(help="Only this metric.")]
 Where = Annotated[

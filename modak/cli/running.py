@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Settings of numpy's libraries. Their threads wait for one another: on a busy machine two take several times as long as one."""
 
-db = typer.Typer(help="Maintain the database.", no_args_is_help=True, rich_markup_mode=None)
+db = common.group("Maintain the database.")
 
 
 def serve(

@@ -13,7 +13,7 @@ from modak.text.grammar import SoundText
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("printable characters only, because results record it")
+        raise ValueError("allowed: printable characters only, because results record it")
     return text
 
 

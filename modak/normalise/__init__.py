@@ -26,13 +26,13 @@ from modak.normalise.spellings import (
     noted,
     number,
     prose,
+    refused,
     seconds,
     shown,
     size,
     spellings,
     text,
     whole,
-    wrong,
 )
 from modak.text.grammar import IMAGE_ENDINGS
 
@@ -87,7 +87,7 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     top, notes = spelt(document, ("job",), "", {"job": "job"}) if "job" in document else ({}, ())
     job = document[top["job"]] if top else document
     if not isinstance(job, OBJECT):
-        raise RequestError(f"an object; {_SHAPE}", field="job")
+        raise RequestError(f"allowed: an object; {_SHAPE}", field="job")
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
     if not top and not keys:
         raise RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
@@ -193,7 +193,7 @@ _RUNTIME_SPELLINGS: Final = {"ch-run": "charliecloud", "podman_hpc": "podman-hpc
 
 def _runtime(value: Any, path: str) -> Read:
     if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
-        return wrong(path, f"{fold(value)} is not supported; supported: {', '.join(plugins.names('runtimes'))}")
+        return refused(path, f"{fold(value)} is not supported; supported: {', '.join(plugins.names('runtimes'))}")
     return choice(plugins.names("runtimes"), _RUNTIME_SPELLINGS)(value, path)
 
 

@@ -164,9 +164,9 @@ def _command_words(value: Any, path: str, names: Collection[str]) -> tuple[tuple
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (str(value),), (Fault(path, "the number is read as text"),)
     if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
-        raise RequestError("a command line as text, or a list of texts", field=path)
+        raise RequestError("allowed: a command line as text, or a list of texts", field=path)
     if len(value) > words.MOST_WORDS:
-        raise RequestError(f"at most {words.MOST_WORDS} words", field=path)
+        raise RequestError(f"allowed: at most {words.MOST_WORDS} words", field=path)
     if any("${" in entry for entry in value):
         return tuple(value), (Fault(path, "words of a list are taken literally; write the command as one text to expand ${NAME}"),)
     return tuple(value), ()

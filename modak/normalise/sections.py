@@ -15,7 +15,7 @@ from modak import dsl
 from modak.errors import BadSyntax, Fault, nearest
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, spellings, wrong
 from modak.text.documents import strict_json
-from modak.text.faults import faults_of, join
+from modak.text.faults import an_object, faults_of, join
 
 MOST_NOTES: Final = 20
 """Number of unknown keys that are named; the others are counted."""
@@ -39,7 +39,7 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
     others = spellings(fields, also)
 
     def read(value: Any, path: str) -> Read:
-        opened = as_object(value, path)
+        opened = as_object(value, path, fields)
         if opened.faults:
             return opened
         given = opened.value
@@ -83,8 +83,8 @@ def _as_json(value: Any) -> bytes:
         return b""
 
 
-def as_object(value: Any, path: str) -> Read:
-    """An object as it is, ``null`` and blank text as an empty one, the text of an object as that object."""
+def as_object(value: Any, path: str, keys: Collection[str] = ()) -> Read:
+    """An object as it is, ``null`` and blank text as an empty one, the text of an object as that object. ``keys`` are for messages."""
     if value is None or isinstance(value, OBJECT):
         return Read(value or {})
     if isinstance(value, str):
@@ -94,7 +94,7 @@ def as_object(value: Any, path: str) -> Read:
             inner = None
         if isinstance(inner, Mapping):
             return Read(inner, (Fault(path, "the text is read as the object in it"),))
-    return wrong(path, "an object")
+    return wrong(path, an_object(keys))
 
 
 def spelt(

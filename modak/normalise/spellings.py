@@ -52,7 +52,12 @@ def is_blank(value: Any) -> bool:
 
 def wrong(path: str, allowed: str) -> Read:
     """A value that cannot be used, with what is allowed."""
-    return Read(LEFT_OUT, faults=(Fault(path, allowed),))
+    return refused(path, f"allowed: {allowed}")
+
+
+def refused(path: str, message: str) -> Read:
+    """A value that cannot be used, with the reason."""
+    return Read(LEFT_OUT, faults=(Fault(path, message),))
 
 
 def noted(path: str, value: Any, message: str) -> Read:
@@ -140,7 +145,7 @@ def seconds(value: Any, path: str) -> Read:
         try:
             found = duration(value)
         except ValueError as error:
-            return wrong(path, str(error))
+            return refused(path, str(error))
         note = None if ":" in value and value == value.strip() else f"read as {found} seconds"
     elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         found = math.ceil(value)
@@ -163,7 +168,7 @@ def size(value: Any, path: str) -> Read:
     try:
         found = memory(str(value))
     except ValueError as error:
-        return wrong(path, str(error))
+        return refused(path, str(error))
     if found < 1_000_000:
         return wrong(path, "at least 1 MB; a size without a unit is bytes: write 10 GB, 10G, 512MiB")
     return noted(path, found, "a size without a unit is read as bytes") if str(value).strip().isdigit() else Read(found)

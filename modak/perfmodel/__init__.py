@@ -6,7 +6,8 @@
 
 from modak.perfmodel.curves import Curve, fit
 from modak.perfmodel.matching import Power
-from modak.perfmodel.predict import Predictions, predict
+from modak.perfmodel.predict import predict
+from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import describe, predict_rows
 

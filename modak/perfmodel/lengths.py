@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from modak.perfmodel.curves import Curve
-from modak.perfmodel.predict import Predictions, of_whole_time
+from modak.perfmodel.predictions import Predictions, of_whole_time
 from modak.perfmodel.questions import Question
 from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, start_up_correction
 from modak.results.metrics import metric_of

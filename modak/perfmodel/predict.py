@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout, same_name
-from modak.perfmodel import intervals, layouts, relatives, scaling, startup
+from modak.perfmodel import intervals, layouts, problems, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, seen, shape_spread
 from modak.perfmodel.parts import size_of
+from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import Question, closed
 
 NOISE: Final = 0.08
@@ -35,46 +36,6 @@ FAR_DOUBLINGS: Final = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """Costs at the requested sizes: arrays of one shape.
-
-    ``spread`` and ``below`` are the half-widths of the 90 % interval of log cost towards higher and lower costs.
-    """
-
-    value: Array
-    spread: Array
-    below: Array
-    basis: tuple[Basis, ...]
-    doublings: Array
-    curve: Curve | None = None
-    differences: tuple[str, ...] = ()
-    """Attributes in which the curve differs from the question."""
-    others: tuple[scaling.Series, ...] = ()
-    """The measured values of other curves that contributed."""
-    smallest: int = 1
-    """The smallest measured number of nodes."""
-
-    @property
-    def half_width(self) -> Array:
-        """Half of the whole width of the interval of log cost."""
-        return np.asarray((self.spread + self.below) / 2)
-
-    def quantile(self, probability: float) -> Array:
-        """The cost that is not exceeded with this probability."""
-        return intervals.bound(self.value, self.spread, self.below, probability)
-
-
-def of_whole_time(half_width: Array, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike) -> Array:
-    """Half-width of the interval of the log of a whole ``time``, from that of its work.
-
-    ``start_up`` seconds of the time, with a standard deviation ``doubt``, are start-up. ``own``: whether that was measured in the
-    configuration in question; else the half-width of the work applies to the whole time.
-    """
-    of_work = np.where(own, 1 - np.asarray(start_up) / time, 1.0)
-    return np.hypot(half_width * of_work, Z90 * np.asarray(doubt) / time)
-
-
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
     """Cost of the question's kind of run on each of ``nodes`` (any shape); NaN and basis ``none`` without any curve."""
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
@@ -85,9 +46,15 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         nothing = np.full(count.shape, np.nan)
         unknown: Basis = "none"
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
-    if match.shape:
-        return _across_layouts(_peers(match, found, question.layout), question.layout, count, curves)
-    return _answer(match, question.layout, count, curves)
+
+    def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
+        if nearest.shape:
+            return _across_layouts(_peers(nearest, alike, question.layout), question.layout, count, curves)
+        return _answer(nearest, question.layout, count, curves)
+
+    by_one = from_one(match, found)
+    by_law = None if match.own else problems.across(found, question, count, from_one)
+    return by_law if by_law is not None and by_law.spread.mean() < by_one.spread.mean() else by_one
 
 
 class PooledForecast(NamedTuple):

@@ -138,10 +138,10 @@ def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
     """Whether results have a switch on that is off in the question."""
     if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
         return True
-    return question.plain and name in SWITCHES and _on(evidence, asked, question.lengths)
+    return question.plain and name in SWITCHES and switched_on(evidence, asked, question.lengths)
 
 
-def _on(evidence: Any, asked: Any, lengths: Mapping[str, float]) -> bool:
+def switched_on(evidence: Any, asked: Any, lengths: Mapping[str, float]) -> bool:
     """Whether results have a switch on that the question does not name."""
     if isinstance(evidence, Mapping):
         return bool(set(evidence) - set(asked or {}) - set(startup.LENGTHS if lengths else ()))

@@ -19,7 +19,8 @@ from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
 from modak.perfmodel.matching import Z90, Power
-from modak.perfmodel.predict import Predictions, predict
+from modak.perfmodel.predict import predict
+from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import SAME_TIME, WHOLE, is_whole
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
@@ -260,7 +261,8 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
     nearest = {series: place for place, series in reversed(tuple(enumerate(found.others)))}
     relatives = [curve for curve in curves if curve is not found.curve and curve.measured in nearest]
     relatives.sort(key=lambda curve: nearest[curve.measured])
-    parts = [f"from results with {_said(found.curve, found.differences)}"] if found.differences else []
+    source = f"the trend over {found.problem_sizes} problem sizes, the nearest" if found.problem_sizes else "results"
+    parts = [f"from {source} with {_said(found.curve, found.differences)}"] if found.differences else []
     if relatives:
         said = list(dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives))
         parts.append(f"{'together ' if parts else ''}with those of {listed(said, MOST_SAID, '; ')}")

@@ -31,7 +31,7 @@ def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping
     if document.get("exit_status") != 0 or not results:
         return ()
     if not isinstance(results, list) or len(results) > MOST:
-        raise RequestError(f"a list of at most {MOST}", field="results")
+        raise RequestError(f"allowed: a list of at most {MOST}", field="results")
     expected, printed = _recorded(job_script)
     metrics = (TIMED, printed)[: len(results)]
     faults = [
@@ -46,7 +46,7 @@ def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping
 
 def _differences(result: object, expected: Mapping[str, Any], at: str) -> list[Fault]:
     if not isinstance(result, Mapping):
-        return [Fault(at, "an object")]
+        return [Fault(at, "allowed: an object")]
     names = sorted({*expected, *result} - OWN)
     return [Fault(at, f"{name!a:.60} is not what the plan says") for name in names if result.get(name) != expected.get(name)]
 

@@ -96,5 +96,5 @@ def reason(why: str) -> str:
     except ValueError as error:
         raise RequestError(str(error), field="why") from None
     if not 0 < len(said) <= LONGEST_REASON:
-        raise RequestError(f"a reason of 1 to {LONGEST_REASON} characters", field="why")
+        raise RequestError(f"allowed: a reason of 1 to {LONGEST_REASON} characters", field="why")
     return said

@@ -46,7 +46,7 @@ def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
     if not path:
         return value
     if document is not None and not isinstance(document, Mapping):
-        raise RequestError("an object", field=path[0])
+        raise RequestError("allowed: an object", field=path[0])
     section = document or {}
     return {**section, path[0]: with_value(section.get(path[0]), path[1:], value)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +14,9 @@ from modak.text.grammar import PATTERNS
 SMALLEST: Final = 1e-30
 """Least amount: smaller ones than this become zero in a prediction."""
 
+MOST_KEYS: Final = 6
+"""If an object may have more keys, a fault does not list them."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 _BRANCH: Final = re.compile(
@@ -21,32 +24,30 @@ _BRANCH: Final = re.compile(
 )
 _ADVICE: Final[Mapping[str, str]] = {
     "missing": "is required",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_parsing_size": "a whole number of at most 20 digits",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "finite_number": "a finite number",
-    "string_type": "text",
-    "string_unicode": "text without halves of surrogate pairs",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "mapping_type": "an object",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-    "greater_than": "more than {gt}",
-    "greater_than_equal": "at least {ge}",
-    "less_than": "less than {lt}",
-    "less_than_equal": "at most {le}",
-    "string_too_long": "at most {max_length} characters",
-    "string_too_short": "at least {min_length} character(s)",
-    "too_long": "at most {max_length} entries",
-    "too_short": "at least {min_length} entry",
-    "literal_error": "one of {expected}",
+    "bool_type": "allowed: true or false",
+    "bool_parsing": "allowed: true or false",
+    "int_type": "allowed: a whole number",
+    "int_parsing": "allowed: a whole number",
+    "int_parsing_size": "allowed: a whole number of at most 20 digits",
+    "int_from_float": "allowed: a whole number",
+    "float_type": "allowed: a number",
+    "float_parsing": "allowed: a number",
+    "finite_number": "allowed: a finite number",
+    "string_type": "allowed: text",
+    "string_unicode": "allowed: text without halves of surrogate pairs",
+    "tuple_type": "allowed: a list",
+    "list_type": "allowed: a list",
+    "mapping_type": "allowed: an object",
+    "dict_type": "allowed: an object",
+    "greater_than": "allowed: more than {gt}",
+    "greater_than_equal": "allowed: at least {ge}",
+    "less_than": "allowed: less than {lt}",
+    "less_than_equal": "allowed: at most {le}",
+    "string_too_long": "allowed: at most {max_length} characters",
+    "string_too_short": "allowed: at least {min_length} character(s)",
+    "too_long": "allowed: at most {max_length} entries",
+    "too_short": "allowed: at least {min_length} entry",
+    "literal_error": "allowed: one of {expected}",
     "value_error": "{error}",
 }
 
@@ -73,7 +74,7 @@ def faults_in(errors: Iterable[Any], prefix: str = "", model: type[BaseModel] | 
     found: dict[str, list[str]] = {}
     for one in errors:
         found.setdefault(_field(one["loc"], prefix), []).append(_message(one, model))
-    return tuple(Fault(field, " or ".join(dict.fromkeys(messages))) for field, messages in sorted(found.items()))
+    return tuple(Fault(field, _alternatives(list(dict.fromkeys(messages)))) for field, messages in sorted(found.items()))
 
 
 def join(*parts: str) -> str:
@@ -87,35 +88,48 @@ def _field(loc: tuple[int | str, ...], prefix: str) -> str:
     return join(prefix, *keys)
 
 
+def _alternatives(messages: Sequence[str]) -> str:
+    """Faults of the branches of a union as one sentence."""
+    return " or ".join((messages[0], *(message.removeprefix("allowed: ") for message in messages[1:])))
+
+
 def _message(one: Any, model: type[BaseModel] | None) -> str:
     if one["type"] == "extra_forbidden":
         return _unknown_key(one["loc"], model)
     if one["type"] == "string_pattern_mismatch":
-        return PATTERNS.get(one["ctx"]["pattern"], f"text that matches {one['ctx']['pattern']}")
+        return f"allowed: {PATTERNS.get(one['ctx']['pattern'], 'text that matches ' + one['ctx']['pattern'])}"
     if one["type"] == "greater_than_equal" and one["ctx"]["ge"] == SMALLEST:
-        return "more than 0"
+        return "allowed: more than 0"
+    if one["type"] in ("model_type", "model_attributes_type"):
+        return f"allowed: {an_object(_keys(one['loc'], model))}"
     of_text = one["type"] == "too_long" and one["ctx"]["field_type"] == "Value"  # a text's length, looked at after its characters
     template = _ADVICE.get("string_too_long" if of_text else one["type"])
-    return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "")
+    return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "allowed: ")
 
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
-    known = sorted(_keys(model, loc[:-1])) if model else []
+    known = sorted(_keys(loc[:-1], model))
     close = nearest(str(loc[-1]), known)
     hint = f"; did you mean {close!r}?" if close else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not close else "")
 
 
-def _keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> set[str]:
-    """Keys of the model at ``loc`` below ``model``; empty if there is no model."""
+def an_object(keys: Collection[str] = ()) -> str:
+    """An object as what is allowed, with its keys if they are few.
+
+    >>> an_object(["name", "unit"]), an_object()
+    ('an object with name, unit', 'an object')
+    """
+    return f"an object with {', '.join(keys)}" if 0 < len(keys) <= MOST_KEYS else "an object"
+
+
+def _keys(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> list[str]:
+    """Keys of the model at ``loc`` below ``model``, in its order; empty if there is no model."""
     here = model
     for key in loc:
-        if isinstance(key, str) and key in here.model_fields:
-            inner = _model_in(here.model_fields[key].annotation)
-            if inner is None:
-                return set()
-            here = inner
-    return {field.alias or name for name, field in here.model_fields.items()}
+        if here is not None and isinstance(key, str) and key in here.model_fields:
+            here = _model_in(here.model_fields[key].annotation)
+    return [field.alias or name for name, field in here.model_fields.items()] if here else []
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

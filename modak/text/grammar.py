@@ -158,7 +158,7 @@ def _real_time(text: str) -> str:
         if not text.startswith("now"):
             datetime.fromisoformat(text if "-" in text else f"2000-01-01T{text}")
     except ValueError:
-        raise ValueError(_GRAMMARS["begin"][2]) from None
+        raise ValueError(f"allowed: {_GRAMMARS['begin'][2]}") from None
     return text
 
 
@@ -270,7 +270,7 @@ def is_image_file(text: str) -> bool:
 def _output(path: str) -> str:
     """A relative path of letters, digits and ``._+-``, with the schedulers' ``%j %x %A %a %N`` as the only expansions."""
     if len(path) > 256 or not _OUTPUT.fullmatch(path):
-        raise ValueError("a relative path of letters, digits, '._+-/' and %j, %x, %A, %a, %N")
+        raise ValueError("allowed: a relative path of letters, digits, '._+-/' and %j, %x, %A, %a, %N")
     return _no_dots(path)
 
 
@@ -290,7 +290,7 @@ def _reference(text: str) -> str:
 def _relative(path: str) -> str:
     """A relative path that stays below where it begins."""
     if len(path) > 256 or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9_][A-Za-z0-9._+@-]*)*/?", path):
-        raise ValueError("a relative path: letters, digits and ._+@- between slashes, for instance data/train")
+        raise ValueError("allowed: a relative path: letters, digits and ._+@- between slashes, for instance data/train")
     return path.rstrip("/")
 
 
@@ -306,13 +306,13 @@ def _pattern(text: str) -> str:
     except (re.error, OverflowError):  # the latter of a count that no program takes
         groups = 0
     if groups != 1:
-        raise ValueError("an extended regular expression with one group around the number, for instance 'throughput: ([0-9.]+)'")
+        raise ValueError("allowed: an extended regular expression with one group around the number, for instance 'throughput: ([0-9.]+)'")
     return text
 
 
 def _source(text: str) -> str:
     if len(text) > 512 or not _SOURCE.fullmatch(text):
-        raise ValueError("an https address without user name, query or fragment, or a path (it may begin with ${HOME})")
+        raise ValueError("allowed: an https address without user name, query or fragment, or a path (it may begin with ${HOME})")
     return _no_dots(text)
 
 

@@ -99,7 +99,7 @@ def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[W
             found = tuple(_joined(parts) for parts in _words(text, frozenset(names)))
         long = len(text) > LONGEST_WORD and any(len(word) > LONGEST_WORD for word in found if isinstance(word, str))
         if long or len(found) > MOST_WORDS:
-            raise ValueError(f"at most {MOST_WORDS} words of at most {LONGEST_WORD} characters")
+            raise ValueError(f"allowed: at most {MOST_WORDS} words of at most {LONGEST_WORD} characters")
     except ValueError as error:
         raise RequestError(str(error), field=field) from None
     return found

@@ -98,7 +98,7 @@ def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | 
     if not found:
         raise RequestError("names at least one parameter: environment, options or layout", field=FIELD)
     if len(found) > MOST_PARAMETERS:
-        raise RequestError(f"at most {MOST_PARAMETERS} parameters", field=FIELD)
+        raise RequestError(f"allowed: at most {MOST_PARAMETERS} parameters", field=FIELD)
     return Space(tuple(found))
 
 
@@ -120,7 +120,7 @@ def expanded(asked: Values, field: str) -> tuple[Value, ...]:
         raise RequestError("low is at most high, and above 0 where factor is given", field=field)
     many = _steps(asked)
     if many > MOST_VALUES:
-        raise RequestError(f"at most {MOST_VALUES} values; these are {many}", field=field)
+        raise RequestError(f"allowed: at most {MOST_VALUES} values; these are {many}", field=field)
     if asked.step:
         numbers = [asked.low + at * asked.step for at in range(int(many))]
     else:

@@ -207,6 +207,21 @@ def test_a_transferred_time_says_what_differs(known: Known) -> None:
     assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
 
 
+def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
+    """The time follows a trend, which is said with the nearest size; it is no difference that only widens the interval."""
+    keys = [
+        SeriesKey(application="app", system="supermuc-ng", params={"n": str(n)}, metric="wall_time", unit="s") for n in (500, 1000, 2000)
+    ]
+    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) ** 3 / p * 1e-6) for key in keys for p in (1, 2, 4)]
+    workload = {"application": "app", "params": {"n": 4000}}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
+    found = recommend(request, replace(known(None), models=fit(runs)))
+    assert "this problem size was not measured: the time follows the trend over 3 measured ones, the nearest with n 2000" in found.advice
+    assert not [text for text in found.advice if "interval is wider" in text and " n 2000" in text]
+    for nodes, one in ((choice.configuration.nodes, choice.prediction) for choice in found.choices):
+        assert (one.lower or 0) < 64000 / nodes < (one.upper or 0) < 5 * (one.lower or 0)
+
+
 def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> None:
     """Nodes without GPUs have a layout of their own then, and a time that is transferred."""
     key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")

@@ -98,7 +98,10 @@ def test_a_list_of_objects_is_counted_before_it_is_read(web: TestClient) -> None
     """Each unknown key of each object is looked at for what may be meant."""
     entries = [{"form": "a"}] * 101
     answer = web.post("/optimise", json={"job": {"application": {"executable": "./a", "stage_in": entries}}})
-    assert (answer.status_code, answer.json()["errors"]) == (422, [{"field": "application.stage_in", "message": "at most 100 entries"}])
+    assert (answer.status_code, answer.json()["errors"]) == (
+        422,
+        [{"field": "application.stage_in", "message": "allowed: at most 100 entries"}],
+    )
 
 
 @pytest.mark.parametrize("path", ["/optimise", "/get_image", "/predictions", "/results"])

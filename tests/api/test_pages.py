@@ -112,13 +112,13 @@ def test_what_is_wrong_is_said_beside_the_field_too(web: TestClient) -> None:
     """Also to somebody who hears the page."""
     answer = web.post("/ui/plans", data={**FILLED, "nodes": "2.5"})
     assert 'aria-describedby="nodes-hint nodes-fault" aria-invalid="true"' in answer.text
-    assert '<small id="nodes-fault" class="fault">a whole number</small>' in answer.text
+    assert '<small id="nodes-fault" class="fault">allowed: a whole number</small>' in answer.text
 
 
 def test_what_is_wrong_in_a_document_has_the_documents_names(web: TestClient) -> None:
     """The fields of the form are empty then."""
     answer = web.post("/ui/plans", data={"document": '{"job": {"application": {"app_tag": "a b"}}}'})
-    assert "<li><strong>application.app_tag</strong>: letters" in answer.text
+    assert "<li><strong>application.app_tag</strong>: allowed: letters" in answer.text
 
 
 def test_what_cannot_be_done_is_said_on_the_form(web: TestClient) -> None:

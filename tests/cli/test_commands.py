@@ -99,12 +99,21 @@ def test_a_request_comes_from_standard_input(run: Run, monkeypatch: pytest.Monke
     assert run("optimise", "-", "--json").out == run("optimise", EXAMPLE, "--json").out
 
 
+@pytest.mark.parametrize("words", [(), ("results",), ("db",), ("token",), ("images",)])
+def test_a_group_without_a_command_shows_its_help(run: Run, words: tuple[str, ...]) -> None:
+    """As it is shown with ``--help``, but on standard error, and as wrong usage."""
+    asked, alone = run(*words, "--help"), run(*words)
+    assert (alone.status, alone.out, alone.err) == (2, "", asked.out)
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
         (("optimise", "nowhere.json"), 1, "nowhere.json: cannot be read: No such file or directory"),
         (("optimise",), 2, "Missing argument"),
-        (("nonsense",), 2, "No such command"),
+        (("nonsense",), 2, "No such command 'nonsense' (see 'modak --help')"),
+        (("results", "load"), 2, "did you mean 'modak load'?"),
+        (("evaluate",), 2, "did you mean 'modak models evaluate'?"),
         (("recommend",), 2, "give a REQUEST.json or --application"),
         (("predict", "nowhere.csv", "--level", "2"), 2, "between 0 and 1"),
         (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),

@@ -438,7 +438,7 @@ def test_shared_file_systems_are_those_of_the_mount_table() -> None:
         ("home", "nfs", "/home"),
         ("lustre-scratch", "nfs", "/lustre-scratch"),
     ]
-    allowed = "an absolute path of letters, digits and ._+@-; at most 512 characters"
+    allowed = "allowed: an absolute path of letters, digits and ._+@-; at most 512 characters"
     assert rf"filesystems: /gpfs/odd\040name is left out: path: {allowed}" in found.notes
     assert "filesystems: /lustre/scratch is left out: the name lustre-scratch is taken" in found.notes
 

@@ -693,7 +693,9 @@ def test_a_field_of_another_section_is_told_its_place(section: str, key: str, me
 def test_a_value_that_is_wrong_is_not_missing_as_well() -> None:
     """One fault for a required field, about what was written."""
     found = faulty(job("application", stage_in=[{"from": "a directory", "to": "data"}]))
-    assert found == {"application.stage_in.0.from": "one path, which may not begin with '-' (write ./-name); put quotes around blanks"}
+    assert found == {
+        "application.stage_in.0.from": "allowed: one path, which may not begin with '-' (write ./-name); put quotes around blanks"
+    }
 
 
 def test_a_flood_of_unknown_keys_is_counted() -> None:

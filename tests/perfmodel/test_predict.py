@@ -594,19 +594,80 @@ def cubes(*measured: tuple[int, int, int]) -> tuple[Curve, ...]:
     )
 
 
+def asked_about(n: int, ranks: int = 4, **further: str) -> Question:
+    """The program of :func:`cubes` with that number, in a layout of 48 cores."""
+    return Question({**HERE, "params": {"n": str(n), **further}}, Layout(ranks_per_node=ranks, threads_per_rank=48 // ranks))
+
+
 @pytest.mark.parametrize(("asked", "nearest"), [(250, 500), (900, 1000), (4000, 2000)])
-def test_a_problem_nobody_ran_is_told_by_the_nearest_number(asked: int, nearest: int) -> None:
-    """Not by the one in the middle: 4000 is not like 1000 if 2000 was measured."""
+def test_a_problem_nobody_ran_follows_the_law_of_those_that_were(asked: int, nearest: int) -> None:
+    """Its time is not that of the nearest, and the interval contains the truth, also at unmeasured numbers of nodes."""
     known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
-    found = predict(known, Question({**HERE, "params": {"n": str(asked)}}, Layout(ranks_per_node=4, threads_per_rank=12)), [1])
-    assert found.value[0] == pytest.approx(1e-6 * nearest**3)
+    found = predict(known, asked_about(asked), [1, 3, 8])
+    truth = 1e-6 * asked**3 / np.array([1, 3, 8])
+    assert np.all((truth * np.exp(-found.spread) < found.value) & (found.value < truth * np.exp(found.below)))
+    assert np.abs(np.log(found.value / truth)).max() < 0.15 * abs(np.log((asked / nearest) ** 3))
+    assert (set(found.basis), found.differences, found.problem_sizes) == ({"transferred"}, ("params",), 3)
+
+
+def test_one_problem_alone_tells_no_law() -> None:
+    """Its time answers for the others, within a factor of six."""
+    found = predict(cubes((1000, 4, 12)), asked_about(2000), [1])
+    assert (found.value[0], found.problem_sizes) == (pytest.approx(1000), 0)
+    assert found.spread[0] > np.log(6)
+
+
+def test_the_nearest_of_two_problems_answers_where_words_differ() -> None:
+    """A law is of numbers: nothing is known of another solver."""
+    known = fit(
+        [
+            Result(
+                series=SeriesKey(application="app", system="here", params={"n": n, "solver": "cg"}, metric="wall_time", unit="s"),
+                layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+                value=1e-6 * int(n) ** 3,
+            )
+            for n in ("1000", "2000")
+        ]
+    )
+    found = predict(known, asked_about(4000, solver="gmres"), [1])
+    assert (found.value[0], found.problem_sizes) == (pytest.approx(8000), 0)
+
+
+def test_the_name_of_a_parameter_does_not_matter() -> None:
+    """``n`` and ``zeta`` follow one law."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    other = [one.model_copy(update={"series": one.series.model_copy(update={"params": {"zeta": one.series.params["n"]}})}) for one in known]
+    renamed = Question({**HERE, "params": {"zeta": "4000"}}, Layout(ranks_per_node=4, threads_per_rank=12))
+    assert predict(other, renamed, [1]).value == predict(known, asked_about(4000), [1]).value
+
+
+@pytest.mark.parametrize("measured", [(500, 2000), (2000,), (500, 1000, 2000)], ids=str)
+def test_a_layout_in_few_problems_follows_the_law_of_the_others(measured: tuple[int, ...]) -> None:
+    """Else the layout that was measured in the fewest problems would look fastest in a large one."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12), *((n, 48, 1) for n in measured))
+    few, all_ = (predict(known, asked_about(4000, ranks), [1]) for ranks in (48, 4))
+    assert few.value[0] == pytest.approx(all_.value[0], rel=0.25)
+    assert few.spread[0] < np.log(3)
+
+
+@pytest.mark.parametrize("asked", [500, 1000, 4000])
+def test_a_run_on_a_new_system_follows_the_law_of_the_old_one(asked: int) -> None:
+    """One run there tells the ratio of both: another problem size is not a guess."""
+    old = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    new = cubes((2000, 4, 12))[0]
+    new = new.model_copy(
+        update={"series": new.series.model_copy(update={"system": "there"}), "costs": tuple(3 * cost for cost in new.costs)}
+    )
+    question = asked_about(asked)
+    found = predict([*old, new], Question({**question.attributes, "system": "there"}, question.layout), [1])
+    assert found.value[0] == pytest.approx(3e-6 * asked**3, rel=0.2)
+    assert np.log(1.2) < found.spread[0] < np.log(3)
 
 
 def test_layouts_are_compared_at_one_problem_size() -> None:
     """48 x 1 was measured with a small problem alone: it is not fifty times faster for a large one."""
     known = cubes((500, 48, 1), (2000, 4, 12))
-    question = {**HERE, "params": {"n": "4000"}}
-    both = [predict(known, Question(question, Layout(ranks_per_node=r, threads_per_rank=48 // r)), [1]).value[0] for r in (48, 4)]
+    both = [predict(known, asked_about(4000, ranks), [1]).value[0] for ranks in (48, 4)]
     assert both[0] == pytest.approx(both[1], rel=0.5)
 
 

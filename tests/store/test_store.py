@@ -660,7 +660,7 @@ def test_models_are_those_of_the_results(store: Store) -> None:
 def test_an_entry_that_this_version_does_not_take_is_named(store: Store) -> None:
     """With its field and what is allowed, for whoever has to mend it by hand."""
     broken(store)
-    with pytest.raises(Unavailable, match=r"the system 'zenith' of the database: mandatory_directives.0: an option"):
+    with pytest.raises(Unavailable, match=r"the system 'zenith' of the database: mandatory_directives.0: allowed: an option"):
         store.snapshot()
 
 

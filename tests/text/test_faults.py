@@ -25,7 +25,7 @@ def test_one_line_a_field_with_the_path_in_front() -> None:
     """Sorted by field, below the prefix, saying what is allowed."""
     found = faults(JobOptions, {"node_count": 0, "job_name": "a b"}, "job_options")
     assert [fault.field for fault in found] == ["job_options.job_name", "job_options.node_count"]
-    assert found[1].message == "at least 1"
+    assert found[1].message == "allowed: at least 1"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,7 @@ def test_one_line_a_field_with_the_path_in_front() -> None:
         (JobOptions, {"standard_output_file": "/x"}, "a relative path"),
         (JobOptions, {"request_event_notification": ["x"]}, "one of 'begin'"),
         (JobOptions, [], "an object"),
+        (Workload, {"metric": "throughput"}, "an object with name, unit, pattern"),
         (Etl, {"prefetch": "x"}, "a whole number or true or false"),
         (TensorFlowOptions, {"xla": "maybe"}, "true or false or one of 'auto'"),
         (Application, {"executable": [1]}, "text"),
@@ -49,7 +50,7 @@ def test_one_line_a_field_with_the_path_in_front() -> None:
 def test_messages_are_for_people(model: type[BaseModel], values: Any, message: str) -> None:
     """What is allowed, without types of Python, patterns or addresses of manuals."""
     (found,) = faults(model, values)
-    assert found.message.startswith(message)
+    assert found.message.startswith(f"allowed: {message}")
     assert all(jargon not in str(found) for jargon in ("Input should", "https://", "^(?:", "function-", "literal["))
 
 
