@@ -29,7 +29,10 @@ RUNS: Final = ("run", *LIKELY[1:], "node-hours", "decision after", "narrower", "
 def evaluate(
     holdout: Annotated[
         str,
-        typer.Option(metavar="WHAT", help="What to hide: the largest sizes (largest:2, largest:1), or every inner size in turn (each)."),
+        typer.Option(
+            metavar="WHAT",
+            help="What to hide: the largest sizes (largest:2, largest:1), every inner size (each) or every problem size (problem) in turn.",
+        ),
     ] = "largest:2",
     application: common.Application = None,
     system: common.System = None,
@@ -182,12 +185,7 @@ def _write(path: Path, content: bytes) -> None:
 def _proof(proof: Proof) -> None:
     from modak.perfmodel.predict import FAR_DOUBLINGS
 
-    largest = proof.holdout.partition(":")[2]
-    hidden = f"the largest {counted(int(largest), 'size')}" if largest else "each inner size in turn"
-    short = f"; {proof.left_out} with too few sizes left out" if proof.left_out else ""
-    typer.echo(
-        show.folded(f"hidden: {hidden} of {counted(proof.series, 'curve')}, {counted(proof.predictions, 'prediction')}{short}", "", "  ")
-    )
+    typer.echo(show.folded(_hidden(proof), "", "  "))
     if proof.far:
         beyond = f"more than {FAR_DOUBLINGS:g} doublings beyond what is shown"
         typer.echo(f"warning: {counted(proof.far, 'prediction')} {beyond}: a guess each", err=True)
@@ -199,6 +197,18 @@ def _proof(proof: Proof) -> None:
             typer.echo()
             show.heading(f"{percent(proof.level)} intervals: {model.name}")
             show.table(BINS, [(b.name, b.count, _times(b.median_width), _share(b.coverage), _share(b.median_error)) for b in model.bins])
+
+
+def _hidden(proof: Proof) -> str:
+    from modak.perfmodel.holdout import PROBLEM
+
+    done = f"{counted(proof.series, 'curve')}, {counted(proof.predictions, 'prediction')}"
+    if proof.holdout == PROBLEM:
+        left_out = f"; {proof.left_out} without a trend over their problem size left out" if proof.left_out else ""
+        return f"hidden: each problem size in turn, on all systems and in all layouts: {done}{left_out}"
+    largest = proof.holdout.partition(":")[2]
+    hidden = f"the largest {counted(int(largest), 'size')}" if largest else "each inner size in turn"
+    return f"hidden: {hidden} of {done}" + (f"; {proof.left_out} with too few sizes left out" if proof.left_out else "")
 
 
 def _figures(model: Judged) -> tuple[Any, ...]:
@@ -254,8 +264,10 @@ def _range(nodes: Sequence[int]) -> str:
     return str(nodes[0]) if nodes[0] == nodes[1] else f"{nodes[0]}–{nodes[1]}"
 
 
-def _share(part: float) -> str:
-    """A fraction as a percentage."""
+def _share(part: float | None) -> str | None:
+    """A fraction as a percentage; ``None``: there is none."""
+    if part is None:
+        return None
     return f"{100 * part:.1f} %" if part < 0.0995 else f"{100 * part:.0f} %"
 
 

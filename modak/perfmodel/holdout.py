@@ -1,7 +1,8 @@
 """Cross-validation on the user's own results: sizes are hidden, predicted and compared, by MODAK's and by other models.
 
-The largest sizes of every curve are hidden (extrapolation), or each inner size in turn (interpolation). At least :data:`SHOWN` sizes
-are shown. Errors are fractions of the measured cost: seconds, or the inverse of a throughput.
+The largest sizes of every curve are hidden (extrapolation), or each inner size in turn (interpolation), or each problem size in turn
+(:mod:`modak.perfmodel.problemproof`). At least :data:`SHOWN` sizes of a curve are shown. Errors are fractions of the measured cost:
+seconds, or the inverse of a throughput.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import Sides, half_widths
+from modak.perfmodel.intervals import Sides, half_widths, stretch
 from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise_of, scatter_group
+from modak.perfmodel.problemproof import hide_problems
 from modak.perfmodel.scaling import Forecast
 
 SHOWN: Final = FEW_SIZES
@@ -29,15 +31,19 @@ DOUBLINGS: Final = (1e-9, 1.01, 2.01, 3.01)
 """Edges of the bins, in doublings beyond the shown sizes; :data:`BINS` are their names."""
 BINS: Final = ("between sizes", "up to 1 doubling", "up to 2", "up to 3", "more than 3")
 ALONE, RELATIVES = "MODAK, series alone", "MODAK, with relatives"
+TREND, NEAREST = "MODAK", "nearest problem"
+PROBLEM: Final = "problem"
+"""The holdout that hides each problem size in turn."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Figures of one model. ``decisions``: fraction of tasks for which the largest size with 75 % efficiency is predicted exactly."""
+    """Figures of one model. ``decisions``: fraction of tasks for which the largest size with 75 % efficiency is predicted exactly
+    (``None``: not with problem sizes)."""
 
     name: str
     errors: Summary
-    decisions: float
+    decisions: float | None = None
     coverage: Coverage | None = None
     """Of its intervals, by application; ``None``: the model has no intervals."""
     bins: tuple[Bin, ...] = ()
@@ -53,7 +59,7 @@ class Proof:
     series: int
     """Number of curves that were predicted."""
     left_out: int
-    """Number of curves with too few sizes."""
+    """Number of curves with too few sizes, or of a problem over whose size no others tell a trend."""
     predictions: int
     far: int
     """How many predictions are more than :data:`FAR_DOUBLINGS` beyond the shown sizes."""
@@ -69,8 +75,10 @@ def prove(
 ) -> Proof:
     """Hide, predict, compare. Only curves that are ``judged`` are predicted; all may be relatives of these.
 
-    ``holdout``: ``largest:K`` or ``each``. Raises ``ValueError`` for another text, or if no curve has enough sizes.
+    ``holdout``: ``largest:K``, ``each`` or ``problem``. Raises ``ValueError`` for another text, or if no curve has enough sizes.
     """
+    if holdout == PROBLEM:
+        return _of_problems(curves, level, judged)
     observed = [_observed(curve) for curve in curves]
     asked = {place for place, curve in enumerate(curves) if judged(curve)}
     split = evaluation.each_inner if holdout == "each" else evaluation.largest(_largest(holdout))
@@ -90,19 +98,45 @@ def prove(
 
 
 def least_sizes(holdout: str) -> int:
-    """Sizes that a curve must have to be judged: shown plus hidden ones; with ``each``, one more.
+    """Sizes that a curve must have to be judged: shown plus hidden ones; with ``each``, one more; with ``problem``, any.
 
-    >>> least_sizes("largest:2"), least_sizes("each")
-    (5, 5)
+    >>> least_sizes("largest:2"), least_sizes("each"), least_sizes("problem")
+    (5, 5, 1)
     """
+    if holdout == PROBLEM:
+        return 1
     return SHOWN + 2 if holdout == "each" else SHOWN + _largest(holdout)
 
 
 def _largest(holdout: str) -> int:
     found = re.fullmatch(r"largest:([1-9]\d?)", holdout)
     if found is None:
-        raise ValueError(f"{holdout!r} is no way to hide sizes: largest:2, largest:1 (or another number), or each")
+        raise ValueError(f"{holdout!r} is no way to hide sizes: largest:2, largest:1 (or another number), each, or problem")
     return int(found[1])
+
+
+def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve], bool]) -> Proof:
+    asked = sum(map(judged, curves))
+    found = hide_problems(curves, judged)
+    if not found:
+        raise ValueError("no curve is of a problem size over which others tell a trend: three that differ in numbers of params are needed")
+    actual = np.concatenate([one.curve.costs for one in found])
+    trend, nearest = (np.concatenate([getattr(one, name) for one in found]) for name in ("trend", "nearest"))
+    miss, width = np.log(actual / trend), evaluation.in_a_row([one.width for one in found]).each(lambda side: side * stretch(level))
+    owners = [one.curve.series.application for one in found for _ in one.curve.sizes]
+    doublings = np.repeat([one.doublings for one in found], [len(one.curve.sizes) for one in found])
+    ours = Judged(
+        TREND, evaluation.summarise(actual, trend), coverage=evaluation.coverage(miss, width, owners), bins=_bins(miss, width, doublings)
+    )
+    return Proof(
+        holdout=PROBLEM,
+        level=level,
+        series=len(found),
+        left_out=asked - len(found),
+        predictions=len(actual),
+        far=int((doublings > FAR_DOUBLINGS).sum()),
+        models=(ours, Judged(NEAREST, evaluation.summarise(actual, nearest))),
+    )
 
 
 def _observed(curve: Curve) -> Observed:
@@ -154,10 +188,13 @@ def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answe
     far = np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
     coverage = evaluation.coverage(miss, width, owners)
-    places = np.unique(np.digitize(far, DOUBLINGS))
-    found = zip(places, evaluation.bins(miss, width, far, DOUBLINGS, ""), strict=True)
-    bins = tuple(replace(one, name=BINS[place]) for place, one in found)
-    return _figures(name, todo, observed, [answer.value for answer in answers], coverage, bins)
+    return _figures(name, todo, observed, [answer.value for answer in answers], coverage, _bins(miss, width, far))
+
+
+def _bins(miss: Array, width: Sides, doublings: Array) -> tuple[Bin, ...]:
+    places = np.unique(np.digitize(doublings, DOUBLINGS))
+    found = zip(places, evaluation.bins(miss, width, doublings, DOUBLINGS, ""), strict=True)
+    return tuple(replace(one, name=BINS[place]) for place, one in found)
 
 
 def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Judged]:

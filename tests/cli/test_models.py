@@ -50,6 +50,7 @@ def test_evaluate_each_and_one_system(run: Run) -> None:
         (("--application", "nothing"), 1, "'nothing'"),
         (("--system", "supermuk"), 1, "did you mean"),
         (("--application", "alexnet"), 1, "5 are needed"),
+        (("--application", "3dgan", "--holdout", "problem"), 1, "three that differ in numbers of params are needed"),
     ],
 )
 def test_evaluate_says_what_is_wrong(run: Run, words: tuple[str, ...], status: int, says: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.holdout import ALONE, RELATIVES, Judged, Proof, least_sizes, prove
+from modak.perfmodel.holdout import ALONE, NEAREST, RELATIVES, TREND, Judged, Proof, least_sizes, prove
 
 SIZES = (1, 2, 4, 8, 16, 32)
 
@@ -120,6 +120,40 @@ def test_intervals_are_judged_with_what_repeats_scatter(holdout: str) -> None:
     assert beside is not None
     assert usual.median_width < 1.2
     assert min(own.median_width, beside.median_width) > 1.3
+
+
+def problems(power: float, sizes: tuple[int, ...] = (100, 200, 400, 800), system: str = "here") -> tuple[Curve, ...]:
+    """Amdahl's law for several problem sizes: the work is a power of ``params.n``."""
+    found = (curves(lambda nodes, n=n: amdahl(nodes) * (n / 100) ** power, params={"n": str(n)}, system=system) for n in sizes)  # type: ignore[misc]
+    return tuple(one for several in found for one in several)
+
+
+def test_each_problem_size_is_hidden_in_turn() -> None:
+    """On all its curves; the trend over the others predicts it better than the nearest one, and its intervals contain it."""
+    proof = prove(problems(2.0), "problem")
+    assert (proof.series, proof.left_out, proof.predictions) == (4, 0, 4 * len(SIZES))
+    trend, nearest = of(proof, TREND), of(proof, NEAREST)
+    assert trend.coverage is not None
+    assert trend.errors.median < 0.15 < 0.5 < nearest.errors.median
+    assert trend.coverage.overall > 0.9
+    assert [one.name for one in trend.bins] == ["between sizes", "up to 1 doubling"]
+    assert trend.decisions is None
+
+
+def test_a_hidden_problem_size_is_hidden_on_other_systems_too() -> None:
+    """Else these would tell most of it."""
+    both = (*problems(2.0), *problems(2.0, system="there"))
+    beside = prove(both, "problem", judged=lambda one: one.series.system == "here")
+    alone = prove(problems(2.0), "problem")
+    assert beside.series == alone.series
+    assert of(beside, TREND).errors.median == pytest.approx(of(alone, TREND).errors.median, abs=0.05)
+
+
+@pytest.mark.parametrize("sizes", [(100,), (100, 200)])
+def test_few_problem_sizes_tell_no_trend(sizes: tuple[int, ...]) -> None:
+    """With one hidden, two have to remain."""
+    with pytest.raises(ValueError, match="three that differ in numbers of params"):
+        prove(problems(2.0, sizes), "problem")
 
 
 def test_unknown_ways_to_hide_are_refused() -> None:
