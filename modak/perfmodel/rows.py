@@ -290,8 +290,13 @@ def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
 
 
 def _said(curve: Curve, names: Sequence[str]) -> str:
-    values = {name: _count_of(curve, name) if name in COUNTS else getattr(curve.series, name) for name in names}
-    return ", ".join(f"{name} {'unknown' if value in (None, {}) else value}" for name, value in values.items())
+    """What the results of a curve say of these attributes and counts: ``system here, params.n 2000``."""
+    parts = []
+    for name in names:
+        value = _count_of(curve, name) if name in COUNTS else getattr(curve.series, name)
+        of_name = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, Mapping) and value else {name: value}
+        parts += [f"{key} {'unknown' if each in (None, {}) else each}" for key, each in of_name.items()]
+    return ", ".join(parts)
 
 
 def _count_of(curve: Curve, name: str) -> int | str | None:

@@ -610,6 +610,15 @@ def test_a_problem_nobody_ran_follows_the_law_of_those_that_were(asked: int, nea
     assert (set(found.basis), found.differences, found.problem_sizes) == ({"transferred"}, ("params",), 3)
 
 
+def test_a_row_says_of_which_problems_its_trend_is() -> None:
+    """With their numbers as columns of the table, the nearest first."""
+    known = {"app": cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))}
+    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 4000}
+    (row,) = predict_rows([asked], known)
+    trend = "from the trend over 3 problem sizes, the nearest with params.n 2000; together with those of params.n 1000; params.n 500"
+    assert (row["basis"], row["model"].endswith(trend)) == ("transferred", True)
+
+
 def test_one_problem_alone_tells_no_law() -> None:
     """Its time answers for the others, within a factor of six."""
     found = predict(cubes((1000, 4, 12)), asked_about(2000), [1])
