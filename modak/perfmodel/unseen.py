@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -101,6 +101,22 @@ class Measured:
     logs: Mapping[Run, float]
     result_ids: Numbers
     on_gpus: bool
+    _kept: dict[tuple[float | None, bool], dict[Identity, Sizes]] = field(default_factory=dict, repr=False, compare=False)
+    """What :meth:`throughputs` has answered: each configuration is compared with all others."""
+
+    @cached_property
+    def identities(self) -> frozenset[Identity]:
+        """The applications that were measured."""
+        return frozenset(run.identity for run in self.logs)
+
+    def throughputs(self, batch: float | None, *, all_sizes: bool) -> dict[Identity, Sizes]:
+        """Log throughputs by application and log2 of the batch size: at all sizes, or at the one nearest to ``batch``."""
+        if (batch, all_sizes) not in self._kept:
+            known = _by_batch(self, batch)
+            if not all_sizes:
+                known = {identity: dict((nearest(sizes, _doublings(batch)),)) for identity, sizes in known.items()}
+            self._kept[batch, all_sizes] = known
+        return self._kept[batch, all_sizes]
 
 
 def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
@@ -208,11 +224,11 @@ def _transferred(
     against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
     configuration, size = asked[0].configuration, _doublings(batch)
-    here = {identity: nearest(known, size) for identity, known in _by_batch(measured[configuration], batch).items()}
+    here = {identity: nearest(known, size) for identity, known in measured[configuration].throughputs(batch, all_sizes=True).items()}
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
 
     def sharing(identities: Collection[Identity]) -> list[Measured]:
-        return [other for other in others if len({run.identity for run in other.logs}.intersection(identities)) >= SHARED]
+        return [other for other in others if len(other.identities.intersection(identities)) >= SHARED]
 
     applications = dict.fromkeys(run.identity for other in sharing(here) for run in other.logs)
     columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]
@@ -263,10 +279,7 @@ def _comparable_throughputs(other: Measured, here: Measured, batch: float | None
 
     What the batch size matters to a processor depends on its number of cores, and cannot be told from another one (decision 92).
     """
-    known = _by_batch(other, batch)
-    if other.on_gpus and here.on_gpus:
-        return known
-    return {identity: dict((nearest(sizes, _doublings(batch)),)) for identity, sizes in known.items()}
+    return other.throughputs(batch, all_sizes=other.on_gpus and here.on_gpus)
 
 
 def _batch_doubt(run: Run, here: Measured, elsewhere: Batches) -> float:
