@@ -97,8 +97,11 @@ def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
         return (
             f"no run of {curve.series.application} on {curve.series.system}: estimated from {curve.estimated.model} of other applications"
         )
-    differs = f"; the run differs from them in {', '.join(found.differences)}" if found.differences else ""
-    return f"{counted(results, 'result')} of {curve.series.application} on {curve.series.system or 'a system without a name'}{differs}"
+    others = [name for name in found.differences if name != "params" or not found.problem_sizes]
+    trend = f"; this problem size was not measured: trend over {found.problem_sizes} measured ones" if found.problem_sizes else ""
+    differs = f"; the run differs from them in {', '.join(others)}" if others else ""
+    where = curve.series.system or "a system without a name"
+    return f"{counted(results, 'result')} of {curve.series.application} on {where}{trend}{differs}"
 
 
 def _far(doublings: float) -> tuple[str, ...]:

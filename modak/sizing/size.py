@@ -34,6 +34,8 @@ LAYOUT: Final = ("mpi_ranks", "threads")
 """... and those of the application."""
 WISHES: Final = ("minimise", "max_nodes", "min_efficiency", "budget_node_hours")
 """Fields of the objective, other than the deadline, that a sizing ignores."""
+NO_TRAINING: Final = ("hpc", "big_data")
+"""Kinds of applications of which the guide's questions and cautions, which are about the training of networks, say nothing."""
 OTHERS: Final = ("memory_limit", "minimum_memory_per_processor", "queue")
 """Other fields that are about one system and are ignored."""
 
@@ -47,11 +49,12 @@ def size(request: Request, facts: Facts, guide: Guide) -> Sizing:
     of_one, assumed = _of_one_problem(request, facts)
     places = [(system, partition) for system in _systems(request, facts) for partition in _partitions(request, system)]
     platforms = [_platform(of_one, facts, guide, wanted, system, partition) for system, partition in places]
+    of_training = request.optimisation.app_type not in NO_TRAINING
     return Sizing(
         goal=goal(request, wanted),
-        asked=asked(request, guide),
+        asked=asked(request, guide) if of_training else (),
         platforms=tuple(sorted(platforms, key=_best_first)),
-        cautions=tuple(f"{one.text} ({guide.cites(one.section)})" for one in guide.cautions),
+        cautions=tuple(f"{one.text} ({guide.cites(one.section)})" for one in guide.cautions if of_training),
         sources=tuple(dict.fromkeys(source.citation for source in guide.sources)),
         warnings=(*_left_out(request), *assumed),
     )

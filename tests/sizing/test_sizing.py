@@ -213,6 +213,13 @@ def test_the_guidance_names_what_there_is(guide: Guide, known: Callable[[str | N
     assert found == {"network": "resnet50", "layers": "50", "data": "150 GB", "convergence": "90", "time-to-model": "2-00:00:00"}
 
 
+@pytest.mark.parametrize(("kind", "asks"), [("ai_training", True), ("hpc", False), ("big_data", False)])
+def test_only_training_is_asked_about_networks(sized: Callable[..., Sizing], kind: str, asks: bool) -> None:
+    """The paper's questions and cautions are about nothing else."""
+    found = sized(asked().changed(optimisation={"app_type": kind}))
+    assert (bool(found.asked), bool(found.cautions), bool(found.platforms)) == (asks, asks, True)
+
+
 def sized_fields(guide: Guide) -> dict[str, str | None]:
     """What an example says of each question."""
     return {one.name: one.said for one in questions(asked(), guide)}
