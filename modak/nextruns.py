@@ -22,7 +22,7 @@ import numpy.typing as npt
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, Scored, rank, rank_closest
+from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
@@ -34,7 +34,7 @@ from modak.choosing.workload import amounts_needed, with_problem
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import Answer, decide, least_efficiency, optimise
+from modak.optimise import Answer, decide, optimise, ranking_of, without_figures
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
@@ -105,7 +105,8 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     candidates = _runnable(with_unmeasured(request, target, found, image_for), request, target, facts)
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
-    warnings = tuple(dict.fromkeys((*target.warnings, *in_document(request, (*candidates.warnings, *given_up.values())))))
+    of_request = in_document(request, (*candidates.warnings, *chosen.relaxed, *given_up.values()))
+    warnings = tuple(dict.fromkeys((*target.warnings, *without_figures(request, target), *of_request)))
     if not decision.evidence.known:
         needed = amounts_needed(request, decision.facts.needing_more)
         return Programme(decision, (), None, _first(decision, most), () if needed else (NOTHING,), (*warnings, *needed))
@@ -243,7 +244,6 @@ def _enough(found: int, most: int, budget: float | None) -> tuple[str, ...]:
 
 def _chances(request: Request, scored: Scored) -> Floats:
     """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen."""
-    objective, least = request.optimisation.objective, least_efficiency(request)
     counts = np.zeros(len(scored.nodes))
     for draw in _normal_draws(int(scored.shape.max()) + 1):
         time = _drawn(scored, draw)
@@ -255,11 +255,11 @@ def _chances(request: Request, scored: Scored) -> Floats:
             efficiency=scored.efficiency * scored.time / time,
         )
         try:
-            counts[rank(drawn, objective, least).best] += 1
+            counts[ranking_of(request, drawn)[0].best] += 1
         except Infeasible:
             continue
     if not counts.any():
-        rank(scored, objective, least)
+        ranking_of(request, scored)
         raise Infeasible("no configuration meets the constraints, whatever the runs measure", field="optimisation.objective")
     return np.asarray(counts / counts.sum())
 

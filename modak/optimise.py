@@ -114,7 +114,7 @@ def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
     """What would be done instead of what the request says of its target, account and counts, without choosing a configuration."""
     target = resolve(request, prepared(facts))
     counts = in_document(request, stated_counts(request, target).warnings)
-    return _each_once(target.warnings, counts, _without_figures(request, target), uncharged(request, target))
+    return _each_once(target.warnings, counts, without_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
@@ -144,7 +144,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             warnings,
             target.warnings,
             in_document(request, decision.candidates.warnings),
-            _without_figures(request, target),
+            without_figures(request, target),
             beyond_limit(request, decision),
             decision.amounts_needed,
             _unused_length(request, decision),
@@ -251,7 +251,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
             raise UnknownName("system", target.name, known, field="target.name")
     shown = dict.fromkeys((decision.best, *best_of_other_shapes(decision), *pareto_front(decision, MOST_ON_FRONT)))
     choices = tuple(_with_image(request, decision, index) for index in sorted(shown, key=decision.ranking.score.__getitem__))
-    figures = (*_without_figures(request, target), *decision.amounts_needed, *_unused_length(request, decision))
+    figures = (*without_figures(request, target), *decision.amounts_needed, *_unused_length(request, decision))
     warnings = _each_once(
         target.warnings,
         in_document(request, decision.candidates.warnings),
@@ -309,7 +309,7 @@ def _decided(request: Request, facts: Prepared, ranked: Callable[[Scored, Object
     asked, predicted = _predictions(request, place, target, facts)
     scored, evidence = score(request, target, predicted)
     try:
-        ranking, relaxed = _ranking(request, scored, ranked, lambda: _wider(request, place, target, facts))
+        ranking, relaxed = ranking_of(request, scored, ranked, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
         raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     missing = () if evidence.known else amounts_needed(request, facts.needing_more)
@@ -332,17 +332,21 @@ def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts:
     return score(request, target, _predictions(request, place, target, facts)[1])[0]
 
 
-def _ranking(
-    request: Request, scored: Scored, ranked: Callable[[Scored, Objective, float | None], Ranking], wider: Callable[[], Scored]
+def ranking_of(
+    request: Request,
+    scored: Scored,
+    ranked: Callable[[Scored, Objective, float | None], Ranking] = rank,
+    wider: Callable[[], Scored] | None = None,
 ) -> tuple[Ranking, tuple[Notice, ...]]:
     """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
 
-    ``wider``: predicts also what the objective's ``max_nodes`` excludes, for a refusal.
+    ``wider``: predicts also what the objective's ``max_nodes`` excludes, for a refusal. Raises :class:`modak.errors.Infeasible` if nothing
+    meets the constraints that bind.
 
     The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
     Where the counts are open, limits of the objective together with that efficiency are refused.
     """
-    objective, least = request.optimisation.objective, least_efficiency(request)
+    objective, least = request.optimisation.objective, _least_efficiency(request)
     if objective.max_nodes:
         scored = replace(scored, wider=wider)
     try:
@@ -380,7 +384,7 @@ def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -
     return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, asked.request, target)
 
 
-def least_efficiency(request: Request) -> float | None:
+def _least_efficiency(request: Request) -> float | None:
     """The minimum parallel efficiency that the request gives outside its objective."""
     return request.application.minimal_efficiency or request.optimisation.options.value_of("scaling_efficiency")
 
@@ -433,7 +437,7 @@ def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> 
     return doubted_of(decision.facts.doubted, asked, decision.nodes)
 
 
-def _without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
+def without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     """A warning if the objective needs a figure that the system's file does not have."""
     minimise, node, partition = request.optimisation.objective.minimise, target.node, target.partition
     missing = {"energy": node is None or node.power_w is None, "cost": partition is None or partition.price_per_node_hour is None}

@@ -313,6 +313,21 @@ def test_what_cannot_be_met_however_the_runs_come_out_is_infeasible(known: Known
         next_runs(request(optimisation__objective={"deadline": 60, "max_nodes": 2}), known("3dgan"))
 
 
+def test_an_efficiency_that_does_not_bind_the_choice_does_not_bind_the_draws(known: Known) -> None:
+    """With the counts given, an answer keeps them, and says so: a fast layout is not less likely because it misses the efficiency, too."""
+    given = {"job_options__node_count": 512}
+    asked = request(**given, optimisation__objective={}, application__minimal_efficiency=0.97)
+    programme, free = next_runs(asked, known("3dgan")), next_runs(request(**given, optimisation__objective={}), known("3dgan"))
+    assert [one.probability for one in programme.likely] == pytest.approx([one.probability for one in free.likely], abs=0.05)
+    assert [one.field for one in programme.warnings] == ["application.minimal_efficiency"]
+
+
+def test_an_objective_that_needs_a_figure_of_the_system_is_said_not_to_be_met(known: Known) -> None:
+    """As in an answer: what is minimised instead."""
+    asked = request(optimisation__objective={"minimise": "cost"})
+    assert [one.field for one in next_runs(asked, known("3dgan")).warnings] == ["optimisation.objective.minimise"]
+
+
 def test_no_draw_scales_better_than_perfectly() -> None:
     """A lucky draw is faster at the measured end, but its node-seconds do not fall with more nodes; an unlucky one keeps its spread."""
     nodes = np.array([1, 2, 4, 8])

@@ -263,7 +263,8 @@ def _not_considered(limit: float) -> str:
 
 def further_than(limit: float) -> str:
     """``more than 1 doubling``, for instance."""
-    return f"more than {limit:.2g} doubling{'' if limit == 1 else 's'}"
+    shown = f"{limit:.2g}"
+    return f"more than {shown} doubling{'' if shown == '1' else 's'}"
 
 
 _Default = Literal["useful", "fewest", "growing"]

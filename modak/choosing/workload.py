@@ -13,6 +13,7 @@ from modak.facts import parameter, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.matching import tells_of_work
+from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import same_value
 from modak.results.metrics import METRICS, Metric, metric_of, one_of, parse_amount, work_unit
 from modak.text.amounts import listed
@@ -132,14 +133,17 @@ def _of_no_length(curve: Curve) -> bool:
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:
     """The problem to predict: the request's, or else a measured one, with a warning if there are several.
 
-    Times of different problems are never compared. Only results in ``places`` (folded names of the target) count, if there are any. Among
+    Times of different problems are never compared. Only results in ``places`` (folded names of the target) count, if there are any. If
+    nobody ran the requested problem size, results of the nearest one tell which others there are. Among
     curves :func:`of one kind <of_one_kind>`, the data set with the most results is taken (of the request's framework, if it has any), and
     then, if costs grow with the problem, the parameters with the most results. Of equals the one of median cost is taken, so that names
     decide nothing.
     """
     work = request.optimisation.workload
-    known = [one for one in curves if one.estimated is None and _has_params(one, work.params) and units(request, one) is not None]
+    usable = [one for one in curves if one.estimated is None and units(request, one) is not None]
+    known = [one for one in usable if _has_params(one, work.params)] or usable
     known = [one for one in known if same_name(one.series.system) in places] or known
+    known = _of_nearest_size(known, work.params)
     of_kind = of_one_kind(request, known, places)
     dataset, notes = work.dataset, list[Notice]()
     if not dataset:
@@ -173,6 +177,15 @@ def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, 
 def _has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:
     """Whether a curve's results have these parameters."""
     return all(same_value(curve.series.params.get(name), parameter(value)) for name, value in params.items())
+
+
+def _of_nearest_size(curves: Sequence[Curve], params: Mapping[str, float | str]) -> list[Curve]:
+    """The curves whose numbers are those of the parameters, or nearest to them, of the curves that differ from these in numbers alone."""
+    asked = {name: parameter(value) for name, value in params.items()}
+    away = [(one, ratios) for one in curves if (ratios := apart(asked, one.series.params)) is not None]
+    of_size = grouped(away, lambda pair: tuple(sorted(pair[1].items())))
+    nearest = min(of_size, key=lambda size: (sum(abs(ratio) for _, ratio in size), size), default=None)
+    return [] if nearest is None else [one for one, _ in of_size[nearest]]
 
 
 def _asked(work: Workload) -> Collection[str]:

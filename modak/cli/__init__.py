@@ -144,9 +144,9 @@ _UNKNOWN: Final = re.compile(r"(?P<fault>No such command '(?P<name>.+?)')(?:\. D
 
 
 def _paths_of(name: str, group: TyperGroup) -> list[str]:
-    """Where in a group, and in those inside it, there is a command of that name: ``load``, ``results list``."""
+    """Where in a group, and in those inside it that --help lists, there is a command of that name: ``load``, ``results list``."""
     found = [name] if name in group.commands else []
-    inner = ((key, one) for key, one in group.commands.items() if isinstance(one, TyperGroup))
+    inner = ((key, one) for key, one in group.commands.items() if isinstance(one, TyperGroup) and not one.hidden)
     return [*found, *(f"{key} {path}" for key, one in inner for path in _paths_of(name, one))]
 
 

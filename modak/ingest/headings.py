@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Final
 
 from modak.errors import DataError
+from modak.ingest.table import MOST_COLUMNS
 from modak.ingest.values import quoted
 from modak.results import metrics
 from modak.text.amounts import listed
@@ -16,6 +18,8 @@ ALIKE: Final = 0.75
 """How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
 _MOST: Final = 8
 """Headings that a message names."""
+_LONGEST: Final = 60
+"""Letters of a heading that are looked at: no column or metric has a longer name, and searching a long one takes too much time."""
 
 
 def _words(*texts: str) -> frozenset[str]:
@@ -104,7 +108,7 @@ _PARAMETER: Final = re.compile(r"[a-z0-9_][a-z0-9_.+-]{0,63}")
 
 def folded(name: str) -> str:
     """A heading in lower case, with underscores for blanks; the beginning of a long one."""
-    return name.strip().lower().replace(" ", "_")[:60]
+    return name.strip()[:_LONGEST].lower().replace(" ", "_")
 
 
 def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
@@ -151,7 +155,7 @@ def measured(names: Sequence[str]) -> list[str]:
 
 def _bare(name: str) -> str:
     """A heading without its unit in brackets."""
-    return folded(_BRACKETS.sub("", name).strip("#% ")).replace("/", "_per_")
+    return folded(_BRACKETS.sub("", name.strip()[:_LONGEST]).strip("#% ")).replace("/", "_per_")
 
 
 def _alike(bare: str, columns: Sequence[str]) -> str | None:
@@ -171,12 +175,19 @@ def _as_value(name: str, found: tuple[str, str | None], among: Sequence[str], *,
     others = [each for each in measured(among) if each != name]
     options = [f"--map {quoted(f'{name}=value')} --set metric={metric}"]
     options += [f"--set unit={unit}"] if unit else []
-    options += [f"--map {quoted(f'{each}=')}" for each in (*others, *ratios)]
+    further = [*others, *ratios]
+    options += [f"--map {quoted(f'{each}=')}" for each in further[:_MOST]] + ["…"] * (len(further) > _MOST)
     return f"{hint} ({' '.join(options)}{'; load the file once for each such column' if others else ''})"
 
 
 def _measured(name: str) -> tuple[str, str | None] | None:
     """The metric that a heading names, and the unit that it gives, if any: ``wall_time [s]``, ``time_ms``, ``images_per_sec``."""
+    return _metric_in(name.strip()[:_LONGEST])
+
+
+@lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
+def _metric_in(name: str) -> tuple[str, str | None] | None:
+    """As :func:`_measured`, of a heading that is not too long to be searched."""
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
     metric = _MEASURES.get(re.sub(r"[^a-z0-9]", "", bare.lower()))
@@ -196,13 +207,10 @@ def _rates(bare: str) -> Iterator[tuple[str, str]]:
     for first in range(len(words)):
         unit = "_".join(words[first:]).replace("_per_", "/")
         unit = unit if len(unit) < 4 else _SHORT.get(unit.lower(), unit)
-        try:
-            known = metrics.parse_unit(unit)
-        except DataError:
-            continue
-        if known.kind == "throughput":
+        known = metrics.known_unit(unit)
+        if known and known.kind == "throughput":
             yield {"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit
-        elif known.kind == "time" and known.per in metrics.PARTS:
+        elif known and known.kind == "time" and known.per in metrics.PARTS:
             yield f"{known.per}_time", unit
 
 

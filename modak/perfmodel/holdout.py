@@ -119,7 +119,8 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
     asked = sum(map(judged, curves))
     found = hide_problems(curves, judged)
     if not found:
-        raise ValueError("no curve is of a problem size over which others tell a trend: three that differ in numbers of params are needed")
+        needed = "three that differ in numbers of params are needed, in whole runs with the same epochs, steps or amount"
+        raise ValueError(f"no curve is of a problem size over which others tell a trend: {needed}")
     actual = np.concatenate([one.curve.costs for one in found])
     trend, nearest = (np.concatenate([getattr(one, name) for one in found]) for name in ("trend", "nearest"))
     miss, width = np.log(actual / trend), evaluation.in_a_row([one.width for one in found]).each(lambda side: side * stretch(level))

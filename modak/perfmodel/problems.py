@@ -9,6 +9,7 @@ predictions of several smoothnesses are averaged by their restricted likelihood 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -16,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from modak.dsl import Basis
-from modak.facts import Layout
+from modak.facts import Layout, same_name
 from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
@@ -55,6 +56,9 @@ public tables, the ratio of two variants of a program (other algorithms, GPUs in
 between neighbouring sizes, which are 0.5 apart."""
 ENOUGH: Final = 4
 """With this many problem sizes, what other layouts, systems or programs show is not asked."""
+WAYS: Final = ("system", "precision", "dataset", "framework", "compiler")
+"""Labels, beside text among the parameters, that tell apart ways to compute one problem: those that change the cost most
+(:data:`modak.perfmodel.questions.SPREAD`)."""
 MOST_SOURCES: Final = 3
 """At most this many kinds of other results are used, the nearest ones."""
 MOST_PROBLEMS: Final = 8
@@ -106,12 +110,37 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
 def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne) -> list[AtProblem]:
     """Predictions for the nearest problem sizes, all of costs of the same kind as for the nearest one."""
     found: list[AtProblem] = []
-    for one in problems[:MOST_PROBLEMS]:
+    for one in _in_one_way(problems[:MOST_PROBLEMS], nodes):
         alike = matches([each.curve for each in one.matches], one.question, one.matches[0].power)
         match = best_match(alike, one.question, nodes)
         if match and (not found or _same_work(match.curve, found[0].found.curve)):
             found.append(AtProblem(one.away, from_one(match, alike)))
     return found
+
+
+def _in_one_way(problems: Sequence[Measured], nodes: Array) -> Sequence[Measured]:
+    """The problem sizes, the nearest first; if that was run in several ways that the question leaves open (solvers, compilers), with the
+    results of one way alone: the one that answers at the nearest, of those with several sizes if there are any. A law over several ways is
+    of none of them."""
+    ways = [{_way(match) for match in one.matches} for one in problems]
+    if not ways or len(ways[0]) < 2:
+        return problems
+    nearest, sizes = problems[0], Counter(way for each in ways for way in each & ways[0])
+    followed = {way for way, count in sizes.items() if count > 1} or ways[0]
+    curves = [match.curve for match in nearest.matches if _way(match) in followed]
+    first = best_match(matches(curves, nearest.question, nearest.matches[0].power), nearest.question, nodes)
+    kept = (one._replace(matches=[match for match in one.matches if first and _way(match) == _way(first)]) for one in problems)
+    return [one for one in kept if one.matches]
+
+
+def _way(match: Match) -> tuple[tuple[str, str], ...]:
+    """What results say of how they were computed, as far as the question leaves it open: text among the parameters, and labels that change
+    the cost much."""
+    asked, series = match.question.attributes, match.curve.series
+    open_ = series.params.keys() - {*asked.get("params", {}), *startup.LENGTHS}
+    texts = {f"params.{name}": series.params[name] for name in open_ if startup.number(series.params[name]) is None}
+    labels = {name: same_name(value) for name in WAYS if asked.get(name) is None and (value := getattr(series, name))}
+    return tuple(sorted((texts | labels).items()))
 
 
 def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:

@@ -311,11 +311,16 @@ def parse_unit(text: str) -> Unit:
     >>> parse_unit("images/min").base, parse_unit("GFLOP/s").factor, parse_unit("ms per iteration").base
     ('samples/s', 1000000000.0, 's/step')
     """
-    plain = _PER.sub("/", text)
-    found = _UNITS.get(plain) or _UNITS.get("/".join(map(_small, plain.split("/")))) or _rate(plain) or _time_for(plain)
+    found = known_unit(text)
     if found is None:
-        raise DataError(f"unknown unit {text!r}{_meant(plain)} known: {KNOWN_UNITS}", field="unit")
+        raise DataError(f"unknown unit {text!r}{_meant(_PER.sub('/', text))} known: {KNOWN_UNITS}", field="unit")
     return found
+
+
+def known_unit(text: str) -> Unit | None:
+    """The unit that ``text`` names; ``None``: it is not known. Looks for no similar one, which takes milliseconds."""
+    plain = _PER.sub("/", text)
+    return _UNITS.get(plain) or _UNITS.get("/".join(map(_small, plain.split("/")))) or _rate(plain) or _time_for(plain)
 
 
 def _meant(text: str) -> str:

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 
 def expand_nodes(nodes: str) -> tuple[str, ...]:
-    """Host names of a node list: ``n[01-03],m7`` -> n01, n02, n03, m7.
+    """Host names of a node list, each once: ``n[01-03],m7`` -> n01, n02, n03, m7.
 
-    >>> expand_nodes("n[01-03],m7")
+    >>> expand_nodes("n[01-03],m7,n02")
     ('n01', 'n02', 'n03', 'm7')
     """
     found: list[str] = []
     for item in re.findall(r"[^,\[]+(?:\[[^\]]*\])?", nodes):
         base, _, ranges = item.partition("[")
         found += [base + index for part in ranges.rstrip("]").split(",") for index in _indices(part)]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
 
 
 def _indices(part: str) -> Sequence[str]:

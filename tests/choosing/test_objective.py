@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.choosing.objective import Scored, pareto, rank, rank_closest
+from modak.choosing.objective import Scored, further_than, pareto, rank, rank_closest
 from modak.dsl import Basis, Objective
 from modak.errors import Infeasible
 from modak.text.units import duration
@@ -275,3 +275,9 @@ def test_the_closest_misses_by_the_least_factor() -> None:
     """With a deadline alone that is the fastest by its bound."""
     table = scored()
     assert rank_closest(table, Objective(deadline=600)).best == int(np.argmin(table.bound(0.9)))
+
+
+@pytest.mark.parametrize(("limit", "words"), [(1.0, "1 doubling"), (1.004, "1 doubling"), (1.3, "1.3 doublings")])
+def test_doublings_are_plural_as_they_are_written(limit: float, words: str) -> None:
+    """Rounded to one, they are one."""
+    assert further_than(limit) == f"more than {words}"

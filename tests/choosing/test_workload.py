@@ -183,6 +183,23 @@ def test_problems_that_parameters_tell_are_not_compared(known: Known) -> None:
     assert warning.message.endswith("the prediction uses mesh 8M (others: mesh 1M)")
 
 
+def test_of_a_problem_size_that_nobody_ran_the_solver_is_told_as_of_those_that_were_run(known: Known) -> None:
+    """All layouts are compared with one solver, whose choice is said; what goes with the size alone is no choice."""
+    results = [
+        one
+        for n in (100, 200, 400)
+        for solver, ranks, factor in (("cg", 48, 1.0), ("cg", 24, 1.1), ("gmres", 24, 0.2))
+        for one in runs(ranks, [factor * n, factor * n / 2], params={"n": str(n), "nz": str(2 * n), "solver": solver})
+    ]
+    found, measured = (answer(known, results, params={"n": n}) for n in (800, 400))
+    assert [one.message for one in found.warnings] == [one.message for one in measured.warnings]
+    assert found.warnings[0].message.endswith("the prediction uses solver cg (others: solver gmres)")
+    fastest = {choice.configuration.ranks_per_node: choice.prediction.value or 0.0 for choice in reversed(found.choices)}
+    assert found.choices[0].configuration.ranks_per_node == 48
+    assert fastest[24] == pytest.approx(1.1 * fastest[48], rel=0.05)
+    assert any("the time follows the trend over 3 measured ones" in line for line in found.advice)
+
+
 def test_problems_of_several_parameters_are_told_apart(known: Known) -> None:
     """tp 1, pp 1, tp 1, pp 2 would be one long list."""
     several = [{"tp": tp, "pp": pp} for tp, pp in (("1", "1"), ("1", "2"), ("2", "1"))]

@@ -114,6 +114,7 @@ def test_a_group_without_a_command_shows_its_help(run: Run, words: tuple[str, ..
         (("nonsense",), 2, "No such command 'nonsense' (see 'modak --help')"),
         (("results", "load"), 2, "did you mean 'modak load'?"),
         (("evaluate",), 2, "did you mean 'modak models evaluate'?"),
+        (("create",), 2, "did you mean 'modak token create'?"),
         (("recommend",), 2, "give a REQUEST.json or --application"),
         (("predict", "nowhere.csv", "--level", "2"), 2, "between 0 and 1"),
         (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from modak.ingest.columns import canonical, header_faults
+from modak.ingest.table import MOST_COLUMNS
 
 NEAREST = {
     "nodes": "node n_nodes num_nodes #nodes Nodes_count",
@@ -130,3 +133,21 @@ def test_times_that_are_called_runtime_are_told() -> None:
     """The column of that name is the container runtime."""
     (found,) = header_faults(("application", "metric", "runtime"), ("value",), loading=True)
     assert "(--map runtime=value --set metric=run_time)" in found[1]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a_" * 40_000,),
+        ("a" + " " * 80_000 + "b",),
+        tuple(f"time_{place}_a_b_c_d_s" for place in range(MOST_COLUMNS)),
+        tuple(f"images_per_sec [{place}]" for place in range(MOST_COLUMNS)),
+    ],
+    ids=["words", "blanks", "no metrics", "metrics"],
+)
+def test_long_and_many_headings_are_refused_quickly(names: tuple[str, ...]) -> None:
+    """A header may have 100,000 letters, and comes from whoever may load results: neither time nor text grows with their square."""
+    begin = time.process_time()
+    faults = list(header_faults(("application", *names), ("value",), loading=True))
+    assert time.process_time() - begin < 2
+    assert max(len(message) for _, message in faults) < 2_000

@@ -642,6 +642,29 @@ def test_the_nearest_of_two_problems_answers_where_words_differ() -> None:
     assert (found.value[0], found.problem_sizes) == (pytest.approx(8000), 0)
 
 
+@pytest.mark.parametrize("dear", [(500, 2000), (500, 1000, 2000), (2000,)], ids=str)
+@pytest.mark.parametrize("name", ["solver", "compiler"])
+def test_a_law_is_of_one_way_to_compute(name: str, dear: tuple[int, ...]) -> None:
+    """Where the question leaves the solver open, problem sizes of two of them follow no law together."""
+
+    def timed_with(text: str, factor: float, sizes: tuple[int, ...]) -> list[Result]:
+        params = {"solver": text} if name == "solver" else {}
+        key = SeriesKey(application="app", system="here", compiler=None if params else text, metric="wall_time", unit="s")
+        return [
+            Result(
+                series=key.model_copy(update={"params": {"n": str(n), **params}}),
+                layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+                value=1e-6 * factor * n**3,
+            )
+            for n in sizes
+        ]
+
+    known = fit([*timed_with("one", 1, (500, 1000, 2000)), *timed_with("other", 20, dear)])
+    found = predict(known, asked_about(4000), [1])
+    of_one = found.value[0] == pytest.approx(64_000, rel=0.2)
+    assert (of_one or found.value[0] == pytest.approx(20 * 64_000, rel=0.2), found.spread[0] < np.log(2)) == (True, True)
+
+
 def test_the_name_of_a_parameter_does_not_matter() -> None:
     """``n`` and ``zeta`` follow one law."""
     known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
