@@ -103,6 +103,19 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
     return min(filter(None, laws), key=lambda law: float(law.spread.mean()), default=None)
 
 
+def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
+    """Whether predictions of a law tell more than those of the ``nearest`` results alone: if their interval is narrower; and if they are
+    based on these results, too, and on others in every number in which these differ from the question. Then they know how steeply the cost
+    changes, and the interval of the nearest results does not."""
+    if law.spread.mean() < nearest.spread.mean():
+        return True
+    used = {one.measured for one in (law.curve,) if one} | set(law.others)
+    if nearest.curve is None or nearest.curve.measured not in used:
+        return False
+    there = [away for one in found if one.curve.measured in used and (away := _away(one, question)) is not None]
+    return all(len({away.get(name, 0.0) for away in there}) > 1 for name in {name for away in there for name in away})
+
+
 def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne) -> list[AtProblem]:
     """Predictions for the nearest problem sizes, all of costs of the same kind as for the nearest one."""
     found: list[AtProblem] = []

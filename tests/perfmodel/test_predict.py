@@ -671,6 +671,31 @@ def test_layouts_are_compared_at_one_problem_size() -> None:
     assert both[0] == pytest.approx(both[1], rel=0.5)
 
 
+def timed_over(*runs: tuple[int, float], **told: object) -> list[Result]:
+    """Results of ``(params.n, value)``; told are attributes and further parameters."""
+    key = {"application": "app", "system": "here", "metric": "wall_time", "unit": "samples/s" if "metric" in told else "s"}
+    others = {name: value for name, value in told.items() if name in SeriesKey.model_fields}
+    params = {name: str(value) for name, value in told.items() if name not in others}
+    return [
+        Result(series=SeriesKey.model_validate({**key, **others, "params": {"n": str(n), **params}}), layout=PLACED, value=value)
+        for n, value in runs
+    ]
+
+
+def test_three_problems_tell_more_than_the_nearest_of_them() -> None:
+    """A sample costs nine times as much from 64 to 224: a number of 1024 is not as cheap as 224, although it is far away."""
+    known = fit(timed_over(*((n, 1 / (1e-3 + 2e-7 * n**2)) for n in (64, 128, 224)), metric="throughput"))
+    found = predict(known, Question({**HERE, "params": {"n": "1024"}}, PLACED), [1])
+    assert (found.problem_sizes, found.value[0] > 0.05) == (3, True)
+
+
+def test_a_number_that_never_varied_leaves_the_nearest_problem_to_answer() -> None:
+    """Nothing tells how the cost changes with it."""
+    known = fit([run for n in (1, 2, 4) for run in timed_over((n, 100 * n**2), seed=1)])
+    found = predict(known, Question({**HERE, "params": {"n": "4", "seed": "100"}}, PLACED), [1])
+    assert (found.problem_sizes, found.value[0]) == (0, pytest.approx(1600))
+
+
 def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
     """Results of a program with 5 % of serial work."""
     key = SeriesKey(application="app", system="here", compiler=compiler, metric="wall_time", unit="s")
