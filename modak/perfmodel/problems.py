@@ -94,12 +94,12 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
     nearest problem size.
     """
     sources = _measured(found, question)
-    own, *others = sorted(sources.items(), key=_rank) or [((None, ()), [])]
-    of_own = _answers(own[1], nodes, from_one)
+    own, *others = [_of_one_kind(problems, nodes) for _, problems in sorted(sources.items(), key=_rank)] or [[[]]]
+    of_own, *open_ = (_answers(problems, nodes, from_one) for problems in own)
     if len(of_own) >= ENOUGH or not of_own:
         return _along(of_own)
-    rest = [_answers(problems, nodes, from_one) for _, problems in others if len(problems) > 1][:MOST_SOURCES]
-    laws = [_along(of_own), *map(_along, rest), *(_beside(of_own, answers) for answers in rest)]
+    rest = [_answers(kinds[0], nodes, from_one) for kinds in others if len(kinds[0]) > 1][:MOST_SOURCES]
+    laws = [_along(of_own), *map(_along, rest), *(_beside(of_own, answers) for answers in (*open_, *rest))]
     return min(filter(None, laws), key=lambda law: float(law.spread.mean()), default=None)
 
 
@@ -114,6 +114,36 @@ def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], q
         return False
     there = [away for one in found if one.curve.measured in used and (away := _away(one, question)) is not None]
     return all(len({away.get(name, 0.0) for away in there}) > 1 for name in {name for away in there for name in away})
+
+
+def _of_one_kind(problems: Sequence[Measured], nodes: Array) -> list[Sequence[Measured]]:
+    """The problem sizes, in results that agree with those nearest to the question in what it leaves open (a compiler, another parameter);
+    then the others, likewise. If no two sizes agree, what is left open may differ with the size (the name of a mesh), and all are of one
+    kind."""
+    first = problems[0]
+    nearest = best_match(matches([one.curve for one in first.matches], first.question, None), first.question, nodes)
+    if nearest is None or len(problems) < 2:
+        return [problems]
+    like = _like(nearest.curve, first.question)
+    agree, others = (list(_kept(problems, like, alike=alike)) for alike in (True, False))
+    if len(agree) < 2:
+        return [problems]
+    return [agree, *(_of_one_kind(others, nodes) if others else ())]
+
+
+def _kept(problems: Sequence[Measured], like: Question, *, alike: bool) -> Iterator[Measured]:
+    """Problem sizes in the results that agree with a question (``alike``), or in the others."""
+    for one in problems:
+        if kept := [match for match in one.matches if like.agrees(match.curve.series, match.curve.layout) == alike]:
+            yield one._replace(matches=kept)
+
+
+def _like(curve: Curve, question: Question) -> Question:
+    """A question about runs like those of a curve in all that ``question`` leaves open."""
+    asked = question.attributes
+    params = {name: text for name, text in curve.series.params.items() if name not in (*asked.get("params", {}), *startup.LENGTHS)}
+    open_ = {name: value for name in SPREAD if name not in asked and (value := getattr(curve.series, name)) is not None}
+    return Question({**open_, "params": params}, curve.layout)
 
 
 def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne) -> list[AtProblem]:

@@ -696,6 +696,21 @@ def test_a_number_that_never_varied_leaves_the_nearest_problem_to_answer() -> No
     assert (found.problem_sizes, found.value[0]) == (0, pytest.approx(1600))
 
 
+@pytest.mark.parametrize(("small", "large"), [({"compiler": "gcc"}, {"compiler": "icc"}), ({"m": 8}, {"m": 1}), ({"system": "there"}, {})])
+def test_a_trend_does_not_connect_what_a_question_leaves_open(small: dict[str, object], large: dict[str, object]) -> None:
+    """The small problems took ten times as long with another compiler, number or system: this is no trend over the size."""
+    slow = timed_over(*((n, 1e-5 * n**3) for n in (500, 1000)), **small)
+    fast = timed_over(*((n, 1e-6 * n**3) for n in (2000, 4000)), **large)
+    alone, together = (predict(fit(runs), Question({"params": {"n": "8000"}}, PLACED), [1]) for runs in (fast, [*fast, *slow]))
+    assert together.value[0] == pytest.approx(alone.value[0], rel=0.01)
+
+
+def test_names_that_differ_with_the_size_do_not_break_a_trend() -> None:
+    """Each mesh has a name of its own."""
+    known = fit([run for n in (500, 1000, 2000) for run in timed_over((n, 1e-6 * n**3), dataset=f"mesh-{n}")])
+    assert predict(known, Question({**HERE, "params": {"n": "4000"}}, PLACED), [1]).problem_sizes == 3
+
+
 def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
     """Results of a program with 5 % of serial work."""
     key = SeriesKey(application="app", system="here", compiler=compiler, metric="wall_time", unit="s")
