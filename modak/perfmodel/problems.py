@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout
@@ -31,8 +32,8 @@ measured ones."""
 BELOW: Final = (0.0, 0.9)
 """The same at a value below all measured ones, where overheads remain; and in the cost of a sample or an epoch, which hardly depends on the
 problem."""
-BETWEEN: Final = (0.5, 1.2)
-"""The same between measured values, where it matters little."""
+BETWEEN: Final = (1.0, 1.5)
+"""The same at or between measured values, where it matters little."""
 SMOOTHNESS: Final = np.array(
     [
         (0.05, 0.02, 0.25),
@@ -50,15 +51,19 @@ smooth law (caches, sizes that divide badly); the share of programs like that.""
 REPEAT: Final = 0.05
 """Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
 RATIO: Final = 0.35
-"""Standard deviation of the log ratio of two layouts, systems or programs at problems whose size differs by a factor of e. Judgement: in
-public tables, the ratio of two variants of a program (other algorithms, GPUs instead of processors) changes by 0.12 to 0.18 (medians)
-between neighbouring sizes, which are 0.5 apart."""
-ENOUGH: Final = 4
-"""With this many problem sizes, what other layouts, systems or programs show is not asked."""
-MOST_SOURCES: Final = 3
-"""At most this many kinds of other results are used, the nearest ones."""
+"""Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
+e; it grows with the square root of the distance. Judgement: in public tables, the ratio of two variants of a program (other algorithms,
+GPUs instead of processors) changes by 0.12 to 0.18 (medians) between neighbouring sizes, which are 0.5 apart."""
+UNLIKE: Final = np.array([(1.0, 0.8), (3.0, 0.2)])
+"""Rows of two: a factor on the standard deviations of log ratios to other layouts, systems and programs, and how often it applies: some
+differ by more, or change more with the problem, than is usual. Judgement; without the second row, the errors of public variants of a
+program (median, 90 % quantile) are about twice as large."""
+LEAST_RATIO: Final = 0.5
+"""The least standard deviation of the log ratio of results that the question does not tell apart, but that differ in what it leaves open.
+Judgement."""
 MOST_PROBLEMS: Final = 8
-"""At most this many problem sizes are used, the nearest ones."""
+"""At most this many problem sizes of one kind of results are used, the nearest ones. No further kind is asked if the results of the
+configuration in question, or of other kinds, are as many."""
 
 FromOne = Callable[[Match, Sequence[Match]], Predictions]
 """Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
@@ -84,23 +89,25 @@ class AtProblem(NamedTuple):
     away: Mapping[str, float]
     """Log ratios of the numbers among its parameters to those in question, where they differ."""
     found: Predictions
+    match: Match
+    """What answers, for the measured problem size."""
 
 
 def across(found: Sequence[Match], question: Question, nodes: Array, from_one: FromOne) -> Predictions | None:
     """Predictions for an unmeasured problem size; ``None``: too few others were measured.
 
-    A law over the problem sizes that were measured as nearly as possible in the configuration in question. If these are few, the surest
-    answer of that; a law over those of another layout, system or software; and that, times the ratio of the former to the latter at the
-    nearest problem size.
+    One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts, systems,
+    software. These cost more or less by a ratio that changes slowly with the size.
     """
-    sources = _measured(found, question)
-    own, *others = [_of_one_kind(problems, nodes) for _, problems in sorted(sources.items(), key=_rank)] or [[[]]]
-    of_own, *open_ = (_answers(problems, nodes, from_one) for problems in own)
-    if len(of_own) >= ENOUGH or not of_own:
-        return _along(of_own)
-    rest = [_answers(kinds[0], nodes, from_one) for kinds in others if len(kinds[0]) > 1][:MOST_SOURCES]
-    laws = [_along(of_own), *map(_along, rest), *(_beside(of_own, answers) for answers in (*open_, *rest))]
-    return min(filter(None, laws), key=lambda law: float(law.spread.mean()), default=None)
+    own, *others = [_of_one_kind(problems, nodes) for _, problems in sorted(_measured(found, question).items(), key=_rank)] or [[[]]]
+    used = [_answers(own[0], nodes, from_one)]
+    if not used[0]:
+        return None
+    for problems in (*own[1:], *(one[0] for one in others)):
+        if len(problems) > 1 and len(used[0]) < MOST_PROBLEMS and sum(map(len, used[1:])) < MOST_PROBLEMS:
+            answers = _answers(problems, nodes, from_one)
+            used += [answers] if answers and _same_work(answers[0].found.curve, used[0][0].found.curve) else []
+    return _along(used) if len({tuple(one.away.items()) for answers in used for one in answers}) > 1 else None
 
 
 def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
@@ -153,7 +160,7 @@ def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne) -> l
         alike = matches([each.curve for each in one.matches], one.question, one.matches[0].power)
         match = best_match(alike, one.question, nodes)
         if match and (not found or _same_work(match.curve, found[0].found.curve)):
-            found.append(AtProblem(one.away, from_one(match, alike)))
+            found.append(AtProblem(one.away, from_one(match, alike), match))
     return found
 
 
@@ -169,19 +176,26 @@ def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, fl
     return ratios if len(ratios) == len(differing) else None
 
 
-def between(away: Array, log_costs: Array, spreads: Array, *, of_work: bool = True) -> tuple[Array, Array]:
+def between(
+    away: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, of_work: bool = True
+) -> tuple[Array, Array]:
     """Log cost of an unmeasured problem and its standard deviation, both ``[n]``, at each of ``n`` sizes of the job.
 
     ``away [k, m]``: log ratios of ``m`` numbers of ``k`` measured problems to the one in question; ``log_costs [k, n]`` and ``spreads [k,
-    n]`` (standard deviations): their costs. ``of_work``: whether these grow with the problem.
+    n]`` (standard deviations): their costs. ``ratios``: possible covariances ``[n, k, k]`` of the log ratios of these costs to those of the
+    configuration in question, with their probabilities; none: all costs are of this configuration. ``of_work``: whether costs grow with the
+    problem.
     """
     beyond = BEYOND if of_work else BELOW
-    power, doubt = np.array([beyond if (ratios <= 0).all() else BELOW if (ratios >= 0).all() else BETWEEN for ratios in away.T]).T
-    bend, wiggle, share = SMOOTHNESS.T
+    power, doubt = np.array([beyond if (each < 0).all() else BELOW if (each > 0).all() else BETWEEN for each in away.T]).T
+    kinds = [(row, probability, covariance) for probability, covariance in ratios or [(1.0, np.zeros((1, 1, 1)))] for row in SMOOTHNESS]
+    bend, wiggle, share = np.array([row for row, _, _ in kinds]).T
+    share = share * [probability for _, probability, _ in kinds]
+    of_others = np.array([covariance for _, _, covariance in kinds])
     slopes = (away * doubt**2) @ away.T
     smooth = slopes + bend[:, None, None] ** 2 * sum(map(_bends, away.T), np.zeros(slopes.shape))
     noise = spreads.T**2 + wiggle[:, None, None] ** 2
-    factor = np.linalg.cholesky(smooth[:, None] + noise[..., None] * np.eye(len(away)))
+    factor = np.linalg.cholesky(smooth[:, None] + of_others + noise[..., None] * np.eye(len(away)))
     beside = (log_costs - (away @ power)[:, None]).T
     whitened = np.linalg.solve(factor, np.stack(np.broadcast_arrays(np.ones(beside.shape), beside), axis=-1)[None])
     ones, values = whitened[..., 0], whitened[..., 1]
@@ -201,6 +215,12 @@ def _bends(away: Array) -> Array:
     distance = np.abs(away)
     near, far = np.minimum.outer(distance, distance), np.maximum.outer(distance, distance)
     return np.where(np.multiply.outer(away, away) > 0, near**2 * (3 * far - near) / 6, 0.0)
+
+
+def _walks(away: Array) -> Array:
+    """Covariances ``[k, k]`` of a random walk that starts at the problem in question, on either side of it."""
+    distance = np.abs(away)
+    return np.where(np.multiply.outer(away, away) > 0, np.minimum.outer(distance, distance), 0.0)
 
 
 def _measured(found: Sequence[Match], question: Question) -> Mapping[Source, Sequence[Measured]]:
@@ -246,59 +266,64 @@ def _same_work(one: Curve | None, other: Curve | None) -> bool:
     return kinds[0] == kinds[-1]
 
 
-def _along(answers: Sequence[AtProblem]) -> Predictions | None:
-    """Predictions at the problem size in question from those at two others or more.
-
-    Of what no answer is sure (other systems, sizes of the job beyond the measured ones), several are not surer.
-    """
-    if len(answers) < 2:
-        return None
-    log_cost, deviation = _law(answers, {})
-    above, below = (np.min([getattr(one.found, side) for one in answers], axis=0) for side in ("spread", "below"))
-    return _of_law(answers, log_cost, *(np.hypot(side, Z90 * deviation) for side in (above, below)))
-
-
-def _beside(own: Sequence[AtProblem], others: Sequence[AtProblem]) -> Predictions | None:
-    """Predictions at the problem size in question from those of ``others``, times the ratio of ``own`` ones to them at the nearest problem
-    of these."""
-    if len(others) < 2 or not _same_work(own[0].found.curve, others[0].found.curve):
-        return None
-    nearest, there = own[0].found, own[0].away
-    (here, deviation), (beside, doubt) = _law(others, {}), _law(others, there)
-    drift = RATIO * sum(map(abs, there.values()))
-    known = any(one.away == there for one in others)
-    law = Z90 * np.sqrt(deviation**2 + drift**2 + (0.0 if known else doubt**2))
-    log_cost = np.log(nearest.value) + here - beside
-    return _of_law([own[0], *others], log_cost, *(np.hypot(side, law) for side in (nearest.spread, nearest.below)))
-
-
-def _law(answers: Sequence[AtProblem], at: Mapping[str, float]) -> tuple[Array, Array]:
-    """Log cost and its standard deviation at the problem size whose log ratios to the one in question are ``at``."""
-    names = sorted({name for one in answers for name in one.away} | at.keys())
-    away = np.array([[one.away.get(name, 0.0) - at.get(name, 0.0) for name in names] for one in answers])
+def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
+    """Predictions at the problem size in question from those at others: in the configuration in question or the nearest one (first), and in
+    others."""
+    answers = [one for source in sources for one in source]
+    names = sorted({name for one in answers for name in one.away})
+    away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])
     logs, halves = (np.array([value.ravel() for value in values]) for values in zip(*map(_logs, answers), strict=True))
-    doubts = np.hypot(np.sqrt(halves**2 - halves.min(axis=0) ** 2) / Z90, REPEAT)
-    log_cost, deviation = between(away, logs, doubts, of_work=all(tells_of_work(one.found.curve) for one in answers if one.found.curve))
-    shape = answers[0].found.value.shape
-    return log_cost.reshape(shape), deviation.reshape(shape)
+    kind = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
+    unlike = np.repeat([_unlikeness(source, first=source is sources[0]) for source in sources], [len(source) for source in sources])
+    doubts, of_kind, common = _parts(halves, unlike, kind, np.array([not one.match.shape for one in answers]))
+    walks = RATIO**2 * (unlike > 0) * sum(map(_walks, away.T), np.zeros((len(kind), len(kind))))
+    ratios = np.equal.outer(kind, kind) * (unlike**2 + of_kind.T[:, None] + walks)
+    tails = UNLIKE if len(sources) > 1 and answers[0].match.own else [(1.0, 1.0)]
+    of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
+    log_cost, deviation = between(
+        away, logs, np.hypot(doubts, REPEAT), [(share, factor**2 * ratios) for factor, share in tails], of_work=of_work
+    )
+    return _of_law(answers, log_cost, np.sqrt(common + (Z90 * deviation) ** 2))
+
+
+def _unlikeness(source: Sequence[AtProblem], *, first: bool) -> float:
+    """Standard deviation of the log ratio of the costs of a kind of results to those of the configuration in question."""
+    spread = source[0].match.spread
+    return spread if first else max(spread, LEAST_RATIO)
+
+
+def _parts(halves: Array, unlike: Array, kind: npt.NDArray[np.int_], sure: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """What makes the half-widths ``[k, n]`` of answers, beside how ``unlike`` their kind of results is.
+
+    The standard deviations of what each does not know by itself; the variances of what those of a ``kind`` do not know together; and the
+    squared half-width of what no answer is sure of (sizes of the job beyond the measured ones), of which several are not surer. Of answers
+    that are not ``sure`` it is not told apart how unlike they are.
+    """
+    rest = np.maximum(halves**2 - (Z90 * unlike[:, None]) ** 2, 0.0)
+    together = np.array([rest[kind == one].min(axis=0) for one in kind])
+    common = together[sure].min(axis=0) if sure.any() else together.min(axis=0)
+    return np.sqrt(rest - together) / Z90, np.maximum(together - common, 0.0) / Z90**2, common
 
 
 def _logs(answer: AtProblem) -> tuple[Array, Array]:
     return np.log(answer.found.value), answer.found.half_width
 
 
-def _of_law(answers: Sequence[AtProblem], log_cost: Array, spread: Array, below: Array) -> Predictions:
-    """Predictions of a law over the problem sizes of ``answers``, the nearest first."""
+def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) -> Predictions:
+    """Predictions of a law over the problem sizes of ``answers``, the nearest first, whose interval tells how lopsided theirs are."""
     nearest = answers[0].found
+    half = half_width.reshape(nearest.value.shape)
+    more = nearest.half_width**2
+    spread, below = (np.sqrt(np.maximum(half**2 + side**2 - more, (half / 2) ** 2)) for side in (nearest.spread, nearest.below))
     transferred: Basis = "transferred"
     beside = dict.fromkeys(one.found.curve.measured for one in answers[1:] if one.found.curve)
     return replace(
         nearest,
-        value=np.exp(log_cost),
+        value=np.exp(log_cost).reshape(nearest.value.shape),
         spread=spread,
         below=below,
         basis=(transferred,) * log_cost.size,
-        differences=(*nearest.differences, "params"),
+        differences=tuple(dict.fromkeys((*nearest.differences, "params"))),
         others=(*beside, *(series for one in answers for series in one.found.others)),
         problem_sizes=len({tuple(one.away.items()) for one in answers}),
     )
