@@ -97,7 +97,7 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
     """Predictions for an unmeasured problem size; ``None``: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts, systems,
-    software. These cost more or less by a ratio that changes slowly with the size.
+    software. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the former alone is surer.
     """
     own, *others = [_of_one_kind(problems, nodes) for _, problems in sorted(_measured(found, question).items(), key=_rank)] or [[[]]]
     used = [_answers(own[0], nodes, from_one)]
@@ -105,9 +105,10 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
         return None
     for problems in (*own[1:], *(one[0] for one in others)):
         if len(problems) > 1 and len(used[0]) < MOST_PROBLEMS and sum(map(len, used[1:])) < MOST_PROBLEMS:
-            answers = _answers(problems, nodes, from_one)
-            used += [answers] if answers and _same_work(answers[0].found.curve, used[0][0].found.curve) else []
-    return _along(used) if len({tuple(one.away.items()) for answers in used for one in answers}) > 1 else None
+            answers = _answers(problems, nodes, from_one, used[0][0].found.curve)
+            used += [answers] if answers else []
+    laws = [_along(kinds) for kinds in (used, used[:1]) if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
+    return min(laws, key=lambda law: float(law.spread.mean()), default=None)
 
 
 def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
@@ -153,15 +154,32 @@ def _like(curve: Curve, question: Question) -> Question:
     return Question({**open_, "params": params}, curve.layout)
 
 
-def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne) -> list[AtProblem]:
-    """Predictions for the nearest problem sizes, all of costs of the same kind as for the nearest one."""
+def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:
+    """Predictions for the nearest problem sizes, all of costs of the same kind, and of runs of the same length, as those of ``like`` (none:
+    as for the nearest one)."""
     found: list[AtProblem] = []
     for one in problems[:MOST_PROBLEMS]:
         alike = matches([each.curve for each in one.matches], one.question, one.matches[0].power)
         match = best_match(alike, one.question, nodes)
-        if match and (not found or _same_work(match.curve, found[0].found.curve)):
-            found.append(AtProblem(one.away, from_one(match, alike), match))
+        if match and _same_work(match.curve, like or match.curve):
+            like = like or match.curve
+            found.append(AtProblem(one.away, _of_length(from_one(match, alike), like), match))
     return found
+
+
+def _of_length(found: Predictions, like: Curve | None) -> Predictions:
+    """Predictions for a whole run that is as long as those of a curve. The interval allows for start-up in the measured runs."""
+    if like is None or found.curve is None or not startup.is_whole(like.series):
+        return found
+    here, there = startup.lengths(found.curve.series.params), startup.lengths(like.series.params)
+    scale = next((length / here[name] for name, length in there.items() if name in here), 1.0)
+    reach = startup.start_up_correction(scale)
+    return replace(
+        found,
+        value=found.value * scale,
+        spread=np.hypot(found.spread, np.fmax(reach, 0.0)),
+        below=np.hypot(found.below, np.fmin(reach, 0.0)),
+    )
 
 
 def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
@@ -260,10 +278,10 @@ def _rank(kind: tuple[Source, Sequence[Measured]]) -> tuple[float, bool, int, fl
     return spread, layout is not None, -len(problems), nearest.spread, nearest.curve.costs
 
 
-def _same_work(one: Curve | None, other: Curve | None) -> bool:
-    """Whether two curves are of costs of the same kind and, for whole runs, the same length."""
-    kinds = [(curve.series.metric, curve.series.unit, startup.lengths(curve.series.params)) for curve in (one, other) if curve]
-    return kinds[0] == kinds[-1]
+def _same_work(one: Curve, other: Curve) -> bool:
+    """Whether two curves are of costs of the same kind and, for whole runs, of lengths in the same unit."""
+    kinds = [(curve.series.metric, curve.series.unit, startup.lengths(curve.series.params).keys()) for curve in (one, other)]
+    return kinds[0] == kinds[1]
 
 
 def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:

@@ -711,6 +711,27 @@ def test_names_that_differ_with_the_size_do_not_break_a_trend() -> None:
     assert predict(known, Question({**HERE, "params": {"n": "4000"}}, PLACED), [1]).problem_sizes == 3
 
 
+def test_larger_problems_that_were_run_for_fewer_steps_follow_a_trend() -> None:
+    """As users measure them: the time of a run is that of its steps."""
+    runs = [
+        run for n, steps in ((500, 100), (1000, 200), (2000, 100), (4000, 50)) for run in timed_over((n, 1e-6 * n**2 * steps), steps=steps)
+    ]
+    row = {"application": "app", "system": "here", "params.n": "8000", "params.steps": "400", "metric": "wall_time"}
+    (found,) = predict_rows([row], {"app": fit(runs)})
+    assert found["predicted"] == pytest.approx(1e-6 * 8000**2 * 400, rel=0.15)
+    assert "trend over 4 problem sizes" in found["model"]
+
+
+def test_a_layout_on_gpus_does_not_disturb_the_trend_of_processors() -> None:
+    """There the same problems hardly differ: what they show is of another kind."""
+    runs = timed_over(*((n, 1e-6 * n**2) for n in (1000, 4000, 16000)))
+    on_gpus = [one.model_copy(update={"layout": Layout(nodes=1, gpus_per_node=4)}) for one in timed_over((1000, 2.0), (4000, 2.2))]
+    asked = Question({**HERE, "params": {"n": "64000"}}, PLACED.model_copy(update={"gpus_per_node": 0}))
+    cpus = [one.model_copy(update={"layout": one.layout.model_copy(update={"gpus_per_node": 0})}) for one in runs]
+    alone, beside = (predict(fit(known), asked, [1]).spread[0] for known in (cpus, [*cpus, *on_gpus]))
+    assert beside < 1.01 * alone
+
+
 def overheads(n: int) -> float:
     """Seconds of a program whose overheads hide the work of small problems."""
     return 100 + 1e-6 * n**3
