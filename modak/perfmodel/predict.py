@@ -54,7 +54,7 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
     by_one = from_one(match, found)
     by_law = None if match.own else problems.across(found, question, count, from_one)
-    return by_law if by_law is not None and by_law.spread.mean() < by_one.spread.mean() else by_one
+    return by_law if by_law is not None and problems.tells_more(by_law, by_one, found, question) else by_one
 
 
 class PooledForecast(NamedTuple):

@@ -9,15 +9,15 @@ predictions of several smoothnesses are averaged by their restricted likelihood 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.dsl import Basis
-from modak.facts import Layout, same_name
+from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
@@ -32,8 +32,8 @@ measured ones."""
 BELOW: Final = (0.0, 0.9)
 """The same at a value below all measured ones, where overheads remain; and in the cost of a sample or an epoch, which hardly depends on the
 problem."""
-BETWEEN: Final = (0.5, 1.2)
-"""The same between measured values, where it matters little."""
+BETWEEN: Final = (1.0, 1.5)
+"""The same at or between measured values, where it matters little."""
 SMOOTHNESS: Final = np.array(
     [
         (0.05, 0.02, 0.25),
@@ -50,19 +50,20 @@ SMOOTHNESS: Final = np.array(
 smooth law (caches, sizes that divide badly); the share of programs like that."""
 REPEAT: Final = 0.05
 """Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
-RATIO: Final = 0.35
-"""Standard deviation of the log ratio of two layouts, systems or programs at problems whose size differs by a factor of e. Judgement: in
-public tables, the ratio of two variants of a program (other algorithms, GPUs instead of processors) changes by 0.12 to 0.18 (medians)
-between neighbouring sizes, which are 0.5 apart."""
-ENOUGH: Final = 4
-"""With this many problem sizes, what other layouts, systems or programs show is not asked."""
-WAYS: Final = ("system", "precision", "dataset", "framework", "compiler")
-"""Labels, beside text among the parameters, that tell apart ways to compute one problem: those that change the cost most
-(:data:`modak.perfmodel.questions.SPREAD`)."""
-MOST_SOURCES: Final = 3
-"""At most this many kinds of other results are used, the nearest ones."""
+RATIO: Final = 0.2
+"""Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
+e; it grows with the square root of the distance. Judgement: in public tables, the ratio of two variants of a program (other algorithms,
+GPUs instead of processors) changes by 0.12 to 0.18 (medians) between neighbouring sizes, which are 0.5 apart, and that of layouts less.
+With more, overheads in small problems make layouts that were measured in these alone look fast in large ones."""
+UNLIKE: Final = np.array([(1.0, 0.8), (3.0, 0.2)])
+"""Rows of two: a factor on the standard deviations of log ratios to other layouts, systems and programs, and how often it applies: some
+differ by more, or change more with the problem, than is usual. Judgement."""
+LEAST_RATIO: Final = 0.5
+"""The least standard deviation of the log ratio of results that the question does not tell apart, but that differ in what it leaves open.
+Judgement."""
 MOST_PROBLEMS: Final = 8
-"""At most this many problem sizes are used, the nearest ones."""
+"""At most this many problem sizes of one kind of results are used, the nearest ones. No further kind is asked if the results of the
+configuration in question, or of other kinds, are as many."""
 
 FromOne = Callable[[Match, Sequence[Match]], Predictions]
 """Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
@@ -88,59 +89,100 @@ class AtProblem(NamedTuple):
     away: Mapping[str, float]
     """Log ratios of the numbers among its parameters to those in question, where they differ."""
     found: Predictions
+    match: Match
+    """What answers, for the measured problem size."""
 
 
 def across(found: Sequence[Match], question: Question, nodes: Array, from_one: FromOne) -> Predictions | None:
     """Predictions for an unmeasured problem size; ``None``: too few others were measured.
 
-    A law over the problem sizes that were measured as nearly as possible in the configuration in question. If these are few, the surest
-    answer of that; a law over those of another layout, system or software; and that, times the ratio of the former to the latter at the
-    nearest problem size.
+    One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts, systems,
+    software. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the former alone is surer.
     """
-    sources = _measured(found, question)
-    own, *others = sorted(sources.items(), key=_rank) or [((None, ()), [])]
-    of_own = _answers(own[1], nodes, from_one)
-    if len(of_own) >= ENOUGH or not of_own:
-        return _along(of_own)
-    rest = [_answers(problems, nodes, from_one) for _, problems in others if len(problems) > 1][:MOST_SOURCES]
-    laws = [_along(of_own), *map(_along, rest), *(_beside(of_own, answers) for answers in rest)]
-    return min(filter(None, laws), key=lambda law: float(law.spread.mean()), default=None)
+    own, *others = [_of_one_kind(problems, nodes) for _, problems in sorted(_measured(found, question).items(), key=_rank)] or [[[]]]
+    used = [_answers(own[0], nodes, from_one)]
+    if not used[0]:
+        return None
+    for problems in (*own[1:], *(one[0] for one in others)):
+        if len(problems) > 1 and len(used[0]) < MOST_PROBLEMS and sum(map(len, used[1:])) < MOST_PROBLEMS:
+            answers = _answers(problems, nodes, from_one, used[0][0].found.curve)
+            used += [answers] if answers else []
+    laws = [_along(kinds) for kinds in (used, used[:1]) if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
+    return min(laws, key=lambda law: float(law.spread.mean()), default=None)
 
 
-def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne) -> list[AtProblem]:
-    """Predictions for the nearest problem sizes, all of costs of the same kind as for the nearest one."""
+def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
+    """Whether predictions of a law tell more than those of the ``nearest`` results alone: if their interval is narrower; and if they are
+    based on these results, too, and on others in every number in which these differ from the question. Then they know how steeply the cost
+    changes, and the interval of the nearest results does not."""
+    if law.spread.mean() < nearest.spread.mean():
+        return True
+    used = {one.measured for one in (law.curve,) if one} | set(law.others)
+    if nearest.curve is None or nearest.curve.measured not in used:
+        return False
+    there = [away for one in found if one.curve.measured in used and (away := _away(one, question)) is not None]
+    return all(len({away.get(name, 0.0) for away in there}) > 1 for name in {name for away in there for name in away})
+
+
+def _of_one_kind(problems: Sequence[Measured], nodes: Array) -> list[Sequence[Measured]]:
+    """The problem sizes, in results that agree in what the question leaves open (a compiler, another parameter) with those nearest to it
+    that agree with some at another size; then the others, likewise. If no two sizes agree, what is left open may differ with the size (the
+    name of a mesh), and all are of one kind."""
+    first = problems[0]
+    left = [one.curve for one in first.matches] if len(problems) > 1 else []
+    while left:
+        nearest = best_match(matches(left, first.question, first.matches[0].power), first.question, nodes)
+        if nearest is None:
+            break
+        like = _like(nearest.curve, first.question)
+        agree, others = (list(_kept(problems, like, alike=alike)) for alike in (True, False))
+        if len(agree) > 1:
+            return [agree, *(_of_one_kind(others, nodes) if others else ())]
+        left = [curve for curve in left if curve is not nearest.curve]
+    return [problems]
+
+
+def _kept(problems: Sequence[Measured], like: Question, *, alike: bool) -> Iterator[Measured]:
+    """Problem sizes in the results that agree with a question (``alike``), or in the others."""
+    for one in problems:
+        if kept := [match for match in one.matches if like.agrees(match.curve.series, match.curve.layout) == alike]:
+            yield one._replace(matches=kept)
+
+
+def _like(curve: Curve, question: Question) -> Question:
+    """A question about runs like those of a curve in all that ``question`` leaves open."""
+    asked = question.attributes
+    params = {name: text for name, text in curve.series.params.items() if name not in (*asked.get("params", {}), *startup.LENGTHS)}
+    open_ = {name: value for name in SPREAD if name not in asked and (value := getattr(curve.series, name)) is not None}
+    return Question({**open_, "params": params}, curve.layout)
+
+
+def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:
+    """Predictions for the nearest problem sizes, all of costs of the same kind, and of runs of the same length, as those of ``like`` (none:
+    as for the nearest one)."""
     found: list[AtProblem] = []
-    for one in _in_one_way(problems[:MOST_PROBLEMS], nodes):
+    for one in problems[:MOST_PROBLEMS]:
         alike = matches([each.curve for each in one.matches], one.question, one.matches[0].power)
         match = best_match(alike, one.question, nodes)
-        if match and (not found or _same_work(match.curve, found[0].found.curve)):
-            found.append(AtProblem(one.away, from_one(match, alike)))
+        if match and _same_work(match.curve, like or match.curve):
+            like = like or match.curve
+            found.append(AtProblem(one.away, _of_length(from_one(match, alike), like), match))
     return found
 
 
-def _in_one_way(problems: Sequence[Measured], nodes: Array) -> Sequence[Measured]:
-    """The problem sizes, the nearest first; if that was run in several ways that the question leaves open (solvers, compilers), with the
-    results of one way alone: the one that answers at the nearest, of those with several sizes if there are any. A law over several ways is
-    of none of them."""
-    ways = [{_way(match) for match in one.matches} for one in problems]
-    if not ways or len(ways[0]) < 2:
-        return problems
-    nearest, sizes = problems[0], Counter(way for each in ways for way in each & ways[0])
-    followed = {way for way, count in sizes.items() if count > 1} or ways[0]
-    curves = [match.curve for match in nearest.matches if _way(match) in followed]
-    first = best_match(matches(curves, nearest.question, nearest.matches[0].power), nearest.question, nodes)
-    kept = (one._replace(matches=[match for match in one.matches if first and _way(match) == _way(first)]) for one in problems)
-    return [one for one in kept if one.matches]
-
-
-def _way(match: Match) -> tuple[tuple[str, str], ...]:
-    """What results say of how they were computed, as far as the question leaves it open: text among the parameters, and labels that change
-    the cost much."""
-    asked, series = match.question.attributes, match.curve.series
-    open_ = series.params.keys() - {*asked.get("params", {}), *startup.LENGTHS}
-    texts = {f"params.{name}": series.params[name] for name in open_ if startup.number(series.params[name]) is None}
-    labels = {name: same_name(value) for name in WAYS if asked.get(name) is None and (value := getattr(series, name))}
-    return tuple(sorted((texts | labels).items()))
+def _of_length(found: Predictions, like: Curve | None) -> Predictions:
+    """Predictions for a whole run that is as long as those of a curve. The interval allows for start-up in the measured runs."""
+    if like is None or found.curve is None or not startup.is_whole(like.series):
+        return found
+    here, there = startup.lengths(found.curve.series.params), startup.lengths(like.series.params)
+    scale = next((length / here[name] for name, length in there.items() if name in here), 1.0)
+    reach = startup.start_up_correction(scale)
+    return replace(
+        found,
+        value=found.value * scale,
+        spread=np.hypot(found.spread, np.fmax(reach, 0.0)),
+        below=np.hypot(found.below, np.fmin(reach, 0.0)),
+    )
 
 
 def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
@@ -155,19 +197,26 @@ def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, fl
     return ratios if len(ratios) == len(differing) else None
 
 
-def between(away: Array, log_costs: Array, spreads: Array, *, of_work: bool = True) -> tuple[Array, Array]:
+def between(
+    away: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, of_work: bool = True
+) -> tuple[Array, Array]:
     """Log cost of an unmeasured problem and its standard deviation, both ``[n]``, at each of ``n`` sizes of the job.
 
     ``away [k, m]``: log ratios of ``m`` numbers of ``k`` measured problems to the one in question; ``log_costs [k, n]`` and ``spreads [k,
-    n]`` (standard deviations): their costs. ``of_work``: whether these grow with the problem.
+    n]`` (standard deviations): their costs. ``ratios``: possible covariances ``[n, k, k]`` of the log ratios of these costs to those of the
+    configuration in question, with their probabilities; none: all costs are of this configuration. ``of_work``: whether costs grow with the
+    problem.
     """
     beyond = BEYOND if of_work else BELOW
-    power, doubt = np.array([beyond if (ratios <= 0).all() else BELOW if (ratios >= 0).all() else BETWEEN for ratios in away.T]).T
-    bend, wiggle, share = SMOOTHNESS.T
+    power, doubt = np.array([beyond if (each < 0).all() else BELOW if (each > 0).all() else BETWEEN for each in away.T]).T
+    kinds = [(row, probability, covariance) for probability, covariance in ratios or [(1.0, np.zeros((1, 1, 1)))] for row in SMOOTHNESS]
+    bend, wiggle, share = np.array([row for row, _, _ in kinds]).T
+    share = share * [probability for _, probability, _ in kinds]
+    of_others = np.array([covariance for _, _, covariance in kinds])
     slopes = (away * doubt**2) @ away.T
     smooth = slopes + bend[:, None, None] ** 2 * sum(map(_bends, away.T), np.zeros(slopes.shape))
     noise = spreads.T**2 + wiggle[:, None, None] ** 2
-    factor = np.linalg.cholesky(smooth[:, None] + noise[..., None] * np.eye(len(away)))
+    factor = np.linalg.cholesky(smooth[:, None] + of_others + noise[..., None] * np.eye(len(away)))
     beside = (log_costs - (away @ power)[:, None]).T
     whitened = np.linalg.solve(factor, np.stack(np.broadcast_arrays(np.ones(beside.shape), beside), axis=-1)[None])
     ones, values = whitened[..., 0], whitened[..., 1]
@@ -187,6 +236,12 @@ def _bends(away: Array) -> Array:
     distance = np.abs(away)
     near, far = np.minimum.outer(distance, distance), np.maximum.outer(distance, distance)
     return np.where(np.multiply.outer(away, away) > 0, near**2 * (3 * far - near) / 6, 0.0)
+
+
+def _walks(away: Array) -> Array:
+    """Covariances ``[k, k]`` of a random walk that starts at the problem in question, on either side of it."""
+    distance = np.abs(away)
+    return np.where(np.multiply.outer(away, away) > 0, np.minimum.outer(distance, distance), 0.0)
 
 
 def _measured(found: Sequence[Match], question: Question) -> Mapping[Source, Sequence[Measured]]:
@@ -226,65 +281,70 @@ def _rank(kind: tuple[Source, Sequence[Measured]]) -> tuple[float, bool, int, fl
     return spread, layout is not None, -len(problems), nearest.spread, nearest.curve.costs
 
 
-def _same_work(one: Curve | None, other: Curve | None) -> bool:
-    """Whether two curves are of costs of the same kind and, for whole runs, the same length."""
-    kinds = [(curve.series.metric, curve.series.unit, startup.lengths(curve.series.params)) for curve in (one, other) if curve]
-    return kinds[0] == kinds[-1]
+def _same_work(one: Curve, other: Curve) -> bool:
+    """Whether two curves are of costs of the same kind and, for whole runs, of lengths in the same unit."""
+    kinds = [(curve.series.metric, curve.series.unit, startup.lengths(curve.series.params).keys()) for curve in (one, other)]
+    return kinds[0] == kinds[1]
 
 
-def _along(answers: Sequence[AtProblem]) -> Predictions | None:
-    """Predictions at the problem size in question from those at two others or more.
-
-    Of what no answer is sure (other systems, sizes of the job beyond the measured ones), several are not surer.
-    """
-    if len(answers) < 2:
-        return None
-    log_cost, deviation = _law(answers, {})
-    above, below = (np.min([getattr(one.found, side) for one in answers], axis=0) for side in ("spread", "below"))
-    return _of_law(answers, log_cost, *(np.hypot(side, Z90 * deviation) for side in (above, below)))
-
-
-def _beside(own: Sequence[AtProblem], others: Sequence[AtProblem]) -> Predictions | None:
-    """Predictions at the problem size in question from those of ``others``, times the ratio of ``own`` ones to them at the nearest problem
-    of these."""
-    if len(others) < 2 or not _same_work(own[0].found.curve, others[0].found.curve):
-        return None
-    nearest, there = own[0].found, own[0].away
-    (here, deviation), (beside, doubt) = _law(others, {}), _law(others, there)
-    drift = RATIO * sum(map(abs, there.values()))
-    known = any(one.away == there for one in others)
-    law = Z90 * np.sqrt(deviation**2 + drift**2 + (0.0 if known else doubt**2))
-    log_cost = np.log(nearest.value) + here - beside
-    return _of_law([own[0], *others], log_cost, *(np.hypot(side, law) for side in (nearest.spread, nearest.below)))
-
-
-def _law(answers: Sequence[AtProblem], at: Mapping[str, float]) -> tuple[Array, Array]:
-    """Log cost and its standard deviation at the problem size whose log ratios to the one in question are ``at``."""
-    names = sorted({name for one in answers for name in one.away} | at.keys())
-    away = np.array([[one.away.get(name, 0.0) - at.get(name, 0.0) for name in names] for one in answers])
+def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
+    """Predictions at the problem size in question from those at others: in the configuration in question or the nearest one (first), and in
+    others."""
+    answers = [one for source in sources for one in source]
+    names = sorted({name for one in answers for name in one.away})
+    away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])
     logs, halves = (np.array([value.ravel() for value in values]) for values in zip(*map(_logs, answers), strict=True))
-    doubts = np.hypot(np.sqrt(halves**2 - halves.min(axis=0) ** 2) / Z90, REPEAT)
-    log_cost, deviation = between(away, logs, doubts, of_work=all(tells_of_work(one.found.curve) for one in answers if one.found.curve))
-    shape = answers[0].found.value.shape
-    return log_cost.reshape(shape), deviation.reshape(shape)
+    kind = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
+    unlike = np.repeat([_unlikeness(source, first=source is sources[0]) for source in sources], [len(source) for source in sources])
+    doubts, of_kind, common = _parts(halves, unlike, kind, np.array([not one.match.shape for one in answers]))
+    walks = RATIO**2 * (unlike > 0) * sum(map(_walks, away.T), np.zeros((len(kind), len(kind))))
+    ratios = np.equal.outer(kind, kind) * (unlike**2 + of_kind.T[:, None] + walks)
+    tails = UNLIKE if len(sources) > 1 and answers[0].match.own else [(1.0, 1.0)]
+    of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
+    log_cost, deviation = between(
+        away, logs, np.hypot(doubts, REPEAT), [(share, factor**2 * ratios) for factor, share in tails], of_work=of_work
+    )
+    return _of_law(answers, log_cost, np.sqrt(common + (Z90 * deviation) ** 2))
+
+
+def _unlikeness(source: Sequence[AtProblem], *, first: bool) -> float:
+    """Standard deviation of the log ratio of the costs of a kind of results to those of the configuration in question."""
+    spread = source[0].match.spread
+    return spread if first else max(spread, LEAST_RATIO)
+
+
+def _parts(halves: Array, unlike: Array, kind: npt.NDArray[np.int_], sure: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """What makes the half-widths ``[k, n]`` of answers, beside how ``unlike`` their kind of results is.
+
+    The standard deviations of what each does not know by itself; the variances of what those of a ``kind`` do not know together; and the
+    squared half-width of what no answer is sure of (sizes of the job beyond the measured ones), of which several are not surer. Of answers
+    that are not ``sure`` it is not told apart how unlike they are.
+    """
+    rest = np.maximum(halves**2 - (Z90 * unlike[:, None]) ** 2, 0.0)
+    together = np.array([rest[kind == one].min(axis=0) for one in kind])
+    common = together[sure].min(axis=0) if sure.any() else together.min(axis=0)
+    return np.sqrt(rest - together) / Z90, np.maximum(together - common, 0.0) / Z90**2, common
 
 
 def _logs(answer: AtProblem) -> tuple[Array, Array]:
     return np.log(answer.found.value), answer.found.half_width
 
 
-def _of_law(answers: Sequence[AtProblem], log_cost: Array, spread: Array, below: Array) -> Predictions:
-    """Predictions of a law over the problem sizes of ``answers``, the nearest first."""
+def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) -> Predictions:
+    """Predictions of a law over the problem sizes of ``answers``, the nearest first, whose interval tells how lopsided theirs are."""
     nearest = answers[0].found
+    half = half_width.reshape(nearest.value.shape)
+    more = nearest.half_width**2
+    spread, below = (np.sqrt(np.maximum(half**2 + side**2 - more, (half / 2) ** 2)) for side in (nearest.spread, nearest.below))
     transferred: Basis = "transferred"
     beside = dict.fromkeys(one.found.curve.measured for one in answers[1:] if one.found.curve)
     return replace(
         nearest,
-        value=np.exp(log_cost),
+        value=np.exp(log_cost).reshape(nearest.value.shape),
         spread=spread,
         below=below,
         basis=(transferred,) * log_cost.size,
-        differences=(*nearest.differences, "params"),
+        differences=tuple(dict.fromkeys((*nearest.differences, "params"))),
         others=(*beside, *(series for one in answers for series in one.found.others)),
         problem_sizes=len({tuple(one.away.items()) for one in answers}),
     )

@@ -703,6 +703,101 @@ def test_layouts_are_compared_at_one_problem_size() -> None:
     assert both[0] == pytest.approx(both[1], rel=0.5)
 
 
+def timed_over(*runs: tuple[int, float], **told: object) -> list[Result]:
+    """Results of ``(params.n, value)``; told are attributes and further parameters."""
+    key = {"application": "app", "system": "here", "metric": "wall_time", "unit": "samples/s" if "metric" in told else "s"}
+    others = {name: value for name, value in told.items() if name in SeriesKey.model_fields}
+    params = {name: str(value) for name, value in told.items() if name not in others}
+    return [
+        Result(series=SeriesKey.model_validate({**key, **others, "params": {"n": str(n), **params}}), layout=PLACED, value=value)
+        for n, value in runs
+    ]
+
+
+def test_three_problems_tell_more_than_the_nearest_of_them() -> None:
+    """A sample costs nine times as much from 64 to 224: a number of 1024 is not as cheap as 224, although it is far away."""
+    known = fit(timed_over(*((n, 1 / (1e-3 + 2e-7 * n**2)) for n in (64, 128, 224)), metric="throughput"))
+    found = predict(known, Question({**HERE, "params": {"n": "1024"}}, PLACED), [1])
+    assert (found.problem_sizes, found.value[0] > 0.05) == (3, True)
+
+
+def test_a_number_that_never_varied_leaves_the_nearest_problem_to_answer() -> None:
+    """Nothing tells how the cost changes with it."""
+    known = fit([run for n in (1, 2, 4) for run in timed_over((n, 100 * n**2), seed=1)])
+    found = predict(known, Question({**HERE, "params": {"n": "4", "seed": "100"}}, PLACED), [1])
+    assert (found.problem_sizes, found.value[0]) == (0, pytest.approx(1600))
+
+
+@pytest.mark.parametrize(("small", "large"), [({"compiler": "gcc"}, {"compiler": "icc"}), ({"m": 8}, {"m": 1}), ({"system": "there"}, {})])
+def test_a_trend_does_not_connect_what_a_question_leaves_open(small: dict[str, object], large: dict[str, object]) -> None:
+    """The small problems took ten times as long with another compiler, number or system: this is no trend over the size."""
+    slow = timed_over(*((n, 1e-5 * n**3) for n in (500, 1000)), **small)
+    fast = timed_over(*((n, 1e-6 * n**3) for n in (2000, 4000)), **large)
+    alone, together = (predict(fit(runs), Question({"params": {"n": "8000"}}, PLACED), [1]) for runs in (fast, [*fast, *slow]))
+    assert together.value[0] == pytest.approx(alone.value[0], rel=0.2)
+
+
+def test_names_that_differ_with_the_size_do_not_break_a_trend() -> None:
+    """Each mesh has a name of its own."""
+    known = fit([run for n in (500, 1000, 2000) for run in timed_over((n, 1e-6 * n**3), dataset=f"mesh-{n}")])
+    assert predict(known, Question({**HERE, "params": {"n": "4000"}}, PLACED), [1]).problem_sizes == 3
+
+
+def test_larger_problems_that_were_run_for_fewer_steps_follow_a_trend() -> None:
+    """As users measure them: the time of a run is that of its steps."""
+    runs = [
+        run for n, steps in ((500, 100), (1000, 200), (2000, 100), (4000, 50)) for run in timed_over((n, 1e-6 * n**2 * steps), steps=steps)
+    ]
+    row = {"application": "app", "system": "here", "params.n": "8000", "params.steps": "400", "metric": "wall_time"}
+    (found,) = predict_rows([row], {"app": fit(runs)})
+    assert found["predicted"] == pytest.approx(1e-6 * 8000**2 * 400, rel=0.15)
+    assert "trend over 4 problem sizes" in found["model"]
+
+
+def test_a_layout_on_gpus_does_not_disturb_the_trend_of_processors() -> None:
+    """There the same problems hardly differ: what they show is of another kind."""
+    runs = timed_over(*((n, 1e-6 * n**2) for n in (1000, 4000, 16000)))
+    on_gpus = [one.model_copy(update={"layout": Layout(nodes=1, gpus_per_node=4)}) for one in timed_over((1000, 2.0), (4000, 2.2))]
+    asked = Question({**HERE, "params": {"n": "64000"}}, PLACED.model_copy(update={"gpus_per_node": 0}))
+    cpus = [one.model_copy(update={"layout": one.layout.model_copy(update={"gpus_per_node": 0})}) for one in runs]
+    alone, beside = (predict(fit(known), asked, [1]).spread[0] for known in (cpus, [*cpus, *on_gpus]))
+    assert beside < 1.01 * alone
+
+
+def overheads(n: int) -> float:
+    """Seconds of a program whose overheads hide the work of small problems."""
+    return 100 + 1e-6 * n**3
+
+
+def of_layout(ranks: int, *sizes: int) -> list[Result]:
+    """Results of :func:`overheads` in a layout of 48 cores."""
+    layout = {"ranks_per_node": ranks, "threads_per_rank": 48 // ranks}
+    runs = timed_over(*((n, overheads(n)) for n in sizes))
+    return [one.model_copy(update={"layout": Layout(nodes=1, **layout)}) for one in runs]
+
+
+def test_one_more_problem_does_not_make_others_forget_the_trend() -> None:
+    """Of large problems a layout that was measured in four small ones knows as much as one that was measured in three."""
+    large = of_layout(48, 1000, 2000, 4000, 8000, 16000)
+    three, four = (
+        predict(fit([*large, *of_layout(4, *small)]), asked_about(16000), [1]) for small in ((500, 700, 1000), (500, 600, 700, 1000))
+    )
+    assert four.value[0] == pytest.approx(three.value[0], rel=0.1)
+    assert four.spread[0] < 1.1 * three.spread[0]
+    assert np.log(overheads(16000) / four.value[0]) < four.spread[0]
+
+
+def test_a_run_that_takes_ten_times_as_long_elsewhere_does_so_for_another_problem() -> None:
+    """What was measured here counts, however unusual it is, and not the trend of the other system alone."""
+    here, there = (
+        timed_over((1000, overheads(1000))),
+        timed_over(*((n, 10 * overheads(n)) for n in (1000, 2000, 4000, 8000)), system="there"),
+    )
+    found = predict(fit([*here, *there]), Question({**HERE, "params": {"n": "8000"}}, PLACED), [1])
+    assert abs(np.log(found.value[0] / overheads(8000))) < 0.75
+    assert np.log(found.value[0] / overheads(8000)) < found.below[0]
+
+
 def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
     """Results of a program with 5 % of serial work."""
     key = SeriesKey(application="app", system="here", compiler=compiler, metric="wall_time", unit="s")
