@@ -396,6 +396,26 @@ def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one
     assert layouts(enumerate_candidates(request, resolve(request, known(None)), models)) == {(48, 1, 0)}
 
 
+@pytest.mark.parametrize(("cells", "ranks"), [(8000, {8, 48}), (64000, {8, 48}), (None, {8, 48})])
+def test_results_that_tell_no_problem_do_not_displace_those_of_other_sizes(cells: int | None, ranks: set[int]) -> None:
+    """A site's accounting knows the job's name alone; the user's own tables tell the size, if not the one in question."""
+    series = {"application": "solver", "system": "here", "metric": "wall_time", "unit": "s"}
+    runs = [(48, {"cells": str(size)}, size / 10) for size in (1000, 8000)] + [(8, {}, 50.0)]
+    curves = fit(
+        Result(
+            series=SeriesKey.model_validate({**series, "params": params}),
+            layout=Layout(nodes=nodes, ranks_per_node=per_node, threads_per_rank=1),
+            value=value / nodes,
+        )
+        for per_node, params, value in runs
+        for nodes in (1, 2)
+    )
+    work = {"workload": {"params": {"cells": cells}}} if cells else {}
+    document = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "here"}, "optimisation": work}
+    found = enumerate_candidates(normalise({"job": document}).request, Target(system=None, name="here"), curves)
+    assert {shape.ranks_per_node for shape in found.shapes} == ranks
+
+
 def test_layouts_of_another_framework_are_not_taken(known: Known) -> None:
     """They were TensorFlow's."""
     assert layouts(candidates(known, application="3dgan", optimisation=SPREAD)) == {(2, 24, 0)}
