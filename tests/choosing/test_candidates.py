@@ -324,6 +324,20 @@ def test_a_data_set_of_which_nothing_is_known_is_said() -> None:
     assert (warning.field, "unknown data set 'smal'; did you mean 'small'?" in warning.message) == ("optimisation.workload.dataset", True)
 
 
+@pytest.mark.parametrize(("asked", "told"), [("intel", "unknown build 'intel'; did you mean 'intel-19'?"), ("GCC_9.3", ""), ("xla", "")])
+def test_a_build_of_which_nothing_is_known_is_said(asked: str, told: str) -> None:
+    """Its times would else be those of another build, without a word; spellings of one are known, and graph compilers are no builds."""
+    series = {"application": "solver", "system": "here", "metric": "wall_time", "unit": "s"}
+    curves = fit(
+        Result(series=SeriesKey.model_validate({**series, "compiler": compiler}), layout=Layout(nodes=1, ranks_per_node=4), value=9.0)
+        for compiler in ("gcc-9.3", "intel-19")
+    )
+    job = {"application": {"app_tag": "solver"}, "target": {"name": "here"}, "optimisation": {"workload": {"compiler": asked}}}
+    found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
+    messages = [one.message for one in found.warnings if one.field == "optimisation.workload.compiler"]
+    assert [told in message for message in messages] == [True] * bool(told)
+
+
 @pytest.mark.parametrize(
     ("scheduler", "ssh", "most"), [("slurm", False, 16), ("pbspro", None, 16), ("pbspro", False, 1), ("shell", None, 1)]
 )
