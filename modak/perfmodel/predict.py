@@ -54,7 +54,9 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
     by_one = from_one(match, found)
     by_law = None if match.own else problems.across(found, question, count, from_one)
-    return by_law if by_law is not None and by_law.spread.mean() < by_one.spread.mean() else by_one
+    if by_law is None:
+        return by_one
+    return by_law if problems.is_surer(by_law, by_one, match, question) else by_one
 
 
 class PooledForecast(NamedTuple):

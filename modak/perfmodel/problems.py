@@ -198,6 +198,16 @@ def _measured(found: Sequence[Match], question: Question) -> Mapping[Source, Seq
     return {source: list(_problems(members, asked, question)) for source, members in of_source.items()}
 
 
+def is_surer(by_law: Predictions, by_one: Predictions, match: Match, question: Question) -> bool:
+    """Whether a law tells more than the nearest results (``match``) do alone.
+
+    It does if its interval is narrower, and for a sample or an epoch also if these results are of another size: they answer within a
+    factor that does not grow with the distance.
+    """
+    fixed = not tells_of_work(match.curve) and bool(_away(match, question))
+    return fixed or bool(by_law.spread.mean() < by_one.spread.mean())
+
+
 def _away(match: Match, question: Question) -> Mapping[str, float] | None:
     """How far the problem of results is from the one in question; ``None``: they differ in more than numbers, or there are none."""
     asked, there = question.attributes.get("params", {}), match.curve.series.params
