@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from modak.store.suspects import Judgement
 
 LONGEST_ANSWER: Final = 1 << 28
+ANONYMOUS: Final = "is not set; this needs a token of the service, which its administrators create ('modak token create')"
+"""What to do if the service asks for a token: users set no headers."""
 _JUDGEMENTS: Final[Mapping[Judgement, str]] = {"confirm": "confirmations", "doubt": "doubts", "unmark": "unmarkings"}
 
 
@@ -199,6 +201,8 @@ class Remote:
         while status == http.HTTPStatus.TOO_MANY_REQUESTS and monotonic() + wait_s < until:
             sleep(wait_s)
             status, content, wait_s = self._ask(method, path, body, kind)
+        if status == http.HTTPStatus.UNAUTHORIZED and not self.token:
+            raise RemoteError(status, "a token is needed", [Fault("MODAK_TOKEN", ANONYMOUS)])
         return _answer(self.address, status, content)
 
     def _ask(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes, float]:

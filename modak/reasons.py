@@ -141,9 +141,11 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
 
 
 def _described(decision: Decision, index: int) -> str:
-    """A candidate in words: nodes, layout, and switches that are on."""
+    """A candidate in words: nodes, layout, switches that are on, and the batch if candidates differ in it."""
     shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
-    on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None) if text]
+    batches = {each.batch_size for each in decision.candidates.shapes}
+    batch = f"batch size {shape.batch_size}" if shape.batch_size and len(batches) > 1 else None
+    on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None, batch) if text]
     return f"{counted(nodes, 'node')} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
 
 

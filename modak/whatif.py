@@ -28,7 +28,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "compiler": ("optimisation", "workload", "compiler"),
     "opt_build": ("optimisation", "enable_opt_build"),
 }
-"""Short names of the fields that are changed most, with their paths in the job; other fields are given by their dotted path."""
+"""Short names of the fields that are changed most, with their paths in the job; ``params.NAME`` is one of the workload's; other fields are
+given by their dotted path."""
 AMOUNTS: Final = {"node-hours": "node_hours", "energy": "energy_kwh", "cost": "cost"}
 """What a choice takes, with its field."""
 _COUNTS: Final = (
@@ -54,7 +55,8 @@ def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
             raise RequestError(f"{part!r} is not of the form NAME=VALUE, for instance nodes=64,threads=12", field="--compare")
         path = NAMES.get(name) or (tuple(name.split(".")) if "." in name else None)
         if path is None:
-            raise RequestError(unknown("name", name, (*NAMES, "a field's dotted path")), field="--compare")
+            raise RequestError(unknown("name", name, (*NAMES, "params.NAME", "a field's dotted path")), field="--compare")
+        path = ("optimisation", "workload", *path) if path[0] == "params" else path
         document = with_value(document, ("job", *path), _value(value))
     return dict(document)
 

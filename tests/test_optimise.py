@@ -755,6 +755,20 @@ def test_results_that_name_no_system_answer_requests_that_name_none(known: Known
     assert (best.configuration.ranks_per_node, best.prediction.value, best.prediction.basis) == (4, 25.0, "measured")
 
 
+def test_candidates_that_differ_in_their_batch_say_which(known: Known) -> None:
+    """Else one layout would be better than itself."""
+    key = SeriesKey(application="net", system="dgx-1", framework="pytorch", metric="epoch_time", unit="s")
+    counts = {"nodes": 1, "ranks_per_node": 8, "threads_per_rank": 5, "gpus_per_node": 8}
+    models = fit(
+        Result(series=key, layout=Layout.model_validate({**counts, "batch_size": batch}), value=100.0 + batch) for batch in (32, 64)
+    )
+    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}, "workload": {"application": "net"}}
+    job = {"application": {"executable": "train.py"}, "target": {"name": "dgx-1"}, "optimisation": wanted}
+    found = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan
+    (text,) = [line for line in found.decisions if "best other variant" in line]
+    assert ("1 node x 8x5 with batch size 64" in text, found.configuration.batch_size) == (True, 32)
+
+
 def test_threads_on_a_system_that_nobody_described_are_no_hyper_threads(known: Known) -> None:
     """How many cores its nodes have is unknown: a hybrid layout that was measured there is answered as measured."""
     series = SeriesKey(application="solver", system="my-cluster", metric="wall_time", unit="s")

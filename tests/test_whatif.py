@@ -47,6 +47,11 @@ def test_the_document_is_left_as_it_is() -> None:
     assert document == {"job": {"job_options": {"node_count": 1}}}
 
 
+def test_a_parameter_is_one_of_the_workload() -> None:
+    """As results call its column."""
+    assert changed({"job": {}}, "params.cells=8000")["job"] == {"optimisation": {"workload": {"params": {"cells": 8000}}}}
+
+
 @pytest.mark.parametrize(
     ("text", "words"), [("nodes", "not of the form NAME=VALUE"), ("nodse=1", "did you mean 'nodes'"), ("", "not of the form NAME=VALUE")]
 )

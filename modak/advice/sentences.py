@@ -20,6 +20,7 @@ from modak.dsl import Prediction
 from modak.facts import Layout, Rule
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.results.metrics import metric_of
 from modak.text.amounts import counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -212,11 +213,19 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     if on_gpus is not None and on_gpus != (chosen.shape.gpus_per_node > 0):
         other.append("on GPUs" if on_gpus else "without GPUs")
     if other:
-        yield f"the results differ from this run, so the interval is wider: {', '.join(other)}"
+        yield f"the results differ from this run, so the interval is wider: {', '.join(other)}{_unscaled(chosen, stated)}"
     if silent:
         options = " ".join(f"--set {name}=…" for name in silent)
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
         yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
+
+
+def _unscaled(chosen: Chosen, stated: Mapping[str, object]) -> str:
+    """That a time of another data set or problem is taken as it is: a larger one takes longer. A rate does not depend on its size."""
+    things = [thing for name, thing in (("dataset", "data set"), ("params", "problem")) if stated.get(name)]
+    if not things or chosen.curve is None or metric_of(chosen.curve.series).per not in ("epoch", "step", "run"):
+        return ""
+    return f"; their time is not scaled to the size of this {' or '.join(things)}"
 
 
 def _assumed(chosen: Chosen) -> str | None:

@@ -153,7 +153,7 @@ def doubt(request: Request, body: Body) -> Response:
     sent = document(body)
     why = sent.get("why") if isinstance(sent, dict) else None
     if not isinstance(why, str):
-        raise RequestError("why these results are doubted, as text", field="why")
+        raise RequestError("is required: a text that says why these results are doubted", field="why")
     rest = {name: value for name, value in sent.items() if name != "why"}
     return answer(service_of(request).judge("doubt", _selected(rest), why, actor_of(request)))
 

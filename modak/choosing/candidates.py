@@ -22,7 +22,7 @@ from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import Search, topology_shapes
 from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun, is_distributed, mpi_asked, stated_nodes
-from modak.choosing.workload import Problem, of_one_problem, unknown_dataset, with_problem
+from modak.choosing.workload import Problem, of_one_problem, unknown_build, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
 from modak.facts import HostMpi, Node, same_name
@@ -64,7 +64,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     counts = stated_counts(request, target)
     _check_limits(counts, request, target)
     problem, several = of_one_problem(request, curves, target.names)
-    notes = (*several, *unknown_dataset(request, curves))
+    notes = (*several, *unknown_dataset(request, curves), *unknown_build(request, curves))
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
     measured = tuple(evidence_shapes(request, target, curves, host))

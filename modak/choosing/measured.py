@@ -30,13 +30,16 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     """Shapes in which the application was measured on the target and which the request allows, and fuller ones.
 
     If it was only measured otherwise (another data set, version, precision, batch or MPI, or without a compiler that is on), the shapes of
-    those runs: the best layout depends more on application and node than on these. ``host``: the host's MPI that would start the ranks.
-    Shapes have 0 for counts that the results do not give.
+    those runs: the best layout depends more on application and node than on these. Results that do not say which problem they are of do
+    not displace those of other problem sizes. ``host``: the host's MPI that would start the ranks. Shapes have 0 for counts that the
+    results do not give.
     """
     allowed, found = allowed_compilers(request), carrier(request)
     here = [curve for curve in curves if measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (may_have(curve.series.compiler, allowed) or None not in allowed)]
     same = [curve for curve in own if _agrees(curve, request, allowed)]
+    if not any(_names_problem(curve, request) for curve in same):
+        same += [curve for curve in own if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
     spelt = _spelt(own)
     for curve in same or filter(_tells_layout, own):
         each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
@@ -95,15 +98,24 @@ def _same_framework(curve: Curve, found: Carrier | None) -> bool:
     return found is None or label is None or same_name(label) == same_name(found.framework)
 
 
+def _names_problem(curve: Curve, request: Request) -> bool:
+    """Whether the results give a value for each parameter that the request names."""
+    return all(name in curve.series.params for name in request.optimisation.workload.params)
+
+
 def _same_run(curve: Curve, request: Request) -> bool:
     """Whether a curve does not contradict the workload and MPI library of the request."""
+    return _same_params(curve.series.params, request.optimisation.workload.params) and _same_otherwise(curve, request)
+
+
+def _same_otherwise(curve: Curve, request: Request) -> bool:
+    """Whether a curve does not contradict the workload and MPI library of the request, except by its parameters."""
     series, work = curve.series, request.optimisation.workload
     precisions = (same_precision(series.precision), same_precision(precision(request)))
     pairs = ((series.dataset, work.dataset), precisions, (curve.layout.batch_size, work.batch_size))
     return (
         _same_mpi(series.mpi, request)
         and _same_version(series.framework_version, carrier(request))
-        and _same_params(series.params, work.params)
         and all(wanted is None or known is None or known == wanted for known, wanted in pairs)
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from modak.choosing.wishes import is_build
 from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
 from modak.facts import parameter, same_name
@@ -172,6 +173,16 @@ def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, 
         return ()
     message = f"{unknown('data set', asked, known)}; the times are estimated from results of those"
     return (Notice(field="optimisation.workload.dataset", message=message),)
+
+
+def unknown_build(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ...]:
+    """A warning if results name builds of the application, but none of them is the one that the request names."""
+    asked = request.optimisation.workload.compiler
+    known = {str(one.series.compiler) for one in curves if one.estimated is None and is_build(one.series.compiler)}
+    if asked is None or not is_build(asked) or not known or same_name(asked) in map(same_name, known):
+        return ()
+    message = f"{unknown('build', asked, known)}; the times are estimated from results of those"
+    return (Notice(field="optimisation.workload.compiler", message=message),)
 
 
 def _has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:

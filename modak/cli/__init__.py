@@ -134,12 +134,21 @@ def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "modak"
     message = error.format_message().replace("Value error, ", "").removesuffix(".")
+    for wording, allowed in _ALLOWED:
+        message = wording.sub(allowed, message)
     unknown = _UNKNOWN.fullmatch(message)
     if unknown and context and (paths := _paths_of(unknown["name"], context.find_root().command)):
         message = f"{unknown['fault']}; did you mean {' or '.join(repr(f'modak {found}') for found in paths)}?"
     return f"{message} (see '{path} --help')"
 
 
+_ALLOWED: Final = (
+    (re.compile(r"Input should be a valid integer\b.*", re.DOTALL), "allowed: a whole number"),
+    (re.compile(r"Input should be a valid number\b.*", re.DOTALL), "allowed: a number"),
+    (re.compile(r"Input should be greater than or equal to "), "allowed: at least "),
+    (re.compile(r"Input should be less than or equal to "), "allowed: at most "),
+)
+"""Typer's words for the values of options, in those of the other messages."""
 _UNKNOWN: Final = re.compile(r"(?P<fault>No such command '(?P<name>.+?)')(?:\. Did you mean .+)?", re.DOTALL)
 
 

@@ -172,7 +172,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def validate(request: common.Request, as_json: common.AsJson = False, strict: common.Strict = False) -> None:
-    """Check a request and its target without choosing a configuration."""
+    """Check a request and its target. Chooses no configuration."""
     from modak.normalise import normalise
 
     asked = common.document(request)

@@ -58,9 +58,8 @@ def load(
     if as_json:
         show.document(report)
         return
-    summary = (
-        f"{report['rows']} rows read, {report['new']} new, {report['duplicates']} there already, {report['suspicious_count']} suspicious"
-    )
+    read, doubtful = counted(report["rows"], "row"), report["suspicious_count"]
+    summary = f"{read} read, {report['new']} new, {report['duplicates']} there already, {doubtful} suspicious"
     summary += f", {report['replaced']} replaced" if report["replaced"] else ""
     typer.echo(f"{summary} (dry run: nothing stored)" if dry_run else summary)
     _changed(report)

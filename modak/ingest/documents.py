@@ -19,6 +19,7 @@ from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
 from modak.results import metrics
+from modak.text.documents import why_not_json
 
 LARGEST: Final = 256 * 2**20
 MOST_NOTES: Final = 20
@@ -135,7 +136,7 @@ def document(source: Source) -> tuple[Node, Found]:
     try:
         found = _Decoder(text).decode(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"not valid JSON: {error.msg[0].lower()}{error.msg[1:]}", field=f"{source.name}:{error.lineno}") from None
+        raise DataError(f"not valid JSON: {why_not_json(error)}", field=f"{source.name}:{error.lineno}") from None
     except RecursionError:
         raise DataError("objects nested too deep", field=f"{source.name}:1") from None
     if not isinstance(found, Node):

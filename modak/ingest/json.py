@@ -14,6 +14,7 @@ from modak.ingest.documents import text_of
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 from modak.ingest.values import cell
+from modak.text.documents import why_not_json
 
 PART: Final = 50_000
 """Records in a part."""
@@ -70,7 +71,7 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
             value, at = decoder.raw_decode(text, at)
             yield _flat(value), line
         except json.JSONDecodeError as error:
-            raise fault(f"not valid JSON: {error.msg[0].lower()}{error.msg[1:]}", error.pos) from None
+            raise fault(f"not valid JSON: {why_not_json(error)}", error.pos) from None
         except RecursionError:
             raise fault("objects nested too deep", counted) from None
         except ValueError as error:
@@ -106,6 +107,8 @@ def _flat(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise ValueError("a record is an object {…}")
     params = value.get("params")
+    if not isinstance(params, Mapping | None):
+        raise ValueError('\'params\' is an object such as {"size": 3}; a single parameter is also written "params.size": 3')
     opened = {f"params.{key}": inner for key, inner in params.items()} if isinstance(params, Mapping) else {}
     rest = {key: inner for key, inner in value.items() if key != "params" or not isinstance(inner, Mapping | None)}
     if twice := rest.keys() & opened.keys():

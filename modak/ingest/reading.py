@@ -142,7 +142,8 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "the file is empty"
     if len({*REQUIRED} & {*head.partition(b"\n")[0].decode(errors="replace").lower().split()}) > 1:
         return "its cells are separated by blanks; separate them by commas, semicolons or tabs"
-    return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){'; --format names one' if loading else ''}"
+    hint = "; records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "; --format names one" if loading else ""
+    return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
 
 
 def _check_options(options: Options, formats: Sequence[Format]) -> None:

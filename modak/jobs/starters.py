@@ -41,7 +41,8 @@ def command_of(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple
     if request.application.command:
         command, notices = _started_once(request.application.command, launcher)
         return (*_interpreted(command, request, launcher), *option_words(request)), notices
-    text = "no executable is given; the script runs the command in the variable MODAK_COMMAND, and stops if it is not set"
+    runs = "the script runs the program whose path, without arguments, is in the variable MODAK_COMMAND, and stops if it is not set"
+    text = f"no executable is given; {runs}"
     return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
 
 

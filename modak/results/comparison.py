@@ -79,11 +79,23 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
         groups[tuple(sorted((k, v) for k, v in record.items() if k not in aside))][str(value)].append(float(record["value"]))
     scatter = _pooled([cell for group in groups.values() for cell in group.values()])
     pairs = []
-    for equal in sorted(groups, key=repr):
+    for equal in sorted(groups, key=_in_order):
         group = groups[equal]
         first, *others = (name for name in (values or sorted(group)) if name in group)
         pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), scatter) for other in others]
     return pairs
+
+
+def _in_order(equal: Iterable[tuple[str, Any]]) -> list[tuple[str, float, str]]:
+    """A key by which 2 nodes come before 16: numbers by their size, ahead of other texts."""
+    return [(name, number if math.isfinite(number := _number(str(value))) else math.inf, str(value)) for name, value in equal]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _pooled(cells: Sequence[Sequence[float]]) -> Scatter:

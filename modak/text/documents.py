@@ -28,7 +28,7 @@ def strict_json(text: bytes | str) -> Any:
     try:
         value = _DECODER.decode(document)
     except json.JSONDecodeError as error:
-        raise BadSyntax(f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg[0].lower()}{error.msg[1:]}") from None
+        raise BadSyntax(f"line {error.lineno}, column {error.colno}: not valid JSON: {why_not_json(error)}") from None
     except RecursionError:
         raise BadSyntax(f"more than {DEEPEST} levels") from None
     if "\\u" not in document and document.count("{") + document.count("[") <= DEEPEST:
@@ -39,6 +39,16 @@ def strict_json(text: bytes | str) -> Any:
         if isinstance(found, str):
             _check_text(found)
     return value
+
+
+def why_not_json(error: json.JSONDecodeError) -> str:
+    """What is wrong, without the place. A comma after the last member or item, which readers word differently, is named."""
+    before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos : error.pos + 200].lstrip()
+    comma = before.endswith(",") or after.startswith(",")
+    end = after.removeprefix(",").lstrip()[:1]
+    if comma and end in ("}", "]"):
+        return f"a comma before the closing {end}"
+    return error.msg[0].lower() + error.msg[1:]
 
 
 def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:

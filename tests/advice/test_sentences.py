@@ -202,9 +202,22 @@ def test_a_transferred_time_says_what_differs(known: Known) -> None:
     request = normalise(json.loads((ROOT / "examples/chest-xray-zenith.json").read_text())).request
     plan = optimise(request, known(request.workload_name)).plan
     assert plan.prediction.basis == "transferred"
-    assert "the results differ from this run, so the interval is wider: dataset imagenet-1k" in plan.advice
+    assert any("the results differ from this run, so the interval is wider: dataset imagenet-1k" in text for text in plan.advice)
     assert any("do not state mpi" in text and "modak load --set mpi=…" in text for text in plan.advice)
     assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "scaled"), [("epoch_time", "s", False), ("wall_time", "s", False), ("throughput", "samples/s", True)]
+)
+def test_a_time_of_another_data_set_is_told_to_be_taken_as_it_is(known: Known, metric: str, unit: str, scaled: bool) -> None:
+    """A rate of samples follows the samples of the request."""
+    key = SeriesKey(application="app", system="supermuc-ng", dataset="small", metric=metric, unit=unit)
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0) for nodes in (1, 2, 4))
+    workload = {"application": "app", "dataset": "large", "epochs": 2, "samples": 1000}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
+    (text,) = [text for text in recommend(request, replace(known(None), models=models)).advice if "dataset small" in text]
+    assert text.endswith("; their time is not scaled to the size of this data set") == (not scaled)
 
 
 def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:

@@ -35,7 +35,7 @@ def test_results_rules_and_confirmations_reach_the_service(
     (tmp_path / "notes.md").write_text("not a table")
     (tmp_path / "rule.json").write_text(json.dumps({"rules": [RULE]}))
     assert main(["load", str(tmp_path / "a.csv")]) == 1
-    assert capsys.readouterr().err.startswith("modak: MODAK_TOKEN: send a token")
+    assert capsys.readouterr().err.startswith("modak: MODAK_TOKEN: is not set; this needs a token of the service")
     monkeypatch.setenv("MODAK_TOKEN", remote.keys["load"])
     assert main(["load", str(tmp_path / "a.csv"), "--map", "nodes=nodes", "--json"]) == 0
     assert main(["load", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0

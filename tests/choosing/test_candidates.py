@@ -324,6 +324,20 @@ def test_a_data_set_of_which_nothing_is_known_is_said() -> None:
     assert (warning.field, "unknown data set 'smal'; did you mean 'small'?" in warning.message) == ("optimisation.workload.dataset", True)
 
 
+@pytest.mark.parametrize(("asked", "told"), [("intel", "unknown build 'intel'; did you mean 'intel-19'?"), ("GCC_9.3", ""), ("xla", "")])
+def test_a_build_of_which_nothing_is_known_is_said(asked: str, told: str) -> None:
+    """Its times would else be those of another build, without a word; spellings of one are known, and graph compilers are no builds."""
+    series = {"application": "solver", "system": "here", "metric": "wall_time", "unit": "s"}
+    curves = fit(
+        Result(series=SeriesKey.model_validate({**series, "compiler": compiler}), layout=Layout(nodes=1, ranks_per_node=4), value=9.0)
+        for compiler in ("gcc-9.3", "intel-19")
+    )
+    job = {"application": {"app_tag": "solver"}, "target": {"name": "here"}, "optimisation": {"workload": {"compiler": asked}}}
+    found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
+    messages = [one.message for one in found.warnings if one.field == "optimisation.workload.compiler"]
+    assert [told in message for message in messages] == [True] * bool(told)
+
+
 @pytest.mark.parametrize(
     ("scheduler", "ssh", "most"), [("slurm", False, 16), ("pbspro", None, 16), ("pbspro", False, 1), ("shell", None, 1)]
 )
@@ -394,6 +408,26 @@ def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one
     job = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "optimisation": {"workload": {"dataset": "this"}}}
     request = normalise({"job": job}).request
     assert layouts(enumerate_candidates(request, resolve(request, known(None)), models)) == {(48, 1, 0)}
+
+
+@pytest.mark.parametrize(("cells", "ranks"), [(8000, {8, 48}), (64000, {8, 48}), (None, {8, 48})])
+def test_results_that_tell_no_problem_do_not_displace_those_of_other_sizes(cells: int | None, ranks: set[int]) -> None:
+    """A site's accounting knows the job's name alone; the user's own tables tell the size, if not the one in question."""
+    series = {"application": "solver", "system": "here", "metric": "wall_time", "unit": "s"}
+    runs = [(48, {"cells": str(size)}, size / 10) for size in (1000, 8000)] + [(8, {}, 50.0)]
+    curves = fit(
+        Result(
+            series=SeriesKey.model_validate({**series, "params": params}),
+            layout=Layout(nodes=nodes, ranks_per_node=per_node, threads_per_rank=1),
+            value=value / nodes,
+        )
+        for per_node, params, value in runs
+        for nodes in (1, 2)
+    )
+    work = {"workload": {"params": {"cells": cells}}} if cells else {}
+    document = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "here"}, "optimisation": work}
+    found = enumerate_candidates(normalise({"job": document}).request, Target(system=None, name="here"), curves)
+    assert {shape.ranks_per_node for shape in found.shapes} == ranks
 
 
 def test_layouts_of_another_framework_are_not_taken(known: Known) -> None:

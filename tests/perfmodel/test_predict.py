@@ -619,6 +619,25 @@ def test_a_row_says_of_which_problems_its_trend_is() -> None:
     assert (row["basis"], row["model"].endswith(trend)) == ("transferred", True)
 
 
+@pytest.mark.parametrize("asked", [500, 700, 1300, 5000])
+def test_a_sample_of_a_much_larger_problem_follows_the_law_too(asked: int) -> None:
+    """The time of the nearest problem would be as sure however far it is, and a network of ten times the size as fast."""
+    known = fit(
+        Result(
+            series=SeriesKey(application="net", system="here", params={"n": n}, metric="throughput", unit="samples/s"),
+            layout=Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12),
+            value=50000 * nodes / int(n),
+        )
+        for n in ("125", "350")
+        for nodes in (1, 2)
+    )
+    found = predict(known, asked_about(asked), [2])
+    before = predict(known, asked_about(asked - 100), [2])
+    truth = asked / 100000
+    assert (found.problem_sizes, bool(found.value[0] > before.value[0])) == (2, True)
+    assert truth * np.exp(-found.spread[0]) < found.value[0] < truth * np.exp(found.below[0])
+
+
 def test_one_problem_alone_tells_no_law() -> None:
     """Its time answers for the others, within a factor of six."""
     found = predict(cubes((1000, 4, 12)), asked_about(2000), [1])

@@ -54,6 +54,14 @@ def test_more_is_better_for_rates_and_suspect_rows_do_not_count() -> None:
     assert [(pair.better, pair.counts) for pair in compare(runs, "system")] == [("two", (1, 1))]
 
 
+def test_groups_are_in_the_order_of_their_numbers() -> None:
+    """16 nodes come after 2, and 27000000 cells after 8000000, although parameters are texts."""
+    sizes = [(nodes, cells) for nodes in (16, 2) for cells in ("27000000", "8000000", "fine")]
+    runs = [{**run, "nodes": nodes, "params.cells": cells} for nodes, cells in sizes for run in records(one=[10.0], two=[5.0])]
+    found = [(pair.equal["nodes"], pair.equal["params.cells"]) for pair in compare(runs, "system")]
+    assert found == [(nodes, cells) for nodes in (2, 16) for cells in ("8000000", "27000000", "fine")]
+
+
 def test_what_differs_in_more_than_the_column_is_not_compared() -> None:
     """Another number of nodes is another group."""
     runs = records(one=[10.0], two=[5.0])
