@@ -418,6 +418,7 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
         curve=found.curve,
         differences=tuple(name for name in found.differences if name in SPREAD),
         problem_sizes=found.problem_sizes,
+        problem_doublings=found.problem_doublings,
         image=software.reference if software else None,
         framework_version=software.framework_version if software else None,
         needs_amount=bool(decision.amounts_needed),

@@ -201,7 +201,11 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     silent = ["params.NAME" if name == "params" else name for name, value in stated.items() if value is None or value == {}]
     if chosen.problem_sizes:
         sizes = f"{chosen.problem_sizes} measured ones, the nearest with {_said(stated.pop('params'))}"
-        yield f"this problem size was not measured: the time follows the trend over {sizes}"
+        far = (
+            f"; it is more than {FAR_DOUBLINGS:g} doublings outside of them: treat the time as a guess, and measure sizes in between first"
+        )
+        guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
+        yield f"this problem size was not measured: the time follows the trend over {sizes}{guess}"
     other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
     layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
     pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]

@@ -24,7 +24,8 @@ class Chosen:
     differences: tuple[str, ...] = ()
     """Columns of the results table, other than layout, in which the curve differs from the run."""
     problem_sizes: int = 0
-    """As in :class:`modak.perfmodel.Predictions`."""
+    """As in :class:`modak.perfmodel.Predictions`, as the next one."""
+    problem_doublings: float = 0.0
     image: str | None = None
     """The image that the job runs in; ``None``: no container, or not chosen yet."""
     framework_version: str | None = None

@@ -191,7 +191,7 @@ class Evidence:
             per="pass" if self.inference and unit.per == "epoch" else unit.per,
             basis=scored.basis[index],
             model=self.columns.models[shape],
-            results_used=curve.results_used if curve else 0,
+            results_used=curve.results_used + self.columns.predictions[shape].other_results if curve else 0,
             extrapolation=round(float(scored.doublings[index]), 3),
         )
 

@@ -17,6 +17,8 @@ from modak.text.units import elapsed
 WANTED: Final = ("JobID", "JobName", "State", "Elapsed")
 REPLACED: Final = {"JobID": "JobIDRaw", "Elapsed": "ElapsedRaw"}
 ASKED: Final = "ask with sacct --parsable2 --format=JobID,JobName,State,ElapsedRaw,NNodes,NTasks,AllocCPUS,AllocTRES,Partition,Cluster"
+HYPERTHREADS: Final = 2
+"""So many CPUs of a task may be one core whose two hyper-threads were allocated together, and of which one was used."""
 _FREE: Final = frozenset(
     ("Comment", "AdminComment", "SystemComment", "Constraints", "Container", "Extra", "Reason", "SubmitLine", "WorkDir", "WCKey")
 )
@@ -127,6 +129,8 @@ def add(job: Job, found: Found) -> None:
         found.leave(job.line, f"{title} took less than a second")
     else:
         tasks = max(job.steps, default=None)
-        laid = {"nodes": job.nodes, "ranks_per_node": divided(tasks, job.nodes), "threads_per_rank": divided(job.cpus, tasks)}
+        per_task = divided(job.cpus, tasks)
+        threads = None if per_task == HYPERTHREADS else per_task
+        laid = {"nodes": job.nodes, "ranks_per_node": divided(tasks, job.nodes), "threads_per_rank": threads}
         laid |= {"gpus_per_node": divided(job.gpus, job.nodes)}
         found.row(job.line, **job.cells, **laid, metric="wall_time", value=job.seconds, unit="s", source=f"slurm job {job.id}")

@@ -14,6 +14,7 @@ from modak.facts import Layout, SeriesKey
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.precisions import REDUCED, same_precision
 from modak.perfmodel.questions import SPREAD, Question, both_differ
 from modak.results.metrics import metric_of
@@ -149,7 +150,7 @@ def _nearness(
 def _of_other_size(series: SeriesKey, question: Question) -> float:
     """How far the numbers among the parameters of results are from those in question: the sum of absolute log ratios."""
     asked = question.attributes.get("params", {})
-    pairs = ((startup.number(series.params.get(name)), startup.number(text)) for name, text in asked.items())
+    pairs = ((magnitude(series.params.get(name)), magnitude(text)) for name, text in asked.items())
     return round(sum(abs(math.log(one / other)) for one, other in pairs if one and other), 9)
 
 

@@ -35,6 +35,10 @@ class Predictions:
     """The smallest measured number of nodes."""
     problem_sizes: int = 0
     """The number of measured problem sizes that tell of the one in question; 0: it was measured, or the nearest one alone answers."""
+    problem_doublings: float = 0.0
+    """How far the problem size in question is outside of these: doublings of the number that is furthest outside."""
+    other_results: int = 0
+    """The number of results at these sizes, beside those of ``curve``."""
 
     @property
     def half_width(self) -> Array:

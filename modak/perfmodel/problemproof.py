@@ -16,6 +16,7 @@ from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.parts import VARYING
 from modak.perfmodel.predict import predict
 from modak.perfmodel.predictions import Predictions
@@ -50,7 +51,7 @@ def hide_problems(curves: Sequence[Curve], judged: Callable[[Curve], bool]) -> l
 
 def numbers_of(curve: Curve) -> Numbers:
     """The positive numbers among the parameters of a curve, but for the length of its run."""
-    known = {name: startup.number(text) for name, text in curve.series.params.items() if name not in startup.LENGTHS}
+    known = {name: magnitude(text) for name, text in curve.series.params.items() if name not in startup.LENGTHS}
     return frozenset((name, value) for name, value in known.items() if value)
 
 

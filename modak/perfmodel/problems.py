@@ -22,6 +22,7 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Match, best_match, matches, tells_of_work
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
@@ -191,7 +192,7 @@ def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, fl
     >>> apart({"n": "100", "solver": "cg"}, {"n": "100", "solver": "gmres"}) is None
     True
     """
-    pairs = {name: (startup.number(there.get(name)), startup.number(text)) for name, text in asked.items()}
+    pairs = {name: (magnitude(there.get(name)), magnitude(text)) for name, text in asked.items()}
     differing = {name: pairs[name] for name, text in asked.items() if not same_value(there.get(name), text)}
     ratios = {name: math.log(one / other) for name, (one, other) in differing.items() if one and other}
     return ratios if len(ratios) == len(differing) else None
@@ -326,6 +327,11 @@ def _parts(halves: Array, unlike: Array, kind: npt.NDArray[np.int_], sure: npt.N
     return np.sqrt(rest - together) / Z90, np.maximum(together - common, 0.0) / Z90**2, common
 
 
+def _outside(away: Sequence[float]) -> float:
+    """Doublings between the number in question and the nearest of several, if all are smaller or all are larger."""
+    return max(0.0, min(away), -max(away)) / math.log(2)
+
+
 def _logs(answer: AtProblem) -> tuple[Array, Array]:
     return np.log(answer.found.value), answer.found.half_width
 
@@ -347,4 +353,8 @@ def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) ->
         differences=tuple(dict.fromkeys((*nearest.differences, "params"))),
         others=(*beside, *(series for one in answers for series in one.found.others)),
         problem_sizes=len({tuple(one.away.items()) for one in answers}),
+        problem_doublings=max(
+            _outside([one.away.get(name, 0.0) for one in answers]) for name in {name for one in answers for name in one.away}
+        ),
+        other_results=sum(curve.results_used for curve in {id(one.found.curve): one.found.curve for one in answers[1:]}.values() if curve),
     )

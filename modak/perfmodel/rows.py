@@ -19,7 +19,7 @@ from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
 from modak.perfmodel.matching import Z90, Power
-from modak.perfmodel.predict import predict
+from modak.perfmodel.predict import FAR_DOUBLINGS, predict
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import SAME_TIME, WHOLE, is_whole
@@ -261,7 +261,8 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
     nearest = {series: place for place, series in reversed(tuple(enumerate(found.others)))}
     relatives = [curve for curve in curves if curve is not found.curve and curve.measured in nearest]
     relatives.sort(key=lambda curve: nearest[curve.measured])
-    source = f"the trend over {found.problem_sizes} problem sizes, the nearest" if found.problem_sizes else "results"
+    far = f", {found.problem_doublings:.1f} doublings outside of them" if found.problem_doublings > FAR_DOUBLINGS else ""
+    source = f"the trend over {found.problem_sizes} problem sizes{far}, the nearest" if found.problem_sizes else "results"
     parts = [f"from {source} with {_said(found.curve, found.differences)}"] if found.differences else []
     if relatives:
         said = list(dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives))
@@ -383,7 +384,7 @@ def _columns(predictions: Predictions, place: int, row: Row, level: float) -> di
         **_numbers(predictions.value[place] * np.exp(reach), kind, row),
         "basis": predictions.basis[place],
         "model": describe(curve),
-        "results_used": curve.results_used,
+        "results_used": curve.results_used + predictions.other_results,
         "extrapolation": round(float(predictions.doublings[place]), 3),
     }
 

@@ -198,6 +198,15 @@ def test_both_outputs_of_both_slurms_say_the_same() -> None:
     assert by_source["slurm job 4_2"]["application"] == "sweep|odd"
 
 
+@pytest.mark.parametrize(("cpus", "threads"), [(128, 1), (256, None), (512, 4)])
+def test_two_cpus_of_a_task_may_be_one_core(cpus: int, threads: int | None) -> None:
+    """Where a CPU is a hyper-thread, Slurm allocates both of a core: the script of such a layout would start two threads a rank."""
+    header = "JobID|JobName|State|ElapsedRaw|NNodes|NTasks|AllocCPUS"
+    text = f"{header}\n1|a|COMPLETED|60|1||{cpus}\n1.0|a|COMPLETED|60|1|128|{cpus}\n"
+    (batch,) = table(from_bytes(text.encode(), "file")).batches()
+    assert [int(batch.numbers[name][0]) for name in ("ranks_per_node", "threads_per_rank")] == [128, threads or UNKNOWN]
+
+
 def notes(text: str, name: str = "file") -> list[str]:
     """The notes about a text; a text with a fault raises."""
     return [note for batch in table(from_bytes(text.encode(), name)).batches() for note in batch.notes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -682,6 +683,33 @@ def test_a_law_is_of_one_way_to_compute(name: str, dear: tuple[int, ...]) -> Non
     found = predict(known, asked_about(4000), [1])
     of_one = found.value[0] == pytest.approx(64_000, rel=0.2)
     assert (of_one or found.value[0] == pytest.approx(20 * 64_000, rel=0.2), found.spread[0] < np.log(2)) == (True, True)
+
+
+@pytest.mark.parametrize("spelt", [lambda n: f"{n}x{n}x{n}", lambda n: f"{n // 10 * n}k"], ids=["grid", "suffix"])
+def test_sizes_are_grids_and_numbers_with_a_suffix_too(spelt: Callable[[int], str]) -> None:
+    """As people write them: a grid counts by its points."""
+    runs = [
+        Result(
+            series=SeriesKey(application="app", system="here", params={"mesh": spelt(n)}, metric="wall_time", unit="s"),
+            layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+            value=1e-6 * n**3,
+        )
+        for n in (500, 1000, 2000)
+    ]
+    found = predict(fit(runs), Question({**HERE, "params": {"mesh": spelt(4000)}}, PLACED), [1])
+    assert found.problem_sizes == 3
+    assert abs(np.log(found.value[0] / 64_000)) < min(found.spread[0], 0.3)
+
+
+def test_a_far_larger_problem_is_told_to_be_far() -> None:
+    """In doublings of its number; all results of the trend are counted."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    found = predict(known, asked_about(64_000), [1])
+    assert (found.problem_doublings, found.other_results) == (pytest.approx(5), 6)
+    assert predict(known, asked_about(1500), [1]).problem_doublings == 0
+    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 64_000}
+    (row,) = predict_rows([asked], {"app": known})
+    assert (row["results_used"], "5.0 doublings outside of them" in row["model"]) == (9, True)
 
 
 def test_the_name_of_a_parameter_does_not_matter() -> None:
