@@ -53,9 +53,10 @@ REPEAT: Final = 0.05
 """Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
 RATIO: Final = 0.2
 """Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
-e; it grows with the square root of the distance. Judgement: in public tables, the ratio of two variants of a program (other algorithms,
-GPUs instead of processors) changes by 0.12 to 0.18 (medians) between neighbouring sizes, which are 0.5 apart, and that of layouts less.
-With more, overheads in small problems make layouts that were measured in these alone look fast in large ones."""
+e; it grows with the square root of the distance, and for what is less alike than :data:`LEAST_RATIO` (processors beside GPUs) in
+proportion to that. Judgement: in public tables, the ratio of two variants of a program (other algorithms, GPUs instead of processors)
+changes by 0.12 to 0.18 (medians) between neighbouring sizes, which are 0.5 apart, and that of layouts less. With more, overheads in small
+problems make layouts that were measured in these alone look fast in large ones."""
 UNLIKE: Final = np.array([(1.0, 0.8), (3.0, 0.2)])
 """Rows of two: a factor on the standard deviations of log ratios to other layouts, systems and programs, and how often it applies: some
 differ by more, or change more with the problem, than is usual. Judgement."""
@@ -68,8 +69,6 @@ configuration in question, or of other kinds, are as many."""
 
 FromOne = Callable[[Match, Sequence[Match]], Predictions]
 """Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
-
-
 Source = tuple[Layout | None, tuple[tuple[str, str], ...]]
 """The layout of results, if it is not the one in question, and the other attributes in which they differ, with their values."""
 
@@ -298,7 +297,8 @@ def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
     kind = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
     unlike = np.repeat([_unlikeness(source, first=source is sources[0]) for source in sources], [len(source) for source in sources])
     doubts, of_kind, common = _parts(halves, unlike, kind, np.array([not one.match.shape for one in answers]))
-    walks = RATIO**2 * (unlike > 0) * sum(map(_walks, away.T), np.zeros((len(kind), len(kind))))
+    drift = RATIO * np.maximum(unlike / LEAST_RATIO, unlike > 0)
+    walks = drift**2 * sum(map(_walks, away.T), np.zeros((len(kind), len(kind))))
     ratios = np.equal.outer(kind, kind) * (unlike**2 + of_kind.T[:, None] + walks)
     tails = UNLIKE if len(sources) > 1 and answers[0].match.own else [(1.0, 1.0)]
     of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)

@@ -846,6 +846,22 @@ def test_a_run_that_takes_ten_times_as_long_elsewhere_does_so_for_another_proble
     assert np.log(found.value[0] / overheads(8000)) < found.below[0]
 
 
+@pytest.mark.parametrize("asked", [2000, 4000, 16000])
+@pytest.mark.parametrize("measured", [1000, 8000])
+def test_one_size_on_gpus_is_not_sure_to_follow_processors(measured: int, asked: int) -> None:
+    """Small problems do not fill a GPU: the ratio to processors changes with the size more than that of two layouts."""
+
+    def timed_on(gpus: int, *sizes: int) -> list[Result]:
+        costs = [2 + 1e-9 * n**3 if gpus else 1e-6 * n**3 for n in sizes]
+        layout = PLACED.model_copy(update={"nodes": 1, "gpus_per_node": gpus})
+        return [one.model_copy(update={"layout": layout}) for one in timed_over(*zip(sizes, costs, strict=True))]
+
+    known = fit([*timed_on(0, 500, 1000, 2000, 4000, 8000), *timed_on(4, measured)])
+    question = Question({**HERE, "params": {"n": str(asked)}}, PLACED.model_copy(update={"gpus_per_node": 4}))
+    found = predict(known, question, [1])
+    assert abs(np.log(found.value[0] / (2 + 1e-9 * asked**3))) < min(found.spread[0], found.below[0])
+
+
 def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
     """Results of a program with 5 % of serial work."""
     key = SeriesKey(application="app", system="here", compiler=compiler, metric="wall_time", unit="s")
