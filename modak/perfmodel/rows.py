@@ -21,8 +21,9 @@ from modak.perfmodel.lengths import scaled, with_length
 from modak.perfmodel.matching import Z90, Power
 from modak.perfmodel.predict import FAR_DOUBLINGS, predict
 from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
-from modak.perfmodel.startup import SAME_TIME, WHOLE, is_whole
+from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
 from modak.text.amounts import listed
@@ -134,8 +135,7 @@ def predict_rows(
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
         predictions = _of_any_system(_predicted(asked, known, nodes, power), asked, known)
         origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
-        datasets = () if one.get("dataset") else _datasets(one.get("metric") or "", one.get("system"), known)
-        of_one = _of_system(predictions, one) + _of_one(predictions, len(datasets))
+        of_one = _of_system(predictions, one) + _of_one(predictions, _open(one, known))
         for place, index in enumerate(members):
             answered[index].update(_columns(predictions, place, rows[index], level))
             if answered[index]["basis"] == "transferred":
@@ -225,16 +225,35 @@ def gpus_meant(row: Row, curves: Sequence[Curve], there: int | None) -> int | No
     return there or max((max(curve.per_node) for curve in here if curve.scale == "gpus"), default=1)
 
 
-def of_several(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> int:
-    """The number of rows that name no data set although there are results for several."""
-    kinds = Counter((row["application"], row.get("metric") or "", row.get("system")) for row in rows if not row.get("dataset"))
-    return sum(count for (name, kind, system), count in kinds.items() if len(_datasets(kind, system, curves.get(name, ()))) > 1)
+def of_several(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> Counter[str]:
+    """The number of rows that leave open the data set, or a parameter, although there are results for several; by column."""
+    found: Counter[str] = Counter()
+    kinds = ((row["application"], row.get("metric"), row.get("system"), *sorted(_given(row).items())) for row in rows)
+    for (name, kind, system, *given), count in Counter(kinds).items():
+        row = {"metric": kind, "system": system, **dict(given)}
+        found.update(dict.fromkeys(_open(row, curves.get(name, ())), count))
+    return found
 
 
-def _datasets(metric_name: str, system: str | None, curves: Sequence[Curve]) -> set[str]:
-    """Data sets of the results of a metric (empty: any) on a system; if there are none, on all systems."""
-    asked, here = _measured(curves, metric_name or None, system)
-    return {curve.series.dataset for curve in here or asked if curve.series.dataset}
+def _given(row: Row) -> dict[str, str]:
+    """The data set and the parameters that a row names, by column."""
+    cells = ((name, value) for name, value in row.items() if name == "dataset" or name.startswith("params."))
+    return {name: str(value) for name, value in cells if value not in (None, "")}
+
+
+def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
+    """The number of data sets, and of values of each parameter, of the results of a row's metric on its system (if there are none, on all
+    systems), where the row names none and there are several; by column. A parameter that some of them lack is off in the row."""
+    given = _given(row)
+    asked, here = _measured(curves, row.get("metric") or None, row.get("system"))
+    params = {name.removeprefix("params."): value for name, value in given.items() if name != "dataset"}
+    alike = [one for one in here or asked if apart(params, one.series.params) is not None]
+    names = {name for curve in alike for name in curve.series.params}.difference(params, LENGTHS)
+    several = {f"params.{name}": {curve.series.params.get(name) for curve in alike} for name in sorted(names)}
+    several = {name: values for name, values in several.items() if None not in values}
+    if "dataset" not in given:
+        several = {"dataset": {curve.series.dataset for curve in alike if curve.series.dataset}, **several}
+    return {name: len(values) for name, values in several.items() if len(values) > 1}
 
 
 def _measured(curves: Sequence[Curve], metric_name: str | None, system: str | None) -> tuple[list[Curve], list[Curve]]:
@@ -270,12 +289,17 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
     return "".join(f"; {part}" for part in parts)
 
 
-def _of_one(found: Predictions, datasets: int) -> str:
-    """The data set of a prediction, if the question names none and there are several."""
-    if datasets < 2 or found.curve is None:
+def _of_one(found: Predictions, several: Mapping[str, int]) -> str:
+    """The data set and parameters of a prediction, of those that the row leaves open although there are ``several``."""
+    if found.curve is None:
         return ""
-    name = found.curve.series.dataset
-    return f"; of dataset {name}, one of {datasets} that the row may mean" if name else "; of results that name no dataset, either"
+    series = found.curve.series
+    of = {name: series.dataset if name == "dataset" else series.params.get(name.removeprefix("params.")) for name in several}
+    said = (
+        f"of {name} {value}, one of {several[name]} that the row may mean" if value else f"of results that name no {name}, either"
+        for name, value in of.items()
+    )
+    return "".join(f"; {part}" for part in said)
 
 
 def _of_system(found: Predictions, row: Row) -> str:

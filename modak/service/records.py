@@ -127,10 +127,10 @@ def _diff(one: Difference) -> str:
     return "\n".join(difflib.unified_diff(before, after, f"{named} in the database", f"{named} of this MODAK", lineterm=""))
 
 
-def open_data_sets(count: int, rows: int) -> list[Json]:
-    """A warning if ``count`` rows name no data set although there are results of several."""
-    message = f"{count} of {rows} rows name none, and there are results of several: the column model says of which one each answer is"
-    return [{"field": "dataset", "message": message}] if count else []
+def of_several(counts: Mapping[str, int], rows: int) -> list[Json]:
+    """A warning for each column that so many of the rows leave open although there are results of several data sets, or values."""
+    what = "name none, and there are results of several: the column model says of which one each answer is"
+    return [{"field": name, "message": f"{count} of {rows} rows {what}"} for name, count in counts.items()]
 
 
 def left_out(count: int, rows: int) -> list[Json]:

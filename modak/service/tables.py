@@ -34,7 +34,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     warnings = [
         *records.weak_bases(rows),
         *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
-        *records.open_data_sets(of_several(questions, curves), len(rows)),
+        *records.of_several(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
     ]
     return {"rows": rows, "level": level, "warnings": warnings}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict, predict_rows
+from modak.perfmodel.rows import of_several
 
 HERE = {"system": "here"}
 
@@ -783,6 +784,20 @@ def test_a_trend_does_not_connect_what_a_question_leaves_open(small: dict[str, o
     fast = timed_over(*((n, 1e-6 * n**3) for n in (2000, 4000)), **large)
     alone, together = (predict(fit(runs), Question({"params": {"n": "8000"}}, PLACED), [1]) for runs in (fast, [*fast, *slow]))
     assert together.value[0] == pytest.approx(alone.value[0], rel=0.2)
+
+
+def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
+    """At a measured size and at others; not where some results name none, which is then off."""
+    both = [*timed_over((500, 1.0), (1000, 8.0), solver="cg"), *timed_over((500, 3.0), (1000, 24.0), solver="mg")]
+    rows = [{"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": n} for n in (1000, 2000)]
+    known = {"app": fit(both)}
+    assert of_several(rows, known) == {"params.solver": 2}
+    assert of_several([{**row, "params.solver": "cg"} for row in rows], known) == {}
+    assert of_several(rows, {"app": fit([*both, *timed_over((500, 2.0))])}) == {}
+    assert all(
+        "; of params.solver cg, one of 2" in row["model"] or "params.solver mg, one of 2" in row["model"]
+        for row in predict_rows(rows, known)
+    )
 
 
 def test_names_that_differ_with_the_size_do_not_break_a_trend() -> None:
