@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -99,14 +100,16 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts, systems,
     software. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the former alone is surer.
     """
-    own, *others = [_of_one_kind(problems, nodes) for _, problems in sorted(_measured(found, question).items(), key=_rank)] or [[[]]]
-    used = [_answers(own[0], nodes, from_one)]
+    first, *others = [problems for _, problems in sorted(_measured(found, question).items(), key=_rank)] or [[]]
+    own, *open_ = _of_one_kind(first, nodes) if first else [[]]
+    used = [_answers(own, nodes, from_one)]
     if not used[0]:
         return None
-    for problems in (*own[1:], *(one[0] for one in others)):
-        if len(problems) > 1 and len(used[0]) < MOST_PROBLEMS and sum(map(len, used[1:])) < MOST_PROBLEMS:
-            answers = _answers(problems, nodes, from_one, used[0][0].found.curve)
-            used += [answers] if answers else []
+    for problems in chain(open_, (_of_one_kind(one, nodes)[0] for one in others)):
+        if len(used[0]) >= MOST_PROBLEMS or sum(map(len, used[1:])) >= MOST_PROBLEMS:
+            break
+        if len(problems) > 1 and (answers := _answers(problems, nodes, from_one, used[0][0].found.curve)):
+            used.append(answers)
     laws = [_along(kinds) for kinds in (used, used[:1]) if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
     return min(laws, key=lambda law: float(law.spread.mean()), default=None)
 
