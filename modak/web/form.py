@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.dsl import Objective
+from modak.errors import RequestError
 from modak.plugins import all_of
 from modak.text.documents import with_value
 
@@ -136,8 +137,13 @@ def called(path: str) -> tuple[str, str]:
 
 
 def document(values: Mapping[str, str]) -> dict[str, Any]:
-    """The request that the fields make; empty ones are left out. Whether a value is right, the reader of requests says."""
+    """The request that the fields make; empty ones are left out. Whether a value is right, the reader of requests says.
+
+    Raises :class:`modak.errors.RequestError` without a command: a document may leave it out, whose job gets it as ``MODAK_COMMAND``.
+    """
     given = {name: value.strip() for name, value in values.items() if value.strip()}
+    if "command" not in given:
+        raise RequestError("is required", field="application.executable")
     made: Any = {"job": _of_program(given.get(PROGRAM, ""), several=SPREAD in given)}
     for path, field in PATHS.items():
         if text := given.get(field.name):

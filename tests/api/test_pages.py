@@ -115,6 +115,14 @@ def test_what_is_wrong_is_said_beside_the_field_too(web: TestClient) -> None:
     assert '<small id="nodes-fault" class="fault">allowed: a whole number</small>' in answer.text
 
 
+@pytest.mark.parametrize("command", ["", " "])
+def test_a_form_without_a_command_is_refused_beside_the_field(web: TestClient, command: str) -> None:
+    """Also where no browser looks at what is required."""
+    answer = web.post("/ui/plans", data={"command": command, "system": "zenith"})
+    assert answer.status_code == 422
+    assert '<small id="command-fault" class="fault">is required</small>' in answer.text
+
+
 def test_what_is_wrong_in_a_document_has_the_documents_names(web: TestClient) -> None:
     """The fields of the form are empty then."""
     answer = web.post("/ui/plans", data={"document": '{"job": {"application": {"app_tag": "a b"}}}'})

@@ -51,4 +51,4 @@ def test_every_kind_of_program_is_read_without_a_warning(program: str) -> None:
 @pytest.mark.parametrize(("text", "read"), [("8", 8), ("0.5", 0.5), ("-1", "-1"), ("1e3", "1e3"), ("many", "many"), ("٣", "٣")])
 def test_what_is_no_number_is_left_for_the_reader_of_requests(text: str, read: Any) -> None:
     """It says what is allowed, and names the field."""
-    assert form.document({"max_nodes": text}) == {"job": {"optimisation": {"objective": {"max_nodes": read}}}}
+    assert form.document({"command": "./run", "max_nodes": text})["job"]["optimisation"] == {"objective": {"max_nodes": read}}
