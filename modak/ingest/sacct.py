@@ -49,16 +49,24 @@ class Sacct:
     name: str = "sacct"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the job's number among the columns of the first line."""
+        """By the job's number among the columns of the first line; also where blanks separate them, which is refused when it is read."""
         cells = head.partition(b"\n")[0].split(b"|")
-        return len(cells) > 1 and (b"JobID" in cells or b"JobIDRaw" in cells)
+        return (len(cells) > 1 and (b"JobID" in cells or b"JobIDRaw" in cells)) or _printed(head)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
+        if _printed(source.head()):
+            raise DataError(f"its columns are separated by blanks, and cut off what is longer; {ASKED}", field=f"{source.name}:1")
         lines, found = documents.lines(source)
         for job in _jobs(lines, source.name):
             add(job, found)
         yield from found.rows()
+
+
+def _printed(head: bytes) -> bool:
+    """Whether it is what sacct prints for people: names between blanks, the job's number among them, above a line of dashes."""
+    names, below = [line.split() for line in head.split(b"\n", 2)[:2]] if b"\n" in head else ([], [])
+    return (b"JobID" in names or b"JobIDRaw" in names) and len(below) == len(names) and not b"".join(below).strip(b"-")
 
 
 def _jobs(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Job]:

@@ -309,6 +309,18 @@ def test_cells_between_blanks_are_told() -> None:
 
 
 @pytest.mark.parametrize(
+    "names", ["JobID           JobName      State ", "   User        JobID    JobName  Partition   Account  AllocCPUS      State"]
+)
+def test_accounting_as_it_is_printed_is_told_the_command(names: str) -> None:
+    """Its cells are cut off where they are too long."""
+    dashes = " ".join("-" * 10 for _ in names.split())
+    assert faults(f"{names}\n{dashes}\n12           solve.sh  COMPLETED \n", "def.txt") == [
+        "def.txt:1: its columns are separated by blanks, and cut off what is longer; ask with sacct --parsable2 "
+        "--format=JobID,JobName,State,ElapsedRaw,NNodes,NTasks,AllocCPUS,AllocTRES,Partition,Cluster"
+    ]
+
+
+@pytest.mark.parametrize(
     ("pair", "option", "says"),
     [
         (
