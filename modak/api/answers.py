@@ -75,7 +75,9 @@ def components() -> dict[str, Schema]:
         "changed": object_of(
             ("changed",),
             changed={"type": "boolean", "description": "false: everything was there already"},
-            notes=list_of(TEXT, "results that look wrong, or no more, beside a new description of their system"),
+            notes=list_of(
+                TEXT, "results that look wrong, or no more, beside a new description of their system; names in rules that nothing has"
+            ),
         ),
         "audit_entry": AUDIT_ENTRY,
         "result_token": RESULT_TOKEN,

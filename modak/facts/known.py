@@ -39,7 +39,7 @@ class Added:
 
     changed: bool
     notes: tuple[str, ...] = ()
-    """Things to know: results that look wrong, or no more, beside a new description of their system."""
+    """Things to know: results that look wrong, or no more, beside a new description of their system; names in rules that nothing has."""
 
     def __bool__(self) -> bool:
         return self.changed

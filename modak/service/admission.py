@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from modak.errors import Conflict, DataError, Fault, RequestError
-from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
+from modak import plugins
+from modak.errors import Conflict, DataError, Fault, RequestError, nearest
+from modak.facts import Accelerator, Facts, Image, Processor, Rule, System, same_name, same_runtime
 from modak.knowledge import unknown_hardware, unknown_variants
 from modak.text.grammar import sound
 
 Known = System | Processor | Accelerator | Image | Rule
 REMOVABLE: Final[Mapping[str, type[System | Image | Rule]]] = {"systems": System, "images": Image, "rules": Rule}
+_PLUGINS: Final[Mapping[str, str]] = {"scheduler": "schedulers", "launcher": "launchers", "runtime": "runtimes"}
+"""Conditions of rules on plug-ins, and their kind."""
+MOST_STRANGE: Final = 20
+"""Most notes on names in conditions."""
 LONGEST_REASON: Final = 300
 """Characters of the reason for which results are doubted."""
 
@@ -75,6 +80,36 @@ def refuse_bad_rules(values: Sequence[Known]) -> None:
     from modak.rules import check
 
     _refuse(Fault(f"rules.{rule.name}", str(fault)) for rule in values if isinstance(rule, Rule) for fault in check(rule))
+
+
+def names_a_place(values: Sequence[Known]) -> bool:
+    """Whether any of them is a rule for some systems, partitions or plug-ins."""
+    return any(isinstance(value, Rule) and any(getattr(value.when, key) for key in ("system", "partition", *_PLUGINS)) for value in values)
+
+
+def strange_names(values: Sequence[Known], systems: Iterable[System]) -> tuple[str, ...]:
+    """A note for each name in the condition of a rule that nothing known has. It is no fault: a system may be described later."""
+    known = tuple(systems)
+    found = [note for value in values if isinstance(value, Rule) for note in _strange(value, known)]
+    more = [f"{len(found) - MOST_STRANGE} more names in conditions of rules are not known"] if len(found) > MOST_STRANGE else []
+    return (*found[:MOST_STRANGE], *more)
+
+
+def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
+    meant = [one for one in systems if not {*map(same_name, rule.when.system)}.isdisjoint(one.folded_names)]
+    places = meant if rule.when.system else systems
+    known = {
+        "system": [name for one in systems for name in (one.name, *one.aliases)],
+        "partition": [part.name for one in places for part in one.partitions],
+        **{key: plugins.names(kind) for key, kind in _PLUGINS.items()},
+    }
+    for key, names in known.items():
+        folded = {same_runtime(same_name(name)) for name in names}
+        for name in getattr(rule.when, key):
+            if same_runtime(same_name(name)) not in folded and (key != "partition" or names):
+                close = nearest(name, names)
+                hint = f"; did you mean {close!r}?" if close else "; until there is one, the name matches nothing"
+                yield f"rule {rule.name}: no {key} {name!r} is known{hint}"
 
 
 def _of_systems(values: Sequence[Known], faults: Callable[[System], Iterable[Fault]]) -> Iterator[Fault]:

@@ -321,7 +321,9 @@ class Service:
         admission.refuse_unknown_variants(values)
         admission.refuse_bad_rules(values)
         fit = partial(admission.refuse_what_does_not_fit, values) if admission.has_to_fit(values) else None
-        return self.store.add(values, actor or Actor(principal()), replace=replace, check=fit)
+        added = self.store.add(values, actor or Actor(principal()), replace=replace, check=fit)
+        strange = admission.strange_names(values, self.store.described_systems()) if admission.names_a_place(values) else ()
+        return Added(added.changed, (*added.notes, *strange))
 
     def remove(self, kind: str, name: str, actor: Actor | None = None) -> None:
         """Remove one of ``systems``, ``images`` or ``rules``. Results and plans that name it stay.

@@ -315,6 +315,11 @@ class Store:
         with reading(self.engine) as connection:
             return tuple(connection.execute(select(series.c.system).distinct().where(series.c.system.is_not(None))).scalars())
 
+    def described_systems(self) -> tuple[System, ...]:
+        """The systems that are known; one that no longer passes the checks of its kind is left out."""
+        with reading(self.engine) as connection:
+            return catalogue.read(connection, System, sound=True)
+
     def applications(self) -> tuple[str, ...]:
         """Applications that have results, in alphabetical order."""
         with reading(self.engine) as connection:

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import event
 
 from modak.errors import Conflict, NotFound, RequestError, Unavailable
-from modak.facts import Rule
+from modak.facts import Added, Rule
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
 from modak.normalise import normalise
@@ -392,6 +392,32 @@ def test_systems_that_share_a_name_already_can_be_changed(service: Service) -> N
     assert service.add([mine.model_copy(update={"title": "changed"})], replace=True)
     with pytest.raises(Conflict, match="'mine' is a name of the system 'mine'"):
         service.add([zenith.model_copy(update={"aliases": ("mine",)})], replace=True)
+
+
+@pytest.mark.parametrize(
+    ("when", "note"),
+    [
+        ({"system": ["zenit", "zenith"]}, "no system 'zenit' is known; did you mean 'zenith'?"),
+        ({"system": ["quux"]}, "no system 'quux' is known; until there is one, the name matches nothing"),
+        ({"system": ["supermuc-ng"], "partition": ["fatt"]}, "no partition 'fatt' is known; did you mean 'fat'?"),
+        ({"scheduler": ["slrum"]}, "no scheduler 'slrum' is known; did you mean 'slurm'?"),
+        ({"launcher": ["srunn"]}, "no launcher 'srunn' is known; did you mean 'srun'?"),
+        ({"runtime": ["aptainer"]}, "no runtime 'aptainer' is known; did you mean 'apptainer'?"),
+    ],
+)
+def test_a_name_in_a_condition_that_nothing_has_is_noted(service: Service, when: dict[str, Any], note: str) -> None:
+    """Not refused: the system may be described later."""
+    rule = Rule(name="mine", title="t", source="s", script="true", when=when)
+    assert service.add([rule]) == Added(True, (f"rule mine: {note}",))
+
+
+def test_known_names_in_a_condition_need_no_note(service: Service) -> None:
+    """In any spelling that conditions take; the partition of a system that is not described cannot be looked up."""
+    known = {"system": ["SuperMUC_NG"], "partition": ["fat"], "scheduler": ["Slurm"], "runtime": ["singularity", "podman_hpc"]}
+    rules = [Rule(name="mine", title="t", source="s", script="true", when=known)]
+    assert service.add(rules).notes == ()
+    (note,) = service.add([Rule(name="other", title="t", source="s", script="true", when={"system": ["quux"], "partition": ["p"]})]).notes
+    assert "no system 'quux'" in note
 
 
 def test_a_name_passes_from_one_system_to_another(service: Service) -> None:
