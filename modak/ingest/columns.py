@@ -66,18 +66,14 @@ def canonical(name: str) -> str:
 
 
 def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: bool) -> Iterator[tuple[str, str]]:
-    """What is wrong with columns, as pairs of column and message: unknown ones, each with its nearest, and required ones that are missing.
+    """What is wrong with columns, as pairs of column and message: required ones that are missing, then unknown ones, each with its nearest.
 
+    A caller may show only the first of them: what helps with all of them comes with the first that it helps with.
     ``loading``: the columns are those of a file that is loaded, where options can rename and fill them.
     """
     unknown = [name for name in columns if not is_known(name)]
     sizes = headings.sizes(unknown, some_known=len(unknown) < len(columns))
-    if sizes:
-        yield sizes[0], headings.wide(sizes)
     strange = [name for name in unknown if name not in sizes]
-    for name in strange:
-        how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[-1] else ""
-        yield name, f"unknown column {quoted(name)}{headings.meant(name, COLUMNS, columns, loading=loading)}{how}"
     told = ("metric", "value") if loading and (sizes or headings.measured(strange)) else ()
     missing = [name for name in required if name not in columns and name not in told]
     if missing:
@@ -86,3 +82,8 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         if "value" in missing and "runtime" in columns and loading:
             one += "; if 'runtime' holds times and no container runtimes, load it as them (--map runtime=value --set metric=run_time)"
         yield missing[0], f"no column {', '.join(map(repr, missing))}{one}; the header (in JSON, a key of the records) must name it{filled}"
+    if sizes:
+        yield sizes[0], headings.wide(sizes)
+    for name in strange:
+        how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[0] else ""
+        yield name, f"unknown column {quoted(name)}{headings.meant(name, COLUMNS, columns, loading=loading)}{how}"

@@ -52,20 +52,13 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("\n", "r.csv:1: no header"),
         (HEADER, "r.csv: no rows of results"),
         (HEADER + "\n\n", "r.csv: no rows of results"),
-        (GOOD + GOOD, "r.csv:1: unknown column 'a'"),
-        ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
-        ("application,metric,Valu\na,wall_time,1\n", "r.csv:1: unknown column 'Valu'; the nearest known one is 'value'"),
         ("application,value,Value\na,1,1\n", "r.csv:1: two columns are called 'value'"),
-        ('application;"metric, unit";value\na;s;1\n', "r.csv:1: unknown column 'metric, unit'; the nearest known one is 'metric'"),
         ("application,metric,wall_time [s]\na,b,1\n", "; wall_time is a metric: name it in the column 'metric'"),
         (
             "application,nodes,epoch_time\na,1,9\n",
             "epoch_time is a metric: name it in the column 'metric', its number",
         ),
         ("application,walltime(s)\na,1\n", "(--map 'walltime(s)=value' --set metric=wall_time --set unit=s)"),
-        ("application,cores\na,1\n", "unknown column 'cores'; if it counts over all nodes, divide it by them"),
-        ("application,ppn\na,1\n", "unknown column 'ppn'; the nearest known one is 'ranks_per_node'"),
-        ("application,Date\na,1\n", "unknown column 'Date'; the nearest known one is 'measured_at'"),
         ("application,metric,value,params.\na,wall_time,1,2\n", "r.csv:1: unknown column 'params.'"),
         ("Name,application,metric,value\na,a,wall_time,1\n", "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out"),
         ("application,metric\na,wall_time\n", "r.csv:1: no column 'value'"),
@@ -155,6 +148,34 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_bad_file_says_where_and_why(content: bytes | str, says: str) -> None:
     """The first fault names the file, the line, the column and the value, and what is allowed."""
     assert says in faults(content)[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (GOOD + GOOD, "r.csv:1: unknown column 'a'"),
+        ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
+        ("application,metric,Valu\na,wall_time,1\n", "r.csv:1: unknown column 'Valu'; the nearest known one is 'value'"),
+        ('application;"metric, unit";value\na;s;1\n', "r.csv:1: unknown column 'metric, unit'; the nearest known one is 'metric'"),
+        ("application,cores\na,1\n", "unknown column 'cores'; if it counts over all nodes, divide it by them"),
+        ("application,ppn\na,1\n", "unknown column 'ppn'; the nearest known one is 'ranks_per_node'"),
+        ("application,Date\na,1\n", "unknown column 'Date'; the nearest known one is 'measured_at'"),
+    ],
+)
+def test_an_unknown_column_is_told_after_those_that_are_missing(content: str, says: str) -> None:
+    """Its heading may be that of a missing one."""
+    missing, unknown = faults(content)[:2]
+    assert missing.startswith("r.csv:1: no column '")
+    assert says in unknown
+
+
+def test_of_many_unknown_columns_the_rest_hides_no_missing_one() -> None:
+    """Nor what to do with them."""
+    columns = "".join(f",strange{number}" for number in range(30))
+    missing, first, *others = faults(f"application,value{columns}\na,1{',1' * 30}\n")
+    assert missing.startswith("r.csv:1: no column 'metric'")
+    assert first.endswith("; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out")
+    assert others[-1] == "only the first 20 faults are shown"
 
 
 @pytest.mark.parametrize(
