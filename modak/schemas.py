@@ -52,7 +52,12 @@ _SECONDS: Final[Schema] = {
         {"type": "string", "pattern": r"^([0-9]{1,4}-)?[0-9]{1,5}:[0-5]?[0-9](:[0-5]?[0-9])?$", "description": "[d-]hh:mm:ss or hh:mm"},
     ]
 }
-_SIZE: Final[Schema] = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*[kKmMgGtTpP]i?[bB]?$", "description": "10 GB, 10G, 512MiB"}
+_SIZE: Final[Schema] = {
+    "type": "string",
+    # bytes need seven digits, because less than 1 MB is refused; without any unit they are a warning
+    "pattern": r"^([0-9]{1,16}(\.[0-9]{1,6})?\s*[kKmMgGtTpP][iI]?[bB]?|[0-9]{7,16}(\.[0-9]{1,6})?\s*[bB])$",
+    "description": "10 GB, 10G, 512MiB, 64000000 B",
+}
 _TEXTS: Final[Schema] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 

@@ -122,6 +122,14 @@ def test_an_editor_accepts_what_strict_reading_accepts(folder: str) -> None:
     assert [error.message for document in documents for error in checked.iter_errors(document)] == []
 
 
+@pytest.mark.parametrize("size", ["10 GB", "10G", "512MiB", "1.5 tib", "512 MIB", "64000000 B", "64000000b"])
+def test_an_editor_accepts_every_unit_of_a_size(size: str) -> None:
+    """Bytes, too."""
+    document = {"job": {"job_options": {"memory_limit": size}, "application": {"executable": "./solve"}}}
+    assert jsonschema_rs.validator_for(schema("request")).is_valid(document)
+    assert normalise(document, strict=True).warnings == ()
+
+
 def test_whatever_may_be_left_out_may_be_null() -> None:
     """As the page on the request says, of sections and of fields; the reader takes it without a warning."""
     checked = jsonschema_rs.validator_for(schema("request"))
@@ -146,6 +154,8 @@ def test_whatever_may_be_left_out_may_be_null() -> None:
         ("target", "container_runtime", "docker"),
         ("job_options", "wall_time_limit", 366 * 86_400),
         ("job_options", "signal", "KILL@60"),
+        ("job_options", "memory_limit", "512 B"),
+        ("job_options", "memory_limit", "512"),
     ],
 )
 def test_an_editor_refuses_what_strict_reading_refuses(section: str, field: str, value: object) -> None:
