@@ -110,6 +110,8 @@ class Ranking:
     """Whether the default efficiency was demanded, and is reached."""
     limit: float = math.inf
     """Doublings beyond the measured sizes up to which sizes were considered."""
+    min_efficiency: float | None = None
+    """The one that was demanded, by the objective or by the rest of the request."""
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:
@@ -160,7 +162,8 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
             return (first,)
         return first, f"{_not_considered(limit)}; set max_nodes to consider them"
 
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, default == "useful", limit)
+    floor = _floor(objective, min_efficiency)
+    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, default == "useful", limit, floor)
 
 
 def rank_closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
@@ -230,13 +233,18 @@ def _constraints(scored: Scored, objective: Objective, min_efficiency: float | N
         yield _Constraint(
             scored.nodes / most, lambda: f"nodes <= {most}", instead=lambda others: [f"max_nodes {scored.nodes[others].min()}"]
         )
-    if floor := max(filter(None, (objective.min_efficiency, min_efficiency)), default=None):
+    if floor := _floor(objective, min_efficiency):
         yield _Constraint(
             floor / scored.efficiency,
             lambda: f"parallel efficiency >= {floor:g}",
             lambda: f"no configuration has a parallel efficiency of {floor:g}",
             lambda others: _less_efficient(scored.efficiency[others]),
         )
+
+
+def _floor(objective: Objective, min_efficiency: float | None) -> float | None:
+    """Of both minimum efficiencies the higher one."""
+    return max(filter(None, (objective.min_efficiency, min_efficiency)), default=None)
 
 
 def _in_words(constraints: Sequence[_Constraint]) -> str:

@@ -38,8 +38,8 @@ def _all_lines(scored: Scored, ranking: Ranking, objective: Objective, describe:
         yield from _fewer(scored, ranking, objective, describe)
     if (budget := objective.budget_node_hours) and (slack := budget / float(scored.node_hours[best])) >= 1:
         yield f"{describe(best)} exceeds the budget of {counted(budget, 'node-hour')} {_only_if_slower(scored, best, slack)}"
-    if objective.min_efficiency and (slack := float(scored.efficiency[best]) / objective.min_efficiency) >= 1:
-        text = f"{describe(best)} has an efficiency below {objective.min_efficiency:g}"
+    if (floor := ranking.min_efficiency) and (slack := float(scored.efficiency[best]) / floor) >= 1:
+        text = f"{describe(best)} has an efficiency below {floor:g}"
         yield f"{text} {_only_if_slower(scored, best, slack)}"
     yield from _measured(scored, ranking, describe)
     yield from _other_size(scored, ranking, describe)
@@ -79,7 +79,8 @@ def _other_size(scored: Scored, ranking: Ranking, describe: Describe) -> Iterato
         return
     wanted = scores(scored, ranking.minimise)
     less, early = 1 - wanted[best] / wanted[other], 1 - math.exp(-float(scored.below[other]))
-    text = f"{describe(other)}, the best other size, would be better only if it took {less:.1%} less time than predicted"
+    faster = f"only if it took {less:.1%}" if less >= LEAST else "if it took any"
+    text = f"{describe(other)}, the best other size, would be better {faster} less time than predicted"
     yield f"{text} (its 90% interval reaches {early:.0%} less)"
 
 
@@ -92,8 +93,9 @@ def _other_variant(scored: Scored, ranking: Ranking, describe: Describe) -> Iter
     margin = wanted[rival] / wanted[best]
     both = math.exp(math.hypot(float(scored.spread[best]), float(scored.below[rival]))) - 1
     least = "time" if ranking.minimise == "time" else "node-hours"
-    text = f"the best other variant, {describe(rival)}, would be better only if the chosen one took"
-    usual = f"{_percent(margin - 1)} more {least} relative to it than predicted"
+    only = "only if" if margin >= 1 + LEAST else "if"
+    text = f"the best other variant, {describe(rival)}, would be better {only} the chosen one took"
+    usual = f"{_percent(margin - 1) if margin >= 1 + LEAST else 'any'} more {least} relative to it than predicted"
     more = f"{margin:.0f} times the predicted {least} relative to it" if margin >= MANY else usual
     reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin - 1 else ''}"
     yield f"{text} {more} ({reached})"
@@ -107,7 +109,8 @@ def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Des
     bound = scored.bound_of(nearest, objective.confidence)
     if bound > objective.deadline:
         faster = 1 - objective.deadline / bound
-        yield f"{describe(nearest)} would meet the deadline if it were {faster:.1%} faster than predicted"
+        part = f"{faster:.1%}" if faster >= LEAST else "any"
+        yield f"{describe(nearest)} would meet the deadline if it were {part} faster than predicted"
 
 
 def _rival(scored: Scored, ranking: Ranking) -> int | None:

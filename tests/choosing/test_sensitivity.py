@@ -116,6 +116,23 @@ def test_the_margin_to_a_limit_is_where_it_is_missed(limit: dict[str, float], wo
     assert slack == pytest.approx(within - 1, abs=0.005)
 
 
+def test_an_efficiency_of_the_rest_of_the_request_is_told_as_the_objectives() -> None:
+    """The published field for it; of both the higher one binds."""
+    table, objective = one_variant(), Objective(minimise="time", max_nodes=20, min_efficiency=0.5)
+    said = list(lines(table, rank(table, objective, 0.9), objective, str))
+    assert "has an efficiency below 0.9 only if it is " in said[0]
+    assert "has an efficiency below 0.5 only if it " in next(lines(table, rank(table, objective, 0.4), objective, str))
+
+
+def test_sizes_and_variants_that_are_as_good_are_not_said_to_differ_by_nothing() -> None:
+    """No share of 0.0%."""
+    table = scored(1.0 + 1e-6)
+    level = replace(table, time=np.where(table.nodes == 63, table.time[table.nodes == 64].min() * (1 + 1e-6), table.time))
+    size, variant = told(level, Objective(minimise="time", max_nodes=64))
+    assert "the best other size, would be better if it took any less time than predicted (" in size
+    assert "would be better if the chosen one took any more time relative to it than predicted (" in variant
+
+
 def test_a_measured_size_that_may_be_as_fast_is_named() -> None:
     """It was seen; the chosen size is beyond all that were."""
     table, objective = one_variant(), Objective(minimise="time", max_nodes=34)
