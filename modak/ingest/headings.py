@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
@@ -103,6 +104,8 @@ _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
     r"(nodes?|ranks?|gpus?|procs?|cores?|n|p|np)?[ _=]*[0-9]{1,7}[ _]?(nodes?|ranks?|gpus?|procs?|cores?)?", re.IGNORECASE
 )
+_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ł": "l"})
+"""Letters that are written with others where there are only those of ASCII."""
 _PARAMETER: Final = re.compile(r"[a-z0-9_][a-z0-9_.+-]{0,63}")
 
 
@@ -145,7 +148,8 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
     near = _OTHERWISE.get(bare) or _alike(bare, columns)
     if near:
         return f"; the nearest known one is {near!r}"
-    return f"; if it is a parameter of the run, call it 'params.{bare}'" if _PARAMETER.fullmatch(bare) and "params" not in bare else ""
+    plain = _in_ascii(bare)
+    return f"; if it is a parameter of the run, call it 'params.{plain}'" if _PARAMETER.fullmatch(plain) and "params" not in plain else ""
 
 
 def measured(names: Sequence[str]) -> list[str]:
@@ -156,6 +160,16 @@ def measured(names: Sequence[str]) -> list[str]:
 def _bare(name: str) -> str:
     """A heading without its unit in brackets."""
     return folded(_BRACKETS.sub("", name.strip()[:_LONGEST]).strip("#% ")).replace("/", "_per_")
+
+
+def _in_ascii(bare: str) -> str:
+    """A heading in the letters that the name of a parameter may have; other alphabets stay as they are.
+
+    >>> _in_ascii("bildgröße"), _in_ascii("età")
+    ('bildgroesse', 'eta')
+    """
+    spelt = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", bare).translate(_LETTERS))
+    return "".join(letter for letter in spelt if not unicodedata.combining(letter))
 
 
 def _alike(bare: str, columns: Sequence[str]) -> str | None:

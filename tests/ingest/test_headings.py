@@ -83,6 +83,14 @@ def test_what_is_no_column_is_told_apart(name: str, text: str) -> None:
     assert "nearest" not in said(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "called"), [("Bildgröße", "bildgroesse"), ("taille du problème", "taille_du_probleme"), ("Länge [px]", "laenge")]
+)
+def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: str) -> None:
+    """The names of parameters have no other letters."""
+    assert f"; if it is a parameter of the run, call it 'params.{called}'" in said(name)
+
+
 @pytest.mark.parametrize(("name", "options"), pairs(MEASURED))
 def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -> None:
     """With the unit that the heading gives."""
