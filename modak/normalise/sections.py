@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from modak import dsl
+from modak import dsl, plugins
 from modak.errors import BadSyntax, Fault, nearest
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, spellings, wrong
 from modak.text.documents import strict_json
@@ -132,19 +132,29 @@ def unknown_keys(keys: list[Any], known: Collection[str], path: str) -> tuple[Fa
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     name: f"{place}.{name}"
-    for place, model in (
-        ("optimisation.workload", dsl.Workload),
-        ("optimisation.objective", dsl.Objective),
-        ("application", dsl.Application),
-        ("job_options", dsl.JobOptions),
+    for place, names in (
+        ("optimisation.ai_training.config", ("ai_framework", "distributed_training")),
+        ("target", ("job_scheduler_type",)),
+        ("optimisation", ("enable_opt_build", "enable_autotuning", "opt_build", "autotuning", "objective", "workload")),
+        ("optimisation.workload", dsl.Workload.model_fields),
+        ("optimisation.objective", dsl.Objective.model_fields),
+        ("application", dsl.Application.model_fields),
+        ("job_options", dsl.JobOptions.model_fields),
     )
-    for name in model.model_fields
+    for name in names
 }
 """Fields of a request that are written into another of its sections, by name."""
 
 
+def _elsewhere(key: str) -> str | None:
+    """The place of a field, or of a framework's options, that belongs into another section."""
+    name = fold(key)
+    found = plugins.named("frameworks", name.removeprefix("ai_framework_").removeprefix("parallelisation_").replace("_", "-"))
+    return f"optimisation.{'hpc' if found.kind == 'parallel' else 'ai_training'}.{found.name}" if found else _ELSEWHERE.get(name)
+
+
 def _unknown(key: str, known: Collection[str]) -> str:
-    close = _ELSEWHERE.get(fold(key)) or nearest(key, sorted(known))
+    close = _elsewhere(key) or nearest(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 

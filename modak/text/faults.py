@@ -22,6 +22,8 @@ Model = TypeVar("Model", bound=BaseModel)
 _BRANCH: Final = re.compile(
     r"(?:str|int|float|bool|none|date|datetime|Variable|Joined|Steps|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\])"
 )
+_OTHERWISE: Final[Mapping[str, str]] = {"gpus": "accelerators", "gpu": "accelerator", "cpu": "processor"}
+"""Keys of documents by other words for them."""
 _ADVICE: Final[Mapping[str, str]] = {
     "missing": "is required",
     "bool_type": "allowed: true or false",
@@ -109,7 +111,8 @@ def _message(one: Any, model: type[BaseModel] | None) -> str:
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
     known = sorted(_keys(loc[:-1], model))
-    close = nearest(str(loc[-1]), known)
+    meant = _OTHERWISE.get(str(loc[-1]).lower())
+    close = meant if meant in known else nearest(str(loc[-1]), known)
     hint = f"; did you mean {close!r}?" if close else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not close else "")
 

@@ -682,6 +682,12 @@ def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None
         ("target", "partition", "job_options.partition"),
         ("optimisation", "deadline", "optimisation.objective.deadline"),
         ("job_options", "epochs", "optimisation.workload.epochs"),
+        ("application", "objective", "optimisation.objective"),
+        ("job_options", "job_scheduler_type", "target.job_scheduler_type"),
+        ("optimisation", "pytorch", "optimisation.ai_training.pytorch"),
+        ("optimisation", "ai_framework-pytorch", "optimisation.ai_training.pytorch"),
+        ("optimisation", "ai_framework", "optimisation.ai_training.config.ai_framework"),
+        ("optimisation", "openmp", "optimisation.hpc.openmp"),
     ],
 )
 def test_a_field_of_another_section_is_told_its_place(section: str, key: str, meant: str) -> None:

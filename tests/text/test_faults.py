@@ -62,6 +62,13 @@ def test_an_unknown_key_names_the_nearest_known_one() -> None:
     assert Fault("partitions.0.node.sokets", "unknown key; did you mean 'sockets'?") in deep
 
 
+@pytest.mark.parametrize(("key", "meant"), [("gpus", "accelerators"), ("GPU", "accelerator"), ("cpu", "processor")])
+def test_an_unknown_key_that_is_another_word_for_a_known_one_names_that(key: str, meant: str) -> None:
+    """No spelling leads from one to the other."""
+    found = faults(System, {"partitions": [{"node": {key: 2}}]})
+    assert Fault(f"partitions.0.node.{key}", f"unknown key; did you mean {meant!r}?") in found
+
+
 def test_the_value_is_not_repeated() -> None:
     """What was sent does not come back, whatever it holds; keys are made printable."""
     found = faults(JobOptions, {"job_name": "<script>\x1b[1m", "\x1b[31m": 1})
