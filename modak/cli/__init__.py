@@ -20,6 +20,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 import modak
 from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
@@ -93,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModakError as error:
         return report(error.title, error.faults, error.exit_code, error.warnings)
     except typer.TyperException as error:
-        return report("wrong usage", [Fault("", _usage(error))], 2)
+        return report("wrong usage", [Fault("", _usage(error, words))], 2)
     except typer.Abort:
         return report("interrupted", [Fault("", "interrupted")], INTERRUPTED)
     except UnicodeEncodeError:
@@ -130,9 +131,9 @@ def _silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: typer.TyperException, words: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else "modak"
+    path = context.command_path if context else _command_in(words)
     message = error.format_message().replace("Value error, ", "").removesuffix(".")
     for wording, allowed in _ALLOWED:
         message = wording.sub(allowed, message)
@@ -150,6 +151,18 @@ _ALLOWED: Final = (
 )
 """Typer's words for the values of options, in those of the other messages."""
 _UNKNOWN: Final = re.compile(r"(?P<fault>No such command '(?P<name>.+?)')(?:\. Did you mean .+)?", re.DOTALL)
+
+
+def _command_in(words: Sequence[str]) -> str:
+    """The command that the words begin with: some errors of the parser do not name it."""
+    here: Any = get_command(app)
+    path = ["modak"]
+    for word in words:
+        here = here.commands.get(word) if isinstance(here, TyperGroup) else None
+        if here is None:
+            break
+        path.append(word)
+    return " ".join(path)
 
 
 def _paths_of(name: str, group: TyperGroup) -> list[str]:

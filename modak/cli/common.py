@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from modak.errors import BadSyntax, RequestError
+from modak.errors import BadSyntax, DataError, RequestError
 from modak.settings import Settings, read_settings
 from modak.text.documents import with_value
 
@@ -112,6 +112,16 @@ def document(path: str) -> Any:
         return strict_json(content)
     except BadSyntax as error:
         raise BadSyntax(str(error), field=path) from None
+
+
+def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    """``NAME=VALUE`` texts of an option. Raises ``typer.BadParameter`` for one that is no pair."""
+    from modak.ingest.reading import parse_pairs
+
+    try:
+        return parse_pairs(texts or (), option)
+    except DataError as error:
+        raise typer.BadParameter(error.faults[0].message, param_hint=option) from None
 
 
 def request_document(path: str | None, options: Mapping[str, Any]) -> Any:

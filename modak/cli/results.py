@@ -49,10 +49,10 @@ def load(
     as_json: common.AsJson = False,
 ) -> None:
     """Load results: all rows or none. Duplicates are counted and skipped."""
-    from modak.ingest.reading import incoming, parse_pairs
+    from modak.ingest.reading import incoming
     from modak.ingest.table import Options
 
-    options = Options(parse_pairs(map_ or (), "--map"), parse_pairs(set_ or (), "--set"), format_)
+    options = Options(common.pairs(map_, "--map"), common.pairs(set_, "--set"), format_)
     with show.loading_bar() as progress:
         report = common.client().load(incoming(paths, options, sys.stdin.buffer), dry_run=dry_run, replace=replace, progress=progress)
     if as_json:
@@ -318,7 +318,5 @@ def export(
 
 
 def _filters(application: str | None, system: str | None, metric: str | None, where: list[str] | None) -> dict[str, str]:
-    from modak.ingest.reading import parse_pairs
-
     named = {"application": application, "system": system, "metric": metric}
-    return parse_pairs(where or (), "--where") | {name: text for name, text in named.items() if text is not None}
+    return common.pairs(where, "--where") | {name: text for name, text in named.items() if text is not None}
