@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+FEW: Final = 6
+"""Up to so many known names are listed beside the one that is probably meant."""
 LONGEST_SHOWN: Final = 200
 """Characters of an unknown name that a message repeats."""
 
@@ -59,7 +61,7 @@ class DataError(ModakError):
 
 
 class UnknownName(ModakError):
-    """An unknown name; the message lists the known ones."""
+    """An unknown name; the message says which known one is probably meant, or lists them."""
 
     status = 404
     title = "unknown name"
@@ -118,14 +120,23 @@ class Unavailable(ModakError):
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """One line for an unknown name: the known name that may be meant, then all known names.
+    """One line for an unknown name: the known name that may be meant, and all known names. Of many only those with the same words.
 
     >>> unknown("system", "supermuc", ["hlrs-testbed", "supermuc-ng"])
     "unknown system 'supermuc'; did you mean 'supermuc-ng'? known: hlrs-testbed, supermuc-ng"
+    >>> unknown("rule", "omp", ["omp-places", "omp-bind", *"abcdefg"])
+    "unknown rule 'omp'; did you mean 'omp-bind'? similar: omp-places"
     """
     names = sorted(known)
     shown = repr(name) if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]!r}…"
-    return f"unknown {what} {shown}{did_you_mean(name, names)} known: {', '.join(names) or 'none'}"
+    said = f"unknown {what} {shown}"
+    close = nearest(name, names) if len(names) > FEW else None
+    if close is None:
+        return f"{said}{did_you_mean(name, names)} known: {', '.join(names) or 'none'}"
+    words = set(_words(name))
+    similar = [other for other in names if other != close and words.issubset(_words(other))]
+    more = ["…"] if len(similar) > FEW else []
+    return f"{said}; did you mean {close!r}?{' similar: ' if similar else ''}{', '.join(similar[:FEW] + more)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

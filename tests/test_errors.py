@@ -47,3 +47,13 @@ def test_a_long_name_costs_little() -> None:
 def test_of_a_long_name_the_beginning_is_repeated() -> None:
     """The known names stay in sight."""
     assert unknown("system", "x" * 10_000, ["zenith"]) == f"unknown system '{'x' * 200}'…; known: zenith"
+
+
+def test_beside_the_name_that_was_meant_not_all_of_many_are_listed() -> None:
+    """Only those with the same words, and few of them; without such a name all are."""
+    rules = [f"rhino-{name}" for name in ("openfoam", "gromacs", "lammps", "namd", "cp2k", "qe", "vasp", "wrf")]
+    assert unknown("rule", "rhino-openfaom", rules) == "unknown rule 'rhino-openfaom'; did you mean 'rhino-openfoam'?"
+    assert unknown("accelerator", "A100", GPUS).endswith("? similar: a100-pcie-80gb, a100-sxm4-40gb, a100-sxm4-80gb")
+    few = "rhino-cp2k, rhino-gromacs, rhino-lammps, rhino-namd, rhino-openfoam, rhino-vasp"
+    assert unknown("rule", "rhino", rules) == f"unknown rule 'rhino'; did you mean 'rhino-qe'? similar: {few}, …"
+    assert unknown("rule", "zzz", rules).endswith(f"; known: {', '.join(sorted(rules))}")
