@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from modak.errors import UnknownName
+from modak.errors import LONGEST_SHOWN, NotFound, nearest
 from modak.facts import Fact, Image, System
+from modak.text.amounts import listed
 
 PRINCIPAL: Final = "packaged"
 """The principal of entries that came with MODAK."""
+
+MOST_NAMED: Final = 10
+"""Most differing entries that a message names."""
 
 Standing = Literal["new", "newer", "changed here", "removed here", "name taken", "no longer packaged"]
 
@@ -77,10 +81,16 @@ def differences(packaged: Iterable[Fact], held: Iterable[Held], removed: Collect
 
 
 def chosen(found: Sequence[Difference], names: Sequence[str]) -> tuple[Difference, ...]:
-    """The differences with these names; without names, all. Raises :class:`~modak.errors.UnknownName` if nothing differs in one."""
+    """The differences with these names; without names, all. Raises :class:`~modak.errors.NotFound` if nothing differs in one."""
+    differing = sorted({one.name for one in found})
     for name in names:
-        if name not in {one.name for one in found}:
-            raise UnknownName("entry that differs", name, {one.name for one in found}, field="NAME")
+        if name not in differing:
+            close = nearest(name, differing)
+            meant = f"; did you mean {close!r}?" if close else ""
+            others = listed(differing, MOST_NAMED) if differing else "nothing"
+            raise NotFound(
+                f"no entry {name[:LONGEST_SHOWN]!r} differs from what this MODAK knows{meant}; what differs: {others}", field="NAME"
+            )
     return tuple(one for one in found if not names or one.name in names)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from modak.errors import UnknownName
+from modak.errors import NotFound
 from modak.facts import Image, Processor, System
 from modak.knowledge import packaged_root, read_all
 from modak.packaged import PRINCIPAL, Difference, Held, chosen, differences
@@ -78,5 +78,7 @@ def test_some_are_chosen_by_name() -> None:
     found = differences([processor("a"), processor("b")], [])
     assert [one.name for one in chosen(found, ["b"])] == ["b"]
     assert chosen(found, []) == found
-    with pytest.raises(UnknownName, match="known: a, b"):
+    with pytest.raises(NotFound, match=r"NAME: no entry 'c' differs from what this MODAK knows; what differs: a, b$"):
         chosen(found, ["c"])
+    with pytest.raises(NotFound, match=r"what differs: nothing$"):
+        chosen((), ["c"])

@@ -337,7 +337,7 @@ class Service:
 
         ``differences``: ``kind``, ``name``, ``standing``, whether it is ``taken`` in, what the database has instead (``held``: its name),
         ``by`` whom and ``at`` what time, and a unified ``diff``; ``load``: what became of the results.
-        Raises :class:`~modak.errors.UnknownName` for a name in which nothing differs.
+        Raises :class:`~modak.errors.NotFound` for a name in which nothing differs.
         """
         from modak.ingest.reading import tables
 

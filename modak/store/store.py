@@ -198,7 +198,7 @@ class Store:
         """Store what a newer MODAK knows, all of it or none. Entries that were changed or removed here stay so, unless ``replace``.
 
         New rows of results are loaded as by :meth:`load`; with ``only``, the names of some entries, no results are loaded.
-        Raises :class:`modak.errors.UnknownName` for a name in which nothing differs.
+        Raises :class:`modak.errors.NotFound` for a name in which nothing differs.
         """
         with staging.staged(() if only else tables, self._loaded, silent) as checked, writing(self.engine) as connection:
             before = versions.current(connection)
