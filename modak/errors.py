@@ -84,6 +84,10 @@ class Conflict(ModakError):
     title = "the request does not fit the system"
 
 
+BY_REPLACING: Final = "replace=true at POST /systems, /images or /rules replaces it"
+"""How an entry is stored although another one has its name; the command line says it in its own words."""
+
+
 class Infeasible(ModakError):
     """No configuration meets the constraints; the message names the closest one and the constraint that it violates."""
 

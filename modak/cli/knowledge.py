@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from modak.cli import common, show
-from modak.errors import DataError, Fault, NotFound
+from modak.errors import BY_REPLACING, DataError, Fault, ModakError, NotFound
 from modak.text.amounts import counted
 from modak.text.listings import table
 
 if TYPE_CHECKING:
-    from modak.facts import Added, Rule
+    from modak.facts import Rule
     from modak.service import Known
 
 
@@ -79,7 +80,7 @@ def systems_add(
     values: list[Known] = [system]
     values += read_processors(processors) if processors else ()
     values += read_accelerators(accelerators) if accelerators else ()
-    _added(common.client().add(values, replace=replace), [f"system {system.name}"])
+    _add(values, [f"system {system.name}"], replace=replace)
 
 
 @systems.command("detect")
@@ -105,18 +106,19 @@ def images_add(file: ImageFile, replace: Replace = False) -> None:
     from modak.knowledge import read_images
 
     if is_bundle(file):
-        entry = common.building().unbundle(file, common.actor(), replace_old=replace)
+        with _in_words_of_options():
+            entry = common.building().unbundle(file, common.actor(), replace_old=replace)
         typer.echo(f"image {entry.reference} is in the database")
         return
     found = read_images(file)
-    _added(common.client().add(found, replace=replace), [f"image {image.reference}" for image in found])
+    _add(found, [f"image {image.reference}" for image in found], replace=replace)
 
 
 @rules.command("add")
 def rules_add(file: File, replace: Replace = False) -> None:
     """Add the rules in a file: all of them or none."""
     found = _checked_rules(file)
-    _added(common.client().add(found, replace=replace), [f"rule {rule.name}" for rule in found])
+    _add(found, [f"rule {rule.name}" for rule in found], replace=replace)
 
 
 @rules.command("check")
@@ -147,7 +149,19 @@ def models_fit(application: common.Application = None) -> None:
     typer.echo(f"{fitted} models are up to date")
 
 
-def _added(added: Added, names: Sequence[str]) -> None:
+@contextmanager
+def _in_words_of_options() -> Iterator[None]:
+    """A conflict says which option replaces an entry, not which parameter of HTTP does."""
+    try:
+        yield
+    except ModakError as error:  # of the store, or what a service answered
+        error.faults = tuple(Fault(fault.field, fault.message.replace(BY_REPLACING, "--replace replaces it")) for fault in error.faults)
+        raise
+
+
+def _add(values: Sequence[Known], names: Sequence[str], *, replace: bool) -> None:
+    with _in_words_of_options():
+        added = common.client().add(values, replace=replace)
     for name in names:
         typer.echo(f"{name} is in the database" if added else f"{name} was there already, unchanged")
     for note in added.notes:

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 from sqlalchemy import Connection, Table, delete, insert, select
 
-from modak.errors import Conflict, Unavailable
+from modak.errors import BY_REPLACING, Conflict, Unavailable
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
 from modak.packaged import PRINCIPAL, Held, kind_of, name_of
 from modak.store import schema
@@ -87,8 +87,7 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
         if there is not None and (there == body or _sound(type(value), name, there) == value):
             continue
         if there is not None and not replace:
-            how = "--replace (over HTTP: replace=true at POST /systems, /images or /rules) replaces it"
-            raise Conflict(f"the {kind_of(value)} {name!r} exists with other content; {how}", field="name")
+            raise Conflict(f"the {kind_of(value)} {name!r} exists with other content; {BY_REPLACING}", field="name")
         connection.execute(delete(table).where(table.c.name == name))
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1
