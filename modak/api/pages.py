@@ -103,6 +103,7 @@ def results(request: Request, cursor: Cursor = "") -> Shown:
 def models(request: Request, application: Label = "") -> Shown:
     """The applications; or the curves of one of them, with a picture for each metric and kind of size."""
     from modak import plotting
+    from modak.choosing.wishes import graph_compilers
     from modak.perfmodel.lines import in_pictures, labels, title
     from modak.service import records
 
@@ -111,7 +112,7 @@ def models(request: Request, application: Label = "") -> Shown:
     for (metric, scale), curves in in_pictures(service.curves(application).values() if application else ()).items():
         measured = {"application": application, "metric": metric}
         query = {**measured, "over": scale}
-        found = zip(labels(curves), map(records.model, curves), strict=True)
+        found = zip(labels(curves, graph_compilers()), map(records.model, curves), strict=True)
         rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
         table = listings.as_text(("curve", *MODEL), rows)
         named = f"{metric.replace('_', ' ')} over {scale}, {title(curves)}"
@@ -130,6 +131,7 @@ async def picture(request: Request, application: Label, metric: Label, over: Lab
 
 def _picture(service: Service, application: str, metric: str, over: str) -> Response:
     from modak import plotting
+    from modak.choosing.wishes import graph_compilers
     from modak.perfmodel.lines import in_pictures, lines, title
 
     known = list(service.curves(application).values())
@@ -137,7 +139,9 @@ def _picture(service: Service, application: str, metric: str, over: str) -> Resp
     if not curves:
         raise NotFound("no curves of that metric over that kind of size", field="metric")
     policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # matplotlib styles within the drawing
-    return Response(_drawn(lines(curves, known), title(curves)), 200, html.HEADERS | policy, "image/svg+xml")
+    return Response(
+        _drawn(lines(curves, known, graph_compilers=graph_compilers()), title(curves)), 200, html.HEADERS | policy, "image/svg+xml"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -72,6 +72,7 @@ def plot(
 ) -> None:
     """Plot scaling curves. Shows measured points, the model with its interval, and perfect scaling."""
     from modak import plotting
+    from modak.choosing.wishes import graph_compilers
     from modak.perfmodel.lines import lines, title
 
     common.check_level(level)
@@ -84,7 +85,7 @@ def plot(
     chosen = _named(known, models) if models else _several(_of_system(list(known.values()), system))
     applications = {curve.series.application for curve in chosen}
     relatives = [curve for curve in known.values() if curve.series.application in applications]
-    drawn = lines(chosen if as_json else chosen[: plotting.MOST], relatives, level)
+    drawn = lines(chosen if as_json else chosen[: plotting.MOST], relatives, level, graph_compilers())
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, title(chosen), level))
         if len(chosen) > plotting.MOST:

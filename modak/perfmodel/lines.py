@@ -5,12 +5,13 @@ The forecast is the fitted line, also at measured sizes (where predictions give 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from modak.facts import same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
@@ -47,9 +48,12 @@ class Line:
     """Perfect scaling from the smallest measured size, at ``x``."""
 
 
-def lines(curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9) -> tuple[Line, ...]:
-    """One line per curve, labelled by how the curves differ; ``known`` are all curves of the application, which improve the forecasts."""
-    names = labels(curves)
+def lines(
+    curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9, graph_compilers: Collection[str] = ()
+) -> tuple[Line, ...]:
+    """One line per curve, labelled by how the curves differ (:func:`labels`); ``known`` are all curves of the application, which improve
+    the forecasts."""
+    names = labels(curves, graph_compilers)
     return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
 
 
@@ -74,10 +78,19 @@ def title(curves: Sequence[Curve]) -> str:
     return f"{applications} on {systems}" if systems else applications
 
 
-def labels(curves: Sequence[Curve]) -> tuple[str, ...]:
-    """A unique label for each curve: its layout, and the attributes in which the curves differ."""
-    telling = [name for name in LABELS if len({_part(curve, name) for curve in curves}) > 1]
-    texts = [", ".join(filter(None, [_layout(curve), *(_part(curve, name) for name in telling)])) for curve in curves]
+def labels(curves: Sequence[Curve], graph_compilers: Collection[str] = ()) -> tuple[str, ...]:
+    """A unique label for each curve: its layout, and the attributes in which the curves differ.
+
+    ``graph_compilers``: their names, as :func:`modak.facts.same_name` spells them. Results that name no compiler ran without these, if
+    others ran with one; but every program was built by some compiler, which results need not state.
+    """
+    switched = any(same_name(curve.series.compiler) in graph_compilers for curve in curves if curve.series.compiler)
+    none = "no compiler" if switched else "compiler not stated"
+    parts = [{name: _part(curve, name) or (none if name == "compiler" else "") for name in LABELS} for curve in curves]
+    telling = [name for name in LABELS if len({each[name] for each in parts}) > 1]
+    texts = [
+        ", ".join(filter(None, [_layout(curve), *(each[name] for name in telling)])) for curve, each in zip(curves, parts, strict=True)
+    ]
     texts = [text or curve.series.application for text, curve in zip(texts, curves, strict=True)]
     seen = [texts[:place].count(text) for place, text in enumerate(texts)]
     return tuple(f"{text} ({again + 1})" if again else text for text, again in zip(texts, seen, strict=True))
@@ -102,7 +115,7 @@ def _part(curve: Curve, name: str) -> str:
             return f"{value} NUMA domains" if value else ""
         case "params":
             return ", ".join(f"{key} {text}" for key, text in sorted(value.items()))
-    return str(value) if value is not None else f"no {name}" if name == "compiler" else ""
+    return str(value) if value is not None else ""
 
 
 def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Line:

@@ -96,7 +96,12 @@ def test_labels_say_what_differs_and_nothing_else() -> None:
     """Layout always; application and system only where there are several."""
     found = (*curves(mpi="mpich", mpi_from="host"), *curves(mpi="mpich", mpi_from="container", hyperthreads=True))
     assert labels(found) == ("4 ranks, mpich of the host", "4 ranks, mpich of the container, hyper-threads")
-    assert labels((*curves(compiler="xla"), *curves(ranks=1))) == ("4 ranks, xla", "1 rank, no compiler")
+
+
+def test_no_compiler_is_said_where_it_is_one_that_can_be_off() -> None:
+    """Every program was built by some compiler, whether results state it or not."""
+    assert labels((*curves(compiler="XLA"), *curves(ranks=1)), {"xla"}) == ("4 ranks, XLA", "1 rank, no compiler")
+    assert labels((*curves(compiler="gcc-8.3"), *curves(ranks=1)), {"xla"}) == ("4 ranks, gcc-8.3", "1 rank, compiler not stated")
 
 
 def test_no_two_labels_are_equal() -> None:
