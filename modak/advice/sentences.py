@@ -192,7 +192,11 @@ def _source(chosen: Chosen) -> str | None:
     if curve is None or curve.scale != "nodes" or len(curve.sizes) < 2:
         return None
     system = curve.series.system or "an unnamed system"
-    return f"the prediction rests on {counted(curve.results_used, 'result')} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
+    results = counted(curve.results_used, "result")
+    rests = f"{results} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
+    if chosen.problem_sizes:
+        return f"the prediction rests on {counted(chosen.prediction.results_used, 'result')}; of the nearest problem size there are {rests}"
+    return f"the prediction rests on {rests}"
 
 
 def _unlike(chosen: Chosen) -> Iterator[str]:

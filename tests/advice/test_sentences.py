@@ -231,6 +231,8 @@ def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
     found = recommend(request, replace(known(None), models=fit(runs)))
     assert "this problem size was not measured: the time follows the trend over 3 measured ones, the nearest with n 2000" in found.advice
     assert not [text for text in found.advice if "interval is wider" in text and " n 2000" in text]
+    (rests,) = (text for text in found.advice if "rests on" in text)
+    assert rests == "the prediction rests on 9 results; of the nearest problem size there are 3 results on 1 to 4 nodes of supermuc-ng"
     for nodes, one in ((choice.configuration.nodes, choice.prediction) for choice in found.choices):
         assert (one.lower or 0) < 64000 / nodes < (one.upper or 0) < 5 * (one.lower or 0)
 
