@@ -33,10 +33,17 @@ def test_every_name_and_alias_finds_its_variant(kind: str) -> None:
             assert plugins.find(kind, name) is variant
 
 
-@pytest.mark.parametrize("name", ["docker", "shifter", "podman"])
-def test_an_unsupported_runtime_is_answered_with_the_supported_ones(name: str) -> None:
-    """Docker, Shifter and plain Podman are no variants; the message lists what is."""
-    with pytest.raises(UnknownName, match=f"unknown container runtime '{name}'.*apptainer.*charliecloud.*none.*singularity") as refused:
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("docker", "apptainer.*charliecloud.*none.*singularity"),
+        ("shifter", "apptainer.*charliecloud.*none.*singularity"),
+        ("podman", "did you mean 'podman-hpc'"),
+    ],
+)
+def test_an_unsupported_runtime_is_answered_with_the_supported_ones(name: str, known: str) -> None:
+    """Docker, Shifter and plain Podman are no variants; the message lists what is, or names what may be meant."""
+    with pytest.raises(UnknownName, match=f"unknown container runtime '{name}'.*{known}") as refused:
         plugins.find("runtimes", name)
     assert refused.value.status == 404
 

@@ -74,7 +74,10 @@ def mpi_job(program: str, runtime: str, threads: int = 1, ranks: int = 2) -> dic
 
 @pytest.fixture(scope="module", autouse=True)
 def limited(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
-    """Folders and numbers of jobs that wait for the end of their time. They run beside all tests: Slurm looks at limits twice a minute."""
+    """Folders and numbers of jobs that wait for the end of their time. They run beside all tests: Slurm looks at limits twice a minute.
+
+    Ranks have 40 s to set their traps: a signal that comes before, on a busy machine, ends them.
+    """
     plain = {"partition": "gpu", "core_count_per_process": 1, "wall_time_limit": 60, "requeue": False, "copy_environment": True}
     # words of a list are literal: the loop is one of them
     forever = {"app_tag": "long", "app_type": "other", "executable": "env", "arguments": ["sh", "-c", "while :; do sleep 1; done"]}
@@ -88,7 +91,7 @@ def limited(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         saves = f"trap 'echo rank $SLURM_PROCID saved; exit 0' {signal}; while :; do sleep 0.2; done"
         jobs[signal] = {
             "application": {"app_tag": "long", "app_type": "mpi", "executable": "sh", "arguments": ["-c", saves]},
-            "job_options": plain | {"signal": f"{signal}@55", "node_count": 2, "process_count_per_node": 2} | more,
+            "job_options": plain | {"wall_time_limit": 120, "signal": f"{signal}@80", "node_count": 2, "process_count_per_node": 2} | more,
         }
     begun = {}
     for name, job in jobs.items():
