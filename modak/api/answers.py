@@ -108,7 +108,7 @@ PROBLEM: Final = {
             "type": "urn:modak:problem:the-request-is-wrong",
             "title": "the request is wrong",
             "status": 422,
-            "detail": "job_options.node_count: a whole number",
+            "detail": "job_options.node_count: allowed: a whole number",
             "errors": [{"field": "job_options.node_count", "message": "allowed: a whole number"}],
         }
     ],

@@ -14,7 +14,7 @@ from modak.facts import parameter, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.matching import tells_of_work
-from modak.perfmodel.problems import apart
+from modak.perfmodel.problems import apart, nearest_first
 from modak.perfmodel.questions import same_value
 from modak.results.metrics import METRICS, Metric, metric_of, one_of, parse_amount, work_unit
 from modak.text.amounts import listed
@@ -194,9 +194,7 @@ def _of_nearest_size(curves: Sequence[Curve], params: Mapping[str, float | str])
     """The curves whose numbers are those of the parameters, or nearest to them, of the curves that differ from these in numbers alone."""
     asked = {name: parameter(value) for name, value in params.items()}
     away = [(one, ratios) for one in curves if (ratios := apart(asked, one.series.params)) is not None]
-    of_size = grouped(away, lambda pair: tuple(sorted(pair[1].items())))
-    nearest = min(of_size, key=lambda size: (sum(abs(ratio) for _, ratio in size), size), default=None)
-    return [] if nearest is None else [one for one, _ in of_size[nearest]]
+    return next((of_size for _, of_size in nearest_first(away)), [])
 
 
 def _asked(work: Workload) -> Collection[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,19 +35,24 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
 
 
 def scaled(found: Predictions, question: Question, asked: str | None) -> Predictions:
-    """The predictions at the length in question: of a whole run of another length, or of parts if ``asked`` is a whole run.
-
-    The interval allows for start-up in a measured run.
-    """
+    """The predictions at the length in question: of a whole run of another length, or of parts if ``asked`` is a whole run."""
     if found.curve is None or not question.lengths:
         return found
     if asked == WHOLE and not is_whole(found.curve.series):
         count = question.lengths[f"{metric_of(found.curve.series).per}s"]
         return _with_start_up(replace(found, value=found.value * count), found.curve.start_up)
-    if not is_whole(found.curve.series):
+    return of_length(found, question.lengths)
+
+
+def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
+    """The predictions for a run of another length, by unit; unchanged if they are of parts of a run, or in no such unit.
+
+    The interval allows for start-up in a measured run.
+    """
+    if found.curve is None or not is_whole(found.curve.series):
         return found
     done = lengths(found.curve.series.params)
-    scale = next((length / done[name] for name, length in question.lengths.items() if name in done), 1.0)
+    scale = next((length / done[name] for name, length in wanted.items() if name in done), 1.0)
     reach = start_up_correction(scale)
     above, below = np.hypot(found.spread, np.fmax(reach, 0.0)), np.hypot(found.below, np.fmin(reach, 0.0))
     return replace(found, value=found.value * scale, spread=above, below=below)

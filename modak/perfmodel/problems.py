@@ -9,10 +9,10 @@ predictions of several smoothnesses are averaged by their restricted likelihood 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
+from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Match, best_match, matches, tells_of_work
 from modak.perfmodel.predictions import Predictions
@@ -68,6 +69,7 @@ MOST_PROBLEMS: Final = 8
 """At most this many problem sizes of one kind of results are used, the nearest ones. No further kind is asked if the results of the
 configuration in question, or of other kinds, are as many."""
 
+Value = TypeVar("Value")
 FromOne = Callable[[Match, Sequence[Match]], Predictions]
 """Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
 Source = tuple[Layout | None, tuple[tuple[str, str], ...]]
@@ -169,23 +171,8 @@ def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne, like
         match = best_match(alike, one.question, nodes)
         if match and _same_work(match.curve, like or match.curve):
             like = like or match.curve
-            found.append(AtProblem(one.away, _of_length(from_one(match, alike), like), match))
+            found.append(AtProblem(one.away, of_length(from_one(match, alike), startup.lengths(like.series.params)), match))
     return found
-
-
-def _of_length(found: Predictions, like: Curve | None) -> Predictions:
-    """Predictions for a whole run that is as long as those of a curve. The interval allows for start-up in the measured runs."""
-    if like is None or found.curve is None or not startup.is_whole(like.series):
-        return found
-    here, there = startup.lengths(found.curve.series.params), startup.lengths(like.series.params)
-    scale = next((length / here[name] for name, length in there.items() if name in here), 1.0)
-    reach = startup.start_up_correction(scale)
-    return replace(
-        found,
-        value=found.value * scale,
-        spread=np.hypot(found.spread, np.fmax(reach, 0.0)),
-        below=np.hypot(found.below, np.fmin(reach, 0.0)),
-    )
 
 
 def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
@@ -198,6 +185,17 @@ def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, fl
     differing = {name: pairs[name] for name, text in asked.items() if not same_value(there.get(name), text)}
     ratios = {name: math.log(one / other) for name, (one, other) in differing.items() if one and other}
     return ratios if len(ratios) == len(differing) else None
+
+
+def nearest_first(sized: Iterable[tuple[Value, Mapping[str, float]]]) -> list[tuple[dict[str, float], list[Value]]]:
+    """Values by how far they are from a problem, as :func:`apart` tells it, the nearest ones first.
+
+    >>> nearest_first([("far", {"n": 2.0}), ("near", {"n": -1.0}), ("as near", {"n": -1.0})])
+    [({'n': -1.0}, ['near', 'as near']), ({'n': 2.0}, ['far'])]
+    """
+    by_size = grouped(sized, lambda pair: tuple(sorted(pair[1].items())))
+    order = sorted(by_size, key=lambda size: (sum(abs(ratio) for _, ratio in size), size))
+    return [(dict(size), [value for value, _ in by_size[size]]) for size in order]
 
 
 def between(
@@ -263,11 +261,10 @@ def _away(match: Match, question: Question) -> Mapping[str, float] | None:
 
 
 def _problems(members: Sequence[tuple[Match, Mapping[str, float]]], asked: Mapping[str, str], question: Question) -> Iterator[Measured]:
-    by_size = grouped(members, lambda pair: tuple(sorted(pair[1].items())))
-    for size in sorted(by_size, key=lambda size: (sum(abs(ratio) for _, ratio in size), size)):
-        there = by_size[size][0][0].curve.series.params
+    for away, of_size in nearest_first(members):
+        there = of_size[0].curve.series.params
         same = replace(question, attributes={**question.attributes, "params": {name: there[name] for name in asked}})
-        yield Measured(dict(size), same, [one for one, _ in by_size[size]])
+        yield Measured(away, same, of_size)
 
 
 def _source(match: Match) -> Source:

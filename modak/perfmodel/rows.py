@@ -247,7 +247,11 @@ def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     given = _given(row)
     asked, here = _measured(curves, row.get("metric") or None, row.get("system"))
     params = {name.removeprefix("params."): value for name, value in given.items() if name != "dataset"}
-    alike = [one for one in here or asked if apart(params, one.series.params) is not None]
+    known = here or asked
+    one_dataset = "dataset" in given or len({one.series.dataset for one in known if one.series.dataset}) < 2
+    if one_dataset and not {name for one in known for name in one.series.params}.difference(params, LENGTHS):
+        return {}  # nothing to look for among many results
+    alike = [one for one in known if apart(params, one.series.params) is not None]
     names = {name for curve in alike for name in curve.series.params}.difference(params, LENGTHS)
     several = {f"params.{name}": {curve.series.params.get(name) for curve in alike} for name in sorted(names)}
     several = {name: values for name, values in several.items() if None not in values}

@@ -24,34 +24,33 @@ _BRANCH: Final = re.compile(
 )
 _OTHERWISE: Final[Mapping[str, str]] = {"gpus": "accelerators", "gpu": "accelerator", "cpu": "processor"}
 """Keys of documents by other words for them."""
-_ADVICE: Final[Mapping[str, str]] = {
-    "missing": "is required",
-    "bool_type": "allowed: true or false",
-    "bool_parsing": "allowed: true or false",
-    "int_type": "allowed: a whole number",
-    "int_parsing": "allowed: a whole number",
-    "int_parsing_size": "allowed: a whole number of at most 20 digits",
-    "int_from_float": "allowed: a whole number",
-    "float_type": "allowed: a number",
-    "float_parsing": "allowed: a number",
-    "finite_number": "allowed: a finite number",
-    "string_type": "allowed: text",
-    "string_unicode": "allowed: text without halves of surrogate pairs",
-    "tuple_type": "allowed: a list",
-    "list_type": "allowed: a list",
-    "mapping_type": "allowed: an object",
-    "dict_type": "allowed: an object",
-    "greater_than": "allowed: more than {gt}",
-    "greater_than_equal": "allowed: at least {ge}",
-    "less_than": "allowed: less than {lt}",
-    "less_than_equal": "allowed: at most {le}",
-    "string_too_long": "allowed: at most {max_length} characters",
-    "string_too_short": "allowed: at least {min_length} character(s)",
-    "too_long": "allowed: at most {max_length} entries",
-    "too_short": "allowed: at least {min_length} entry",
-    "literal_error": "allowed: one of {expected}",
-    "value_error": "{error}",
+_ALLOWED: Final[Mapping[str, str]] = {
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number of at most 20 digits",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "string_unicode": "text without halves of surrogate pairs",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "mapping_type": "an object",
+    "dict_type": "an object",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "string_too_long": "at most {max_length} characters",
+    "string_too_short": "at least {min_length} character(s)",
+    "too_long": "at most {max_length} entries",
+    "too_short": "at least {min_length} entry",
+    "literal_error": "one of {expected}",
 }
+"""What is allowed where pydantic finds one of these faults."""
 
 
 def validated(model: type[Model], values: Any, raising: type[ModakError], prefix: str = "") -> Model:
@@ -96,17 +95,26 @@ def _alternatives(messages: Sequence[str]) -> str:
 
 
 def _message(one: Any, model: type[BaseModel] | None) -> str:
-    if one["type"] == "extra_forbidden":
-        return _unknown_key(one["loc"], model)
+    match one["type"]:
+        case "extra_forbidden":
+            return _unknown_key(one["loc"], model)
+        case "missing":
+            return "is required"
+        case "value_error":
+            return str(one["ctx"]["error"])
+    return f"allowed: {_allowed(one, model)}"
+
+
+def _allowed(one: Any, model: type[BaseModel] | None) -> str:
     if one["type"] == "string_pattern_mismatch":
-        return f"allowed: {PATTERNS.get(one['ctx']['pattern'], 'text that matches ' + one['ctx']['pattern'])}"
+        return PATTERNS.get(one["ctx"]["pattern"], f"text that matches {one['ctx']['pattern']}")
     if one["type"] == "greater_than_equal" and one["ctx"]["ge"] == SMALLEST:
-        return "allowed: more than 0"
+        return "more than 0"
     if one["type"] in ("model_type", "model_attributes_type"):
-        return f"allowed: {an_object(_keys(one['loc'], model))}"
+        return an_object(_keys(one["loc"], model))
     of_text = one["type"] == "too_long" and one["ctx"]["field_type"] == "Value"  # a text's length, looked at after its characters
-    template = _ADVICE.get("string_too_long" if of_text else one["type"])
-    return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "allowed: ")
+    template = _ALLOWED.get("string_too_long" if of_text else one["type"])
+    return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "")
 
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
