@@ -839,6 +839,31 @@ def of_layout(ranks: int, *sizes: int) -> list[Result]:
     return [one.model_copy(update={"layout": Layout(nodes=1, **layout)}) for one in runs]
 
 
+def test_a_program_that_does_not_follow_its_trend_closely_is_less_sure() -> None:
+    """Sizes that divide badly cost more than their neighbours: the next size may, too."""
+    sizes = [100 * 2**k for k in range(8)]
+    even, uneven = (fit(timed_over(*((n, 1e-3 * n**2 * np.exp(part * (-1) ** k)) for k, n in enumerate(sizes)))) for part in (0, 0.4))
+    smooth, rough = (predict(known, Question({**HERE, "params": {"n": "1100"}}, PLACED), [1]).spread[0] for known in (even, uneven))
+    assert (smooth < np.log(1.25), rough > 0.4) == (True, True)
+
+
+def test_own_sizes_tell_more_than_one_run_of_that_size_elsewhere() -> None:
+    """Another system's time may be off by a factor of three either way; the trend is not."""
+    here = timed_over(*((n, 1e-6 * n**3) for n in (500, 1000, 2000, 4000)))
+    found = predict(
+        fit([*here, *timed_over((8000, 9e-6 * 8000**3), system="there")]), Question({**HERE, "params": {"n": "8000"}}, PLACED), [1]
+    )
+    assert (found.problem_sizes, found.value[0]) == (4, pytest.approx(1e-6 * 8000**3, rel=0.2))
+
+
+def test_a_sample_is_not_expected_to_cost_more_in_a_larger_problem() -> None:
+    """A run is: two sizes that are close together do not tell how steep the trend is."""
+    sizes = (1000, 1050)
+    run, sample = (timed_over(*((n, 1.0) for n in sizes), **kind) for kind in ({}, {"metric": "throughput"}))
+    longer, dearer = (predict(fit(runs), Question({**HERE, "params": {"n": "4000"}}, PLACED), [1]).value[0] for runs in (run, sample))
+    assert (longer > 1.5, dearer < 1.3) == (True, True)
+
+
 def test_one_more_problem_does_not_make_others_forget_the_trend() -> None:
     """Of large problems a layout that was measured in four small ones knows as much as one that was measured in three."""
     large = of_layout(48, 1000, 2000, 4000, 8000, 16000)
