@@ -844,15 +844,15 @@ def test_a_program_that_does_not_follow_its_trend_closely_is_less_sure() -> None
     sizes = [100 * 2**k for k in range(8)]
     even, uneven = (fit(timed_over(*((n, 1e-3 * n**2 * np.exp(part * (-1) ** k)) for k, n in enumerate(sizes)))) for part in (0, 0.4))
     smooth, rough = (predict(known, Question({**HERE, "params": {"n": "1100"}}, PLACED), [1]).spread[0] for known in (even, uneven))
-    assert (smooth < np.log(1.25), rough > 0.4) == (True, True)
+    assert (smooth < np.log(1.25), rough > 0.6) == (True, True)
 
 
 def test_own_sizes_tell_more_than_one_run_of_that_size_elsewhere() -> None:
     """Another system's time may be off by a factor of three either way; the trend is not."""
     here = timed_over(*((n, 1e-6 * n**3) for n in (500, 1000, 2000, 4000)))
-    found = predict(
-        fit([*here, *timed_over((8000, 9e-6 * 8000**3), system="there")]), Question({**HERE, "params": {"n": "8000"}}, PLACED), [1]
-    )
+    (elsewhere,) = timed_over((8000, 9e-6 * 8000**3), system="there")
+    on_two = elsewhere.model_copy(update={"layout": PLACED.model_copy(update={"nodes": 2})})
+    found = predict(fit([*here, on_two]), Question({**HERE, "params": {"n": "8000"}}, PLACED), [1])
     assert (found.problem_sizes, found.value[0]) == (4, pytest.approx(1e-6 * 8000**3, rel=0.2))
 
 
