@@ -39,7 +39,7 @@ FAR_DOUBLINGS: Final = 4.0
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
     """Cost of the question's kind of run on each of ``nodes`` (any shape); NaN and basis ``none`` without any curve."""
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
-    question = closed(curves, question)
+    question = problems.without_names(closed(curves, question), curves)
     found = matches(curves, question, power)
     match = best_match(found, question, count)
     if match is None:

@@ -69,6 +69,9 @@ MOST_PROBLEMS: Final = 8
 """At most this many problem sizes of one kind of results are used, the nearest ones. No further kind is asked if the results of the
 configuration in question, or of other kinds, are as many."""
 
+LEAST_NAMED: Final = 3
+"""Texts beside as many different numbers are names of them, if each goes with a number of its own. Of two that may be chance."""
+
 Value = TypeVar("Value")
 FromOne = Callable[[Match, Sequence[Match]], Predictions]
 """Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
@@ -114,6 +117,36 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
             used.append(answers)
     laws = [_along(kinds) for kinds in (used, used[:1]) if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
     return min(laws, key=lambda law: float(law.spread.mean()), default=None)
+
+
+def without_names(question: Question, curves: Iterable[Curve]) -> Question:
+    """The question without the texts among its parameters, and its data set, that only name an unmeasured problem size: ``mesh: huge``
+    beside ``cells: 64e6``, if in the results each mesh has its own number of cells."""
+    asked = _named(question.attributes.get("params", {}), question.attributes.get("dataset"))
+    texts = {name for name, text in asked.items() if magnitude(text) is None}
+    if not texts or len(texts) == len(asked):
+        return question
+    of_metric = [curve for curve in curves if question.metric in (None, curve.series.metric)]
+    if not all(map(tells_of_work, of_metric)):
+        texts -= {"dataset"}  # an epoch of another data set has other samples, whatever their size
+    known = [_named(curve.series.params, curve.series.dataset) for curve in of_metric]
+    numbers = sorted(asked.keys() - texts - {"dataset"})
+    sizes = [[name] for name in numbers] + ([numbers] if len(numbers) > 1 else [])
+    names = {text for text in texts if any(_names(text, size, asked, known) for size in sizes)}
+    params = {name: text for name, text in question.attributes["params"].items() if name not in names}
+    return replace(question, attributes={**question.attributes, "params": params, **dict.fromkeys(names & {"dataset"})})
+
+
+def _named(params: Mapping[str, str], dataset: str | None) -> Mapping[str, str]:
+    """Parameters, and the data set as one of them."""
+    return {**params, "dataset": dataset} if dataset else params
+
+
+def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], known: Iterable[Mapping[str, str]]) -> bool:
+    """Whether a text goes one-to-one with numbers: both of those asked are unknown, and of those known each text has its own numbers."""
+    pairs = {(one[text], tuple(magnitude(one.get(name)) for name in numbers)) for one in known if text in one}
+    pairs.add((asked[text], tuple(magnitude(asked[name]) for name in numbers)))
+    return len(pairs) > LEAST_NAMED and all(len(set(each)) == len(pairs) for each in zip(*pairs, strict=True))
 
 
 def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:

@@ -1,0 +1,386 @@
+"""Problem sizes that nobody ran: what they take follows the trend over those that were run, and from where that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel import Curve, Question, fit, predict, predict_rows
+from modak.perfmodel.rows import of_several
+
+HERE = {"system": "here"}
+PLACED = Layout(ranks_per_node=40, threads_per_rank=1)
+
+
+def cubes(*measured: tuple[int, int, int]) -> tuple[Curve, ...]:
+    """Curves of a program whose work is the cube of ``params.n``, each for (n, ranks, threads)."""
+    return fit(
+        [
+            Result(
+                series=SeriesKey(application="app", system="here", params={"n": str(n)}, metric="wall_time", unit="s"),
+                layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads),
+                value=1e-6 * n**3 / nodes,
+            )
+            for n, ranks, threads in measured
+            for nodes in (1, 2, 4)
+        ]
+    )
+
+
+def asked_about(n: int, ranks: int = 4, **further: str) -> Question:
+    """The program of :func:`cubes` with that number, in a layout of 48 cores."""
+    return Question({**HERE, "params": {"n": str(n), **further}}, Layout(ranks_per_node=ranks, threads_per_rank=48 // ranks))
+
+
+@pytest.mark.parametrize(("asked", "nearest"), [(250, 500), (900, 1000), (4000, 2000)])
+def test_a_problem_nobody_ran_follows_the_law_of_those_that_were(asked: int, nearest: int) -> None:
+    """Its time is not that of the nearest, and the interval contains the truth, also at unmeasured numbers of nodes."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    found = predict(known, asked_about(asked), [1, 3, 8])
+    truth = 1e-6 * asked**3 / np.array([1, 3, 8])
+    assert np.all((truth * np.exp(-found.spread) < found.value) & (found.value < truth * np.exp(found.below)))
+    assert np.abs(np.log(found.value / truth)).max() < 0.15 * abs(np.log((asked / nearest) ** 3))
+    assert (set(found.basis), found.differences, found.problem_sizes) == ({"transferred"}, ("params",), 3)
+
+
+def test_a_row_says_of_which_problems_its_trend_is() -> None:
+    """With their numbers as columns of the table, the nearest first."""
+    known = {"app": cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))}
+    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 4000}
+    (row,) = predict_rows([asked], known)
+    trend = "from the trend over 3 problem sizes, the nearest with params.n 2000; together with those of params.n 1000; params.n 500"
+    assert (row["basis"], row["model"].endswith(trend)) == ("transferred", True)
+
+
+@pytest.mark.parametrize("asked", [500, 700, 1300, 5000])
+def test_a_sample_of_a_much_larger_problem_follows_the_law_too(asked: int) -> None:
+    """The time of the nearest problem would be as sure however far it is, and a network of ten times the size as fast."""
+    known = fit(
+        Result(
+            series=SeriesKey(application="net", system="here", params={"n": n}, metric="throughput", unit="samples/s"),
+            layout=Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12),
+            value=50000 * nodes / int(n),
+        )
+        for n in ("125", "350")
+        for nodes in (1, 2)
+    )
+    found = predict(known, asked_about(asked), [2])
+    before = predict(known, asked_about(asked - 100), [2])
+    truth = asked / 100000
+    assert (found.problem_sizes, bool(found.value[0] > before.value[0])) == (2, True)
+    assert truth * np.exp(-found.spread[0]) < found.value[0] < truth * np.exp(found.below[0])
+
+
+def test_one_problem_alone_tells_no_law() -> None:
+    """Its time answers for the others, within a factor of six."""
+    found = predict(cubes((1000, 4, 12)), asked_about(2000), [1])
+    assert (found.value[0], found.problem_sizes) == (pytest.approx(1000), 0)
+    assert found.spread[0] > np.log(6)
+
+
+def test_the_nearest_of_two_problems_answers_where_words_differ() -> None:
+    """A law is of numbers: nothing is known of another solver."""
+    known = fit(
+        [
+            Result(
+                series=SeriesKey(application="app", system="here", params={"n": n, "solver": "cg"}, metric="wall_time", unit="s"),
+                layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+                value=1e-6 * int(n) ** 3,
+            )
+            for n in ("1000", "2000")
+        ]
+    )
+    found = predict(known, asked_about(4000, solver="gmres"), [1])
+    assert (found.value[0], found.problem_sizes) == (pytest.approx(8000), 0)
+
+
+@pytest.mark.parametrize("dear", [(500, 2000), (500, 1000, 2000), (2000,)], ids=str)
+@pytest.mark.parametrize("name", ["solver", "compiler"])
+def test_a_law_is_of_one_way_to_compute(name: str, dear: tuple[int, ...]) -> None:
+    """Where the question leaves the solver open, problem sizes of two of them follow no law together."""
+
+    def timed_with(text: str, factor: float, sizes: tuple[int, ...]) -> list[Result]:
+        params = {"solver": text} if name == "solver" else {}
+        key = SeriesKey(application="app", system="here", compiler=None if params else text, metric="wall_time", unit="s")
+        return [
+            Result(
+                series=key.model_copy(update={"params": {"n": str(n), **params}}),
+                layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+                value=1e-6 * factor * n**3,
+            )
+            for n in sizes
+        ]
+
+    known = fit([*timed_with("one", 1, (500, 1000, 2000)), *timed_with("other", 20, dear)])
+    found = predict(known, asked_about(4000), [1])
+    of_one = found.value[0] == pytest.approx(64_000, rel=0.2)
+    assert (of_one or found.value[0] == pytest.approx(20 * 64_000, rel=0.2), found.spread[0] < np.log(2)) == (True, True)
+
+
+@pytest.mark.parametrize("spelt", [lambda n: f"{n}x{n}x{n}", lambda n: f"{n // 10 * n}k"], ids=["grid", "suffix"])
+def test_sizes_are_grids_and_numbers_with_a_suffix_too(spelt: Callable[[int], str]) -> None:
+    """As people write them: a grid counts by its points."""
+    runs = [
+        Result(
+            series=SeriesKey(application="app", system="here", params={"mesh": spelt(n)}, metric="wall_time", unit="s"),
+            layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
+            value=1e-6 * n**3,
+        )
+        for n in (500, 1000, 2000)
+    ]
+    found = predict(fit(runs), Question({**HERE, "params": {"mesh": spelt(4000)}}, PLACED), [1])
+    assert found.problem_sizes == 3
+    assert abs(np.log(found.value[0] / 64_000)) < min(found.spread[0], 0.3)
+
+
+def test_a_far_larger_problem_is_told_to_be_far() -> None:
+    """In doublings of its number; all results of the trend are counted."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    found = predict(known, asked_about(64_000), [1])
+    assert found.problem_doublings == pytest.approx(5)
+    assert found.other_results == 6
+    assert predict(known, asked_about(1500), [1]).problem_doublings == 0
+    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 64_000}
+    (row,) = predict_rows([asked], {"app": known})
+    assert (row["results_used"], "5.0 doublings outside of them" in row["model"]) == (9, True)
+
+
+def test_the_name_of_a_parameter_does_not_matter() -> None:
+    """``n`` and ``zeta`` follow one law."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    other = [one.model_copy(update={"series": one.series.model_copy(update={"params": {"zeta": one.series.params["n"]}})}) for one in known]
+    renamed = Question({**HERE, "params": {"zeta": "4000"}}, Layout(ranks_per_node=4, threads_per_rank=12))
+    assert predict(other, renamed, [1]).value == predict(known, asked_about(4000), [1]).value
+
+
+@pytest.mark.parametrize("measured", [(500, 2000), (2000,), (500, 1000, 2000)], ids=str)
+def test_a_layout_in_few_problems_follows_the_law_of_the_others(measured: tuple[int, ...]) -> None:
+    """Else the layout that was measured in the fewest problems would look fastest in a large one."""
+    known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12), *((n, 48, 1) for n in measured))
+    few, all_ = (predict(known, asked_about(4000, ranks), [1]) for ranks in (48, 4))
+    assert few.value[0] == pytest.approx(all_.value[0], rel=0.25)
+    assert few.spread[0] < np.log(3)
+
+
+@pytest.mark.parametrize("asked", [500, 1000, 4000])
+def test_a_run_on_a_new_system_follows_the_law_of_the_old_one(asked: int) -> None:
+    """One run there tells the ratio of both: another problem size is not a guess."""
+    old = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
+    new = cubes((2000, 4, 12))[0]
+    new = new.model_copy(
+        update={"series": new.series.model_copy(update={"system": "there"}), "costs": tuple(3 * cost for cost in new.costs)}
+    )
+    question = asked_about(asked)
+    found = predict([*old, new], Question({**question.attributes, "system": "there"}, question.layout), [1])
+    assert found.value[0] == pytest.approx(3e-6 * asked**3, rel=0.2)
+    assert np.log(1.2) < found.spread[0] < np.log(3)
+
+
+def test_layouts_are_compared_at_one_problem_size() -> None:
+    """48 x 1 was measured with a small problem alone: it is not fifty times faster for a large one."""
+    known = cubes((500, 48, 1), (2000, 4, 12))
+    both = [predict(known, asked_about(4000, ranks), [1]).value[0] for ranks in (48, 4)]
+    assert both[0] == pytest.approx(both[1], rel=0.5)
+
+
+def timed_over(*runs: tuple[int, float], **told: object) -> list[Result]:
+    """Results of ``(params.n, value)``; told are attributes and further parameters."""
+    key = {"application": "app", "system": "here", "metric": "wall_time", "unit": "samples/s" if told.get("metric") == "throughput" else "s"}
+    others = {name: value for name, value in told.items() if name in SeriesKey.model_fields}
+    params = {name: str(value) for name, value in told.items() if name not in others}
+    return [
+        Result(series=SeriesKey.model_validate({**key, **others, "params": {"n": str(n), **params}}), layout=PLACED, value=value)
+        for n, value in runs
+    ]
+
+
+def test_three_problems_tell_more_than_the_nearest_of_them() -> None:
+    """A sample costs nine times as much from 64 to 224: a number of 1024 is not as cheap as 224, although it is far away."""
+    known = fit(timed_over(*((n, 1 / (1e-3 + 2e-7 * n**2)) for n in (64, 128, 224)), metric="throughput"))
+    found = predict(known, Question({**HERE, "params": {"n": "1024"}}, PLACED), [1])
+    assert (found.problem_sizes, found.value[0] > 0.05) == (3, True)
+
+
+def test_a_number_that_never_varied_leaves_the_nearest_problem_to_answer() -> None:
+    """Nothing tells how the cost changes with it."""
+    known = fit([run for n in (1, 2, 4) for run in timed_over((n, 100 * n**2), seed=1)])
+    found = predict(known, Question({**HERE, "params": {"n": "4", "seed": "100"}}, PLACED), [1])
+    assert (found.problem_sizes, found.value[0]) == (0, pytest.approx(1600))
+
+
+@pytest.mark.parametrize(("small", "large"), [({"compiler": "gcc"}, {"compiler": "icc"}), ({"m": 8}, {"m": 1}), ({"system": "there"}, {})])
+def test_a_trend_does_not_connect_what_a_question_leaves_open(small: dict[str, object], large: dict[str, object]) -> None:
+    """The small problems took ten times as long with another compiler, number or system: this is no trend over the size."""
+    slow = timed_over(*((n, 1e-5 * n**3) for n in (500, 1000)), **small)
+    fast = timed_over(*((n, 1e-6 * n**3) for n in (2000, 4000)), **large)
+    alone, together = (predict(fit(runs), Question({"params": {"n": "8000"}}, PLACED), [1]) for runs in (fast, [*fast, *slow]))
+    assert together.value[0] == pytest.approx(alone.value[0], rel=0.2)
+
+
+def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
+    """At a measured size and at others; not where some results name none, which is then off."""
+    both = [*timed_over((500, 1.0), (1000, 8.0), solver="cg"), *timed_over((500, 3.0), (1000, 24.0), solver="mg")]
+    rows = [{"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": n} for n in (1000, 2000)]
+    known = {"app": fit(both)}
+    assert of_several(rows, known) == {"params.solver": 2}
+    assert of_several([{**row, "params.solver": "cg"} for row in rows], known) == {}
+    assert of_several(rows, {"app": fit([*both, *timed_over((500, 2.0))])}) == {}
+    assert all(
+        "; of params.solver cg, one of 2" in row["model"] or "params.solver mg, one of 2" in row["model"]
+        for row in predict_rows(rows, known)
+    )
+
+
+def test_names_that_differ_with_the_size_do_not_break_a_trend() -> None:
+    """Each mesh has a name of its own."""
+    known = fit([run for n in (500, 1000, 2000) for run in timed_over((n, 1e-6 * n**3), dataset=f"mesh-{n}")])
+    assert predict(known, Question({**HERE, "params": {"n": "4000"}}, PLACED), [1]).problem_sizes == 3
+
+
+def named(names: tuple[str, ...], what: str = "mesh", metric: str = "wall_time") -> tuple[Curve, ...]:
+    """Problems of 500, 1000, 2000 … that have these names in a parameter or as data sets; their work is the cube of ``params.n``."""
+    sizes = [(500 * 2**k, name) for k, name in enumerate(names)]
+    return fit([run for n, name in sizes for run in timed_over((n, 1e-6 * n**3), **{what: name, "metric": metric})])
+
+
+def asked_with(what: str, name: str, n: int = 8000) -> Question:
+    """The problem ``n`` with that name."""
+    params = {"n": str(n)}
+    return Question({**HERE, "params": params, what: name} if what == "dataset" else {**HERE, "params": {**params, what: name}}, PLACED)
+
+
+@pytest.mark.parametrize("what", ["mesh", "dataset"])
+def test_the_name_of_a_size_that_nobody_ran_does_not_hide_the_trend(what: str) -> None:
+    """Each mesh has its own number of cells, and a new one is of another number."""
+    found = predict(named(("coarse", "medium", "fine"), what), asked_with(what, "finest"), [1])
+    assert abs(np.log(found.value[0] / (1e-6 * 8000**3))) < min(found.spread[0], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "n"),
+    [
+        (("cg", "gmres"), "bicg", 8000),
+        (("cg", "cg", "gmres", "mg"), "bicg", 8000),
+        (("coarse", "medium", "fine"), "fine", 8000),
+        (("coarse", "medium", "fine"), "finest", 2000),
+    ],
+    ids=["two may be chance", "no name of a size", "the name of another size", "the size of another name"],
+)
+def test_texts_that_are_no_names_of_sizes_are_not_passed_over(names: tuple[str, ...], asked: str, n: int) -> None:
+    """What another solver takes, the results of others do not tell."""
+    found = predict(named(names), asked_with("mesh", asked, n), [1])
+    assert (found.basis, found.problem_sizes) == (("transferred",), 0)
+
+
+def test_samples_of_another_data_set_are_not_told_by_its_number() -> None:
+    """How many there are in an epoch has nothing to do with their size."""
+    known = named(("digits", "objects", "scenes"), "dataset", "epoch_time")
+    assert predict(known, asked_with("dataset", "faces"), [1]).problem_sizes == 0
+
+
+def test_two_numbers_together_have_a_name() -> None:
+    """Of a grid ``nx`` by ``ny``, of which each number alone occurs in several."""
+    grids = {"a": (100, 100), "b": (100, 200), "c": (200, 200), "d": (200, 400)}
+    runs = [run for name, (x, y) in grids.items() for run in timed_over((x, x * y / 100), ny=y, mesh=name)]
+    asked = Question({**HERE, "params": {"n": "400", "ny": "400", "mesh": "e"}}, PLACED)
+    found = predict(fit(runs), asked, [1])
+    assert abs(np.log(found.value[0] / 1600)) < min(found.spread[0], 1.0)
+
+
+def test_larger_problems_that_were_run_for_fewer_steps_follow_a_trend() -> None:
+    """As users measure them: the time of a run is that of its steps."""
+    runs = [
+        run for n, steps in ((500, 100), (1000, 200), (2000, 100), (4000, 50)) for run in timed_over((n, 1e-6 * n**2 * steps), steps=steps)
+    ]
+    row = {"application": "app", "system": "here", "params.n": "8000", "params.steps": "400", "metric": "wall_time"}
+    (found,) = predict_rows([row], {"app": fit(runs)})
+    assert found["predicted"] == pytest.approx(1e-6 * 8000**2 * 400, rel=0.15)
+    assert "trend over 4 problem sizes" in found["model"]
+
+
+def test_a_layout_on_gpus_does_not_disturb_the_trend_of_processors() -> None:
+    """There the same problems hardly differ: what they show is of another kind."""
+    runs = timed_over(*((n, 1e-6 * n**2) for n in (1000, 4000, 16000)))
+    on_gpus = [one.model_copy(update={"layout": Layout(nodes=1, gpus_per_node=4)}) for one in timed_over((1000, 2.0), (4000, 2.2))]
+    asked = Question({**HERE, "params": {"n": "64000"}}, PLACED.model_copy(update={"gpus_per_node": 0}))
+    cpus = [one.model_copy(update={"layout": one.layout.model_copy(update={"gpus_per_node": 0})}) for one in runs]
+    alone, beside = (predict(fit(known), asked, [1]).spread[0] for known in (cpus, [*cpus, *on_gpus]))
+    assert beside < 1.01 * alone
+
+
+def overheads(n: int) -> float:
+    """Seconds of a program whose overheads hide the work of small problems."""
+    return 100 + 1e-6 * n**3
+
+
+def of_layout(ranks: int, *sizes: int) -> list[Result]:
+    """Results of :func:`overheads` in a layout of 48 cores."""
+    layout = {"ranks_per_node": ranks, "threads_per_rank": 48 // ranks}
+    runs = timed_over(*((n, overheads(n)) for n in sizes))
+    return [one.model_copy(update={"layout": Layout(nodes=1, **layout)}) for one in runs]
+
+
+def test_a_program_that_does_not_follow_its_trend_closely_is_less_sure() -> None:
+    """Sizes that divide badly cost more than their neighbours: the next size may, too."""
+    sizes = [100 * 2**k for k in range(8)]
+    even, uneven = (fit(timed_over(*((n, 1e-3 * n**2 * np.exp(part * (-1) ** k)) for k, n in enumerate(sizes)))) for part in (0, 0.4))
+    smooth, rough = (predict(known, Question({**HERE, "params": {"n": "1100"}}, PLACED), [1]).spread[0] for known in (even, uneven))
+    assert (smooth < np.log(1.25), rough > 0.6) == (True, True)
+
+
+def test_own_sizes_tell_more_than_one_run_of_that_size_elsewhere() -> None:
+    """Another system's time may be off by a factor of three either way; the trend is not."""
+    here = timed_over(*((n, 1e-6 * n**3) for n in (500, 1000, 2000, 4000)))
+    (elsewhere,) = timed_over((8000, 9e-6 * 8000**3), system="there")
+    on_two = elsewhere.model_copy(update={"layout": PLACED.model_copy(update={"nodes": 2})})
+    found = predict(fit([*here, on_two]), Question({**HERE, "params": {"n": "8000"}}, PLACED), [1])
+    assert (found.problem_sizes, found.value[0]) == (4, pytest.approx(1e-6 * 8000**3, rel=0.2))
+
+
+def test_a_sample_is_not_expected_to_cost_more_in_a_larger_problem() -> None:
+    """A run is: two sizes that are close together do not tell how steep the trend is."""
+    sizes = (1000, 1050)
+    run, sample = (timed_over(*((n, 1.0) for n in sizes), **kind) for kind in ({}, {"metric": "throughput"}))
+    longer, dearer = (predict(fit(runs), Question({**HERE, "params": {"n": "4000"}}, PLACED), [1]).value[0] for runs in (run, sample))
+    assert (longer > 1.5, dearer < 1.3) == (True, True)
+
+
+def test_one_more_problem_does_not_make_others_forget_the_trend() -> None:
+    """Of large problems a layout that was measured in four small ones knows as much as one that was measured in three."""
+    large = of_layout(48, 1000, 2000, 4000, 8000, 16000)
+    three, four = (
+        predict(fit([*large, *of_layout(4, *small)]), asked_about(16000), [1]) for small in ((500, 700, 1000), (500, 600, 700, 1000))
+    )
+    assert four.value[0] == pytest.approx(three.value[0], rel=0.1)
+    assert four.spread[0] < 1.1 * three.spread[0]
+    assert np.log(overheads(16000) / four.value[0]) < four.spread[0]
+
+
+def test_a_run_that_takes_ten_times_as_long_elsewhere_does_so_for_another_problem() -> None:
+    """What was measured here counts, however unusual it is, and not the trend of the other system alone."""
+    here, there = (
+        timed_over((1000, overheads(1000))),
+        timed_over(*((n, 10 * overheads(n)) for n in (1000, 2000, 4000, 8000)), system="there"),
+    )
+    found = predict(fit([*here, *there]), Question({**HERE, "params": {"n": "8000"}}, PLACED), [1])
+    assert abs(np.log(found.value[0] / overheads(8000))) < 0.75
+    assert np.log(found.value[0] / overheads(8000)) < found.below[0]
+
+
+@pytest.mark.parametrize("asked", [2000, 4000, 16000])
+@pytest.mark.parametrize("measured", [1000, 8000])
+def test_one_size_on_gpus_is_not_sure_to_follow_processors(measured: int, asked: int) -> None:
+    """Small problems do not fill a GPU: the ratio to processors changes with the size more than that of two layouts."""
+
+    def timed_on(gpus: int, *sizes: int) -> list[Result]:
+        costs = [2 + 1e-9 * n**3 if gpus else 1e-6 * n**3 for n in sizes]
+        layout = PLACED.model_copy(update={"nodes": 1, "gpus_per_node": gpus})
+        return [one.model_copy(update={"layout": layout}) for one in timed_over(*zip(sizes, costs, strict=True))]
+
+    known = fit([*timed_on(0, 500, 1000, 2000, 4000, 8000), *timed_on(4, measured)])
+    question = Question({**HERE, "params": {"n": str(asked)}}, PLACED.model_copy(update={"gpus_per_node": 4}))
+    found = predict(known, question, [1])
+    assert abs(np.log(found.value[0] / (2 + 1e-9 * asked**3))) < min(found.spread[0], found.below[0])
