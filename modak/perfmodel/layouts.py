@@ -1,59 +1,88 @@
 """Predict an unmeasured layout from measured layouts of the same application.
 
 The cost of a layout, beyond an even share of the work among its workers, varies smoothly with the logs of ranks, threads and GPUs per
-node and of the batch size. It is predicted by ordinary kriging (Cressie 1993, section 3.2) from the costs of the measured layouts, with a
-linear trend in each of these logs that ridge keeps small: the nearer the measured layouts are, the narrower the interval.
+node, of the batch size, and of ranks times threads: more workers gain less each, and beyond the cores nothing
+(:mod:`modak.perfmodel.kriging`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 
 from modak.facts import Layout
 from modak.perfmodel.forms import Array
+from modak.perfmodel.kriging import Slope, predicted
 
-SPREAD: Final = 0.6
-"""Standard deviation of log cost among the layouts of an application: the 3DGAN tables differ by factors of 1.6 to 4.2. Judgement."""
-REACH: Final = 3.0
-"""Doublings of a count over which layouts become unlike (their correlation falls to 1/e). Judgement, in want of public tables."""
-TREND: Final = 0.2
-"""Standard deviation of the slope of log cost beyond an even share, per doubling of a count, all else equal: as much as is expected of the
-batch size (:data:`~modak.perfmodel.matching.BATCH_SPREAD`). Layouts that show a trend are continued along it. Judgement. On GPUs the
-threads of a rank follow none: they feed the GPU, which does the work."""
 COUNTS: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 """The counts that make a layout within a node."""
-
-
-def steps(one: Layout, other: Layout) -> list[float]:
-    """The doublings from one layout to another of each of :data:`COUNTS`; 0 where one of them does not give it. No GPUs are one doubling
-    below one GPU."""
-    pairs = [(getattr(one, name), getattr(other, name)) for name in COUNTS]
-    return [0.0 if a is None or b is None else float(np.log2(max(b, 0.5) / max(a, 0.5))) for a, b in pairs]
+EITHER: Final = Slope((0.0, 0.3), (0.0, 0.3), (0.0, 0.3))
+"""The slope of ranks, and that of threads, of log cost beyond an even share, where their product is the same. This and the others below are
+from public tables of several layouts of a program."""
+WORKERS: Final = Slope((0.7, 0.4), (0.2, 0.4), (0.5, 0.4))
+"""That of ranks times threads: more than were measured hardly help, fewer cost nearly their share."""
+EITHER_ON_GPUS: Final = Slope((0.0, 0.15), (0.0, 0.15), (0.0, 0.15), bend=0.3)
+WORKERS_ON_GPUS: Final = Slope((-0.1, 0.2), (-0.2, 0.2), (-0.1, 0.2), bend=0.3)
+"""They feed the GPUs, which do the work; it is shared among these alone."""
+GPUS: Final = Slope((0.15, 0.2), (0.1, 0.2), (0.15, 0.2))
+BATCH: Final = Slope((0.0, 0.4), (-0.5, 0.4), (-0.2, 0.4))
+"""That of the batch size, of the cost of a sample: a GPU that is full gains nothing by a larger one."""
+SMOOTHNESS: Final = np.array(
+    [
+        (0.05, 0.02, 0.04),
+        (0.15, 0.02, 0.40),
+        (0.4, 0.02, 0.26),
+        (0.4, 0.06, 0.08),
+        (0.4, 0.2, 0.12),
+        (0.4, 0.5, 0.07),
+        (1.0, 0.06, 0.03),
+    ]
+)
+"""How smooth costs are over layouts (:func:`modak.perfmodel.kriging.predicted`): around the trend are caches, sockets, and counts that
+divide the work badly."""
+REPEAT: Final = 0.05
+"""Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
 
 
 def distance(one: Layout, other: Layout) -> float:
-    """Sum of the doublings between two layouts, over the counts that both give.
+    """Sum of the doublings between two layouts, over the counts that both give. No GPUs are one doubling below one GPU.
 
     >>> distance(Layout(ranks_per_node=4, threads_per_rank=12), Layout(ranks_per_node=2, threads_per_rank=24))
     2.0
     """
-    return sum(map(abs, steps(one, other)))
+    return sum(abs(_ratio(one, other, name)) for name in COUNTS) / math.log(2)
 
 
-def between(away: Array, mutual: Array, log_costs: Array, spreads: Array, *, on_gpus: bool = False) -> tuple[Array, Array]:
+def away(asked: Layout, there: Layout, hyperthreads: tuple[bool, bool] = (False, False)) -> list[float]:
+    """Log ratios of the counts of a measured layout to those of the one in question: of each of :data:`COUNTS`, and of ranks times threads;
+    0 where one of them does not give it, and between GPUs and none. Of ranks times threads also if one of them gives either alone: then
+    nothing is known of a share. ``hyperthreads``: whether each of them uses two threads of a core, which count as one."""
+    ratios = {name: _ratio(asked, there, name) for name in COUNTS}
+    ratios["threads_per_rank"] += math.log(2) * (hyperthreads[0] - hyperthreads[1])
+    if not (asked.gpus_per_node and there.gpus_per_node):
+        ratios["gpus_per_node"] = 0.0
+    told = all((getattr(asked, name) is None) == (getattr(there, name) is None) for name in COUNTS[:2])
+    return [*ratios.values(), ratios["ranks_per_node"] + ratios["threads_per_rank"] if told else 0.0]
+
+
+def _ratio(one: Layout, other: Layout, name: str) -> float:
+    counts = getattr(one, name), getattr(other, name)
+    return 0.0 if None in counts else math.log(max(counts[1], 0.5) / max(counts[0], 0.5))
+
+
+def even_share(asked: Layout, there: Layout) -> float:
+    """Log of the ranks times threads of a layout over those in question; what is unknown counts as one."""
+    return math.log(math.prod((getattr(there, name) or 1) / (getattr(asked, name) or 1) for name in COUNTS[:2]))
+
+
+def between(apart: Array, log_costs: Array, spreads: Array, *, on_gpus: bool = False) -> tuple[Array, Array]:
     """Log cost of an unmeasured layout and its standard deviation, both ``[n]``, at each of ``n`` sizes.
 
-    ``away [k, count]``: the :func:`steps` from it to the measured layouts; ``mutual [k, k]``: their distances to each other; ``log_costs
-    [k, n]`` and ``spreads [k, n]`` (standard deviations): its cost by each of them, if work is shared evenly among workers.
+    ``apart [k, 5]``: how far each of ``k`` measured layouts is :func:`away`; ``log_costs [k, n]`` and ``spreads [k, n]`` (standard
+    deviations): the cost in question by each of them, if work is shared evenly among workers.
     """
-    near = SPREAD**2 * np.exp(-np.abs(away).sum(axis=1) / REACH)
-    trend = TREND * away * [name != "threads_per_rank" or not on_gpus for name in COUNTS]
-    similarity = SPREAD**2 * np.exp(-mutual / REACH) + trend @ trend.T
-    noise = spreads.T[:, :, None] ** 2 * np.eye(len(away))
-    solved = np.linalg.solve(similarity + noise + 1e-9 * np.eye(len(away)), np.column_stack([near, np.ones(len(away))]))
-    missing, total = 1 - solved[:, :, 0].sum(axis=1), solved[:, :, 1].sum(axis=1)
-    weights = solved[:, :, 0] + solved[:, :, 1] * (missing / total)[:, None]
-    variance = SPREAD**2 - solved[:, :, 0] @ near + missing**2 / total
-    return (weights.T * log_costs).sum(axis=0), np.sqrt(np.maximum(variance, 0.0))
+    either, workers = (EITHER_ON_GPUS, WORKERS_ON_GPUS) if on_gpus else (EITHER, WORKERS)
+    slopes = (either, either, GPUS, BATCH, workers)
+    return predicted(apart, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS)

@@ -8,8 +8,9 @@ in quadrature, so that weak evidence gives a wide interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, seen, shape_spread
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Predictions
-from modak.perfmodel.questions import Question, closed
+from modak.perfmodel.questions import Question, both_differ, closed
 
 NOISE: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
@@ -48,8 +49,9 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
 
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
-        if nearest.shape:
-            return _across_layouts(_peers(nearest, alike, question.layout), question.layout, count, curves)
+        peers = _peers(nearest, alike, question.layout)
+        if _needs_others(nearest, peers, question.layout):
+            return _across_layouts(peers, question.layout, count, curves)
         return _answer(nearest, question.layout, count, curves)
 
     by_one = from_one(match, found)
@@ -276,33 +278,80 @@ def scatter_group(curve: Curve) -> tuple[str, str]:
     return curve.series.metric, same_name(curve.series.system)
 
 
-def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Match]:
-    """The match, and those ``found`` of other layouts of the same run, the nearest first: where they differ from the question, they agree
-    with the match."""
+class Peer(NamedTuple):
+    """A measured layout on a node, from which the one in question is predicted."""
+
+    match: Match
+    layout: Layout
+    counted: Layout
+    """The layout in question, with the count of this one where it varies along its curve."""
+
+
+def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
+    """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
+    the match. The nearest layout of the match comes first, then the nearest others. Of a curve over ranks or threads each number is one."""
 
     def of_run(curve: Curve) -> tuple[dict[str, float], bool, list[object]]:
-        return startup.lengths(curve.series.params), curve.per_batch, [getattr(curve.series, name) for name in match.attributes]
+        told = [getattr(curve.series, name) for name in ("metric", "unit", *match.attributes)]
+        return startup.lengths(curve.series.params), curve.per_batch, told
 
-    same = (one for one in found if one.shape and one.attributes == match.attributes and _comparable(one.curve, match.curve))
-    alike = (one for one in same if of_run(one.curve) == of_run(match.curve))
-    near = sorted(alike, key=lambda one: (layouts.distance(one.curve.layout_on(layout.gpus_per_node), layout), *seen(one)))
-    return [match, *(one for one in near if one.curve is not match.curve)][:MOST_LAYOUTS]
+    curve = match.curve
+    same = (one for one in found if one.attributes == match.attributes and of_run(one.curve) == of_run(curve))
+    others = sorted((one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus)), key=seen)
+    first, *rest = [sorted(_layouts_of(one, layout), key=lambda peer: layouts.distance(peer.layout, layout)) for one in (match, *others)]
+    near = sorted((*first[1:], *chain.from_iterable(rest)), key=lambda peer: layouts.distance(peer.layout, layout))
+    return [first[0], *near][:MOST_LAYOUTS]
 
 
-def _across_layouts(peers: Sequence[Match], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
+def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
+    """The measured layouts of a curve, each as a peer."""
+    curve = match.curve
+    there = curve.layout_on(layout.gpus_per_node)
+    if _within_node(curve, layout) is None:
+        yield Peer(match, there, layout)
+        return
+    for count in sorted(curve.per_node):
+        of_count = {str(curve.varying): count}
+        yield Peer(match, there.model_copy(update=of_count), layout.model_copy(update=of_count))
+
+
+def _within_node(curve: Curve, layout: Layout) -> int | None:
+    """The number of ranks or threads in question, if a curve is over these; ``None``: it is not, or they are open."""
+    return getattr(layout, curve.varying) if curve.scale in ("ranks", "threads") and curve.varying else None
+
+
+def _needs_others(match: Match, peers: Sequence[Peer], layout: Layout) -> bool:
+    """Whether the layout in question was not measured, and results of others tell what it would take: a curve over ranks alone, or over
+    threads alone, tells itself how it goes on."""
+    count = _within_node(match.curve, layout)
+    inside = count is not None and count not in match.curve.per_node
+    return bool(match.shape) or (inside and any(peer.match.curve is not match.curve for peer in peers))
+
+
+def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
     """Predictions for an unmeasured layout from those of ``peers``, each scaled to an even share of the work per worker."""
-    answers = [_answer(replace(one, spread=0.0), layout, nodes, curves) for one in peers]
-    measured = [one.curve.layout_on(layout.gpus_per_node) for one in peers]
-    mutual = np.array([[layouts.distance(one, other) for other in measured] for one in measured])
-    away = np.array([layouts.steps(layout, one) for one in measured])
-    logs, spreads = np.log([one.value.ravel() for one in answers]), np.array([one.spread.ravel() for one in answers])
-    log_cost, deviation = layouts.between(away, mutual, logs, spreads / Z90, on_gpus=bool(layout.gpus_per_node))
-    apart = math.sqrt(max(peers[0].spread ** 2 - shape_spread(peers[0].curve, layout, peers[0].shape) ** 2, 0.0))
-    spread = Z90 * np.hypot(deviation, apart).reshape(nodes.shape)
+    match = peers[0].match
+    answers = [_answer(replace(peer.match, spread=0.0), peer.counted, nodes, curves) for peer in peers]
+    shares = [0.0 if peer.match.curve.grows else layouts.even_share(layout, peer.counted) for peer in peers]
+    on = bool(match.question.attributes.get("hyperthreads"))
+    away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
+    logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]
+    halves = np.array([one.spread.ravel() for one in answers])
+    common = halves.min(axis=0)  # several layouts are not surer of sizes beyond all of them
+    log_cost, deviation = layouts.between(away, logs, np.sqrt(halves**2 - common**2) / Z90, on_gpus=bool(layout.gpus_per_node))
+    of_shape = shape_spread(match.curve, layout, match.shape) if match.shape else 0.0
+    apart = math.sqrt(max(match.spread**2 - of_shape**2, 0.0))
+    spread = np.hypot(common, Z90 * np.hypot(deviation, apart)).reshape(nodes.shape)
     transferred: Basis = "transferred"
-    value = np.exp(log_cost).reshape(nodes.shape)
-    others = (*(one.curve.measured for one in peers[1:]), *(series for one in answers for series in one.others))
-    return replace(answers[0], value=value, spread=spread, below=spread, basis=(transferred,) * nodes.size, others=others)
+    others = (*(peer.match.curve.measured for peer in peers), *(series for one in answers for series in one.others))
+    return replace(
+        _answer(match, layout, nodes, curves),
+        value=np.exp(log_cost).reshape(nodes.shape),
+        spread=spread,
+        below=spread,
+        basis=(transferred,) * nodes.size,
+        others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
+    )
 
 
 def _basis(match: Match, few: bool, measured: bool, beyond: bool, pooled: bool) -> Basis:

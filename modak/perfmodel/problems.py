@@ -1,9 +1,7 @@
 """Predict a problem size that nobody ran from those that were run.
 
 Work is nearly a power of the size of a problem, and overheads hide it in small problems: the power changes slowly. So the log of the cost
-is a smooth function of the log of each number among the parameters. It is predicted by ordinary kriging (Cressie 1993, section 3.2) with
-a power that does a random walk, which is a cubic smoothing spline (Wahba 1990, section 1.5). How smooth it is, each program tells itself:
-predictions of several smoothnesses are averaged by their restricted likelihood (Patterson and Thompson 1971).
+is a smooth function of the log of each number among the parameters (:mod:`modak.perfmodel.kriging`).
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
+from modak.perfmodel.kriging import Slope, predicted
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Match, best_match, matches, tells_of_work
@@ -49,8 +48,8 @@ SMOOTHNESS: Final = np.array(
         (1.0, 0.5, 0.02),
     ]
 )
-"""Rows of three: the standard deviation of the change of the power over a factor of e; that of log cost at one problem size around the
-smooth law (caches, sizes that divide badly); the share of programs like that."""
+"""How smooth costs are over problem sizes (:func:`modak.perfmodel.kriging.predicted`): around the law are caches, and sizes that divide
+badly."""
 REPEAT: Final = 0.05
 """Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
 RATIO: Final = 0.2
@@ -241,35 +240,8 @@ def between(
     configuration in question, with their probabilities; none: all costs are of this configuration. ``of_work``: whether costs grow with the
     problem.
     """
-    beyond = BEYOND if of_work else BELOW
-    power, doubt = np.array([beyond if (each < 0).all() else BELOW if (each > 0).all() else BETWEEN for each in away.T]).T
-    kinds = [(row, probability, covariance) for probability, covariance in ratios or [(1.0, np.zeros((1, 1, 1)))] for row in SMOOTHNESS]
-    bend, wiggle, share = np.array([row for row, _, _ in kinds]).T
-    share = share * [probability for _, probability, _ in kinds]
-    of_others = np.array([covariance for _, _, covariance in kinds])
-    slopes = (away * doubt**2) @ away.T
-    smooth = slopes + bend[:, None, None] ** 2 * sum(map(_bends, away.T), np.zeros(slopes.shape))
-    noise = spreads.T**2 + wiggle[:, None, None] ** 2
-    factor = np.linalg.cholesky(smooth[:, None] + of_others + noise[..., None] * np.eye(len(away)))
-    beside = (log_costs - (away @ power)[:, None]).T
-    whitened = np.linalg.solve(factor, np.stack(np.broadcast_arrays(np.ones(beside.shape), beside), axis=-1)[None])
-    ones, values = whitened[..., 0], whitened[..., 1]
-    total = (ones**2).sum(axis=-1)
-    level = (ones * values).sum(axis=-1) / total
-    misfit = ((values - level[..., None] * ones) ** 2).sum(axis=-1)
-    likelihood = -misfit / 2 - np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1) - np.log(total) / 2 + np.log(share)[:, None]
-    weights = np.exp(likelihood - likelihood.max(axis=0))
-    weights /= weights.sum(axis=0)
-    log_cost = (weights * level).sum(axis=0)
-    variance = 1 / total + wiggle[:, None] ** 2 + (level - log_cost) ** 2
-    return log_cost, np.sqrt((weights * variance).sum(axis=0))
-
-
-def _bends(away: Array) -> Array:
-    """Covariances ``[k, k]`` of an integrated random walk of the power that starts at the problem in question, on either side of it."""
-    distance = np.abs(away)
-    near, far = np.minimum.outer(distance, distance), np.maximum.outer(distance, distance)
-    return np.where(np.multiply.outer(away, away) > 0, near**2 * (3 * far - near) / 6, 0.0)
+    slope = Slope(BEYOND if of_work else BELOW, BELOW, BETWEEN)
+    return predicted(away, log_costs, spreads, [slope] * away.shape[1], SMOOTHNESS, ratios)
 
 
 def _walks(away: Array) -> Array:

@@ -212,7 +212,7 @@ def test_steps_of_unknown_batch_do_not_tell_of_those_with_a_batch_per_worker() -
     rows = [(n, batch, value) for batch, value in ((32, 0.4), (64, 0.8), (None, 0.6)) for n in (1, 2)]
     found = fit([result(n, value, metric="step_time", ranks_per_node=4, batch_size=batch) for n, batch, value in rows])
     told = predict([one for one in found if one.series.metric == "step_time"], Question({}, Layout(ranks_per_node=8, batch_size=128)), [1])
-    assert told.value[0] == pytest.approx(1.6)
+    assert 1.6 < told.value[0] < 1.6 * 2
 
 
 def test_ranks_on_fewer_nodes_than_were_measured_are_not_between_the_measured_ones() -> None:

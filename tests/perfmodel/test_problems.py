@@ -188,7 +188,12 @@ def test_layouts_are_compared_at_one_problem_size() -> None:
 
 def timed_over(*runs: tuple[int, float], **told: object) -> list[Result]:
     """Results of ``(params.n, value)``; told are attributes and further parameters."""
-    key = {"application": "app", "system": "here", "metric": "wall_time", "unit": "samples/s" if told.get("metric") == "throughput" else "s"}
+    key = {
+        "application": "app",
+        "system": "here",
+        "metric": "wall_time",
+        "unit": "samples/s" if told.get("metric") == "throughput" else "s",
+    }
     others = {name: value for name, value in told.items() if name in SeriesKey.model_fields}
     params = {name: str(value) for name, value in told.items() if name not in others}
     return [

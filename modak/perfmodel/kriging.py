@@ -1,0 +1,82 @@
+"""Predict a cost from costs at other places: ordinary kriging of its log over the logs of numbers, along a trend.
+
+How steep the trend is, is known roughly beforehand. How smooth the cost is around it, each program tells itself: the slope does a random
+walk, which makes a cubic smoothing spline (Wahba 1990, section 1.5) of each number, and predictions of several smoothnesses are averaged by
+their restricted likelihood (Patterson and Thompson 1971). The kriging itself: Cressie 1993, section 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from modak.perfmodel.forms import Array
+
+Prior = tuple[float, float]
+"""Mean and standard deviation of a slope, before anything is measured."""
+
+
+class Slope(NamedTuple):
+    """What is known beforehand of the slope of log cost over the log of a number, by where the place in question is."""
+
+    above: Prior
+    """Above all measured values of the number."""
+    below: Prior
+    between: Prior
+    """Also at a measured value."""
+    bend: float = 1.0
+    """A factor on how much it changes."""
+
+
+def predicted(
+    away: Array,
+    log_costs: Array,
+    spreads: Array,
+    slopes: Sequence[Slope],
+    smoothness: Array,
+    ratios: Sequence[tuple[float, Array]] = (),
+) -> tuple[Array, Array]:
+    """Log cost of the place in question and its standard deviation, both ``[n]``, at each of ``n`` sizes of the job.
+
+    ``away [k, m]``: log ratios of ``m`` numbers of ``k`` measured places to those in question; ``log_costs [k, n]`` and ``spreads [k, n]``
+    (standard deviations): their costs; ``slopes``: one for each number. ``smoothness``: rows of three, the standard deviation of the change
+    of a slope over a factor of e, that of log cost at one place around the smooth curve, and the share of programs like that. ``ratios``:
+    possible covariances ``[n, k, k]`` of what sets these costs apart from the one in question, with their probabilities; none: they are
+    not set apart.
+    """
+    slope, doubt = np.array([_prior(each, one) for each, one in zip(away.T, slopes, strict=True)]).T
+    kinds = [(row, probability, covariance) for probability, covariance in ratios or [(1.0, np.zeros((1, 1, 1)))] for row in smoothness]
+    bend, wiggle, share = np.array([row for row, _, _ in kinds]).T
+    share = share * [probability for _, probability, _ in kinds]
+    of_ratios = np.array([covariance for _, _, covariance in kinds])
+    trend = (away * doubt**2) @ away.T
+    smooth = trend + bend[:, None, None] ** 2 * sum(one.bend**2 * _bends(each) for each, one in zip(away.T, slopes, strict=True))
+    noise = spreads.T**2 + wiggle[:, None, None] ** 2
+    factor = np.linalg.cholesky(smooth[:, None] + of_ratios + noise[..., None] * np.eye(len(away)))
+    beside = (log_costs - (away @ slope)[:, None]).T
+    whitened = np.linalg.solve(factor, np.stack(np.broadcast_arrays(np.ones(beside.shape), beside), axis=-1)[None])
+    ones, values = whitened[..., 0], whitened[..., 1]
+    total = (ones**2).sum(axis=-1)
+    level = (ones * values).sum(axis=-1) / total
+    misfit = ((values - level[..., None] * ones) ** 2).sum(axis=-1)
+    likelihood = -misfit / 2 - np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1) - np.log(total) / 2 + np.log(share)[:, None]
+    weights = np.exp(likelihood - likelihood.max(axis=0))
+    weights /= weights.sum(axis=0)
+    log_cost = (weights * level).sum(axis=0)
+    variance = 1 / total + wiggle[:, None] ** 2 + (level - log_cost) ** 2
+    return log_cost, np.sqrt((weights * variance).sum(axis=0))
+
+
+def _prior(away: Array, slope: Slope) -> Prior:
+    if (away < 0).all():
+        return slope.above
+    return slope.below if (away > 0).all() else slope.between
+
+
+def _bends(away: Array) -> Array:
+    """Covariances ``[k, k]`` of an integrated random walk of the slope that starts at the place in question, on either side of it."""
+    distance = np.abs(away)
+    near, far = np.minimum.outer(distance, distance), np.maximum.outer(distance, distance)
+    return np.where(np.multiply.outer(away, away) > 0, near**2 * (3 * far - near) / 6, 0.0)
