@@ -1,7 +1,7 @@
 """Plots of scaling curves, drawn by matplotlib if it is installed (``pip install 'modak[plot]'``).
 
 A plot has one pair of axes, values over sizes, both logarithmic, so that perfect scaling is a straight line. Figures are made without
-matplotlib's global state, and the same data gives the same bytes.
+pyplot, which keeps them, and the same data gives the same bytes. The style is set for the whole process meanwhile: draw one at a time.
 """
 
 from __future__ import annotations

@@ -108,9 +108,7 @@ class Settings(BaseModel):
     max_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         10_000, description="maximum number of rows in one request for predictions"
     )
-    plan_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
-        30, description="days for which the service keeps the plans of anonymous callers"
-    )
+    plan_days: Annotated[int, Field(ge=1, le=36_500)] = Field(30, description="days for which the service keeps plans")
     max_load_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = Field(
         64 << 20, description="largest body with results to load that the service accepts, in bytes"
     )

@@ -8,7 +8,6 @@ answered with 404 to callers who may read.
 from __future__ import annotations
 
 import logging
-import secrets
 from typing import Final
 
 from anyio import CapacityLimiter
@@ -125,7 +124,7 @@ class Gate:
         wait = self._rates.take(address and (who.name or address))
         if wait:
             return _too_many(wait)
-        scope.setdefault("state", {}).update(caller=who, principal=who.name)
+        scope["state"].update(caller=who, principal=who.name)
         lacking = next((one for one in (needed, _ALSO.get(scope["path"])) if one and not self._may(who, one)), None)
         if lacking is None or (lacking == RESULT and who.may("load")) or self._shows_nothing(scope, who):
             return None
@@ -185,8 +184,8 @@ def used_token(request: Request, plan_id: str) -> UsedToken | None:
 
 
 def request_id(scope: Scope) -> str:
-    """The id of a request in logs and in the audit trail."""
-    return str(scope.setdefault("state", {}).setdefault("request_id", secrets.token_hex(8)))
+    """The id of a request in logs and in the audit trail, which :mod:`modak.api.observe` has chosen."""
+    return str(scope["state"]["request_id"])
 
 
 def _bearer(sent: list[bytes]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import FastAPI, Path, Request
 from starlette.responses import Response
@@ -12,6 +12,9 @@ from modak.api.answers import TEXT, json_response, list_of, object_of, ref, requ
 from modak.api.bodies import Body, document
 from modak.api.native import Limit, address, service_of
 from modak.api.problems import answer
+
+if TYPE_CHECKING:
+    from modak.builds.service import BuildService
 
 Identity = Annotated[str, Path(max_length=64, description="the build's `id`")]
 STATE: Final = {
@@ -85,7 +88,7 @@ def cancel(request: Request, id: Identity) -> Response:
     return answer(building_of(request).cancel(id, actor_of(request)))
 
 
-def building_of(request: Request) -> Any:
+def building_of(request: Request) -> BuildService:
     """Building, on this application's store and settings."""
     from modak.builds.service import BuildService
 

@@ -50,7 +50,7 @@ class Observed:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         began, status = perf_counter(), 500
-        name = request_id(scope)
+        name = chosen_id(scope)
         scope.setdefault("state", {})["request_id"] = name
 
         async def noting(message: Message) -> None:
@@ -86,7 +86,7 @@ class Observed:
                 LOG.info("%s %s %d", method, route, status, extra=more)
 
 
-def request_id(scope: Scope) -> str:
+def chosen_id(scope: Scope) -> str:
     """The id that a proxy gave to the request if it is a plain word, otherwise a new one."""
     for key, value in scope["headers"]:
         if key == HEADER and GIVEN.fullmatch(value):

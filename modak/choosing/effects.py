@@ -21,6 +21,7 @@ from modak.perfmodel.matching import Z90
 from modak.perfmodel.merging import SPELLINGS
 from modak.results.comparison import compare
 from modak.results.metrics import metric
+from modak.text.amounts import counted
 
 Array = npt.NDArray[np.float64]
 OFF: Final = "none"
@@ -85,9 +86,8 @@ class Effect:
         return self.log_ratio < 0
 
     def __str__(self) -> str:
-        counted = [(self.pairs, "pair", "pairs"), (self.applications, "application", "applications"), (self.systems, "system", "systems")]
-        rests = ", ".join(f"{number} {one if number == 1 else many}" for number, one, many in counted)
-        return in_words(self.log_ratio, self.spread, f"{self.basis}: {rests}")
+        of = f"{counted(self.applications, 'application')}, {counted(self.systems, 'system')}"
+        return in_words(self.log_ratio, self.spread, f"{self.basis}: {counted(self.pairs, 'pair')}, {of}")
 
 
 def in_words(log_ratio: float, spread: float, rests: str) -> str:

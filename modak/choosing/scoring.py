@@ -26,6 +26,7 @@ from modak.choosing.workload import Units, lengths, of_one_kind, units, with_pro
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Predictions, Question, describe, predict
+from modak.perfmodel.intervals import MOST
 from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import is_whole, start_up_correction
 from modak.prepared import prepared
@@ -299,7 +300,7 @@ def _of_length(predicted: Columns, scale: Floats, above: Floats, below: Floats) 
     if predicted.whole is None:
         return above, below
     parts = start_up_correction(np.where(predicted.whole, scale, 1.0))[predicted.shape]
-    return np.hypot(above, np.fmax(parts, 0.0)), np.hypot(below, np.fmin(parts, 0.0))
+    return np.minimum(np.hypot(above, np.fmax(parts, 0.0)), MOST), np.minimum(np.hypot(below, np.fmin(parts, 0.0)), MOST)
 
 
 def question(request: Request, target: Target, shape: Shape) -> Question:

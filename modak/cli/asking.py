@@ -75,8 +75,6 @@ def recommend(  # one parameter an option
     strict: common.Strict = False,
 ) -> None:
     """Rank the possible configurations for a request."""
-    if request is None and application is None:
-        raise typer.BadParameter("give a REQUEST.json or --application")
     options = {
         "target.name": system,
         "optimisation.workload.application": application,

@@ -125,7 +125,12 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def request_document(path: str | None, options: Mapping[str, Any]) -> Any:
-    """The request document of a file (``None``: an empty one) with the values of options in their fields, dotted paths below ``job``."""
+    """The request document of a file (``None``: an empty one) with the values of options in their fields, dotted paths below ``job``.
+
+    Raises ``typer.BadParameter`` where neither a file nor an option names the application.
+    """
+    if path is None and options.get("optimisation.workload.application") is None:
+        raise typer.BadParameter("give a REQUEST.json or --application")
     made = document(path) if path else {"job": {}}
     for field, value in options.items():
         if value is not None:

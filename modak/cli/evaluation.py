@@ -112,8 +112,6 @@ def plan(
     """Propose the next runs worth measuring. Those come first that reduce the uncertainty of the decision most per node-hour."""
     from modak.files import write_all
 
-    if request is None and application is None:
-        raise typer.BadParameter("give a REQUEST.json or --application")
     work = {"optimisation.workload.application": application, "optimisation.workload.amount": amount}
     document = common.request_document(request, {"target.name": system, **work})
     with show.progress("planning"):

@@ -54,7 +54,7 @@ def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
         if inside and options.format is None and _recognised(source, formats) is None:
             skipped.append(source.name)
         else:
-            found.append(table(source, options))
+            found.append(table(source, options, formats))
     if skipped and not found:
         raise DataError(_not_recognised(formats, b"-"), field=skipped[0])
     return Incoming(tuple(found), tuple(skipped), options)

@@ -125,7 +125,7 @@ class Container:
 
 @dataclass(frozen=True)
 class RuleText:
-    """A rule's shell text at its stage, with the values it may read as exported variables."""
+    """A rule's shell text, and the stage of the script that it belongs to. The values that it may read are :attr:`JobSpec.values`."""
 
     rule: str
     stage: str

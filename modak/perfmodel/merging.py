@@ -64,7 +64,7 @@ def run_key(key: SeriesKey) -> Hashable:
 
 def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The parameters without those for the length of a run, sorted by name; part of :func:`run_key`."""
-    return tuple(sorted((name, text) for name, text in params.items() if name not in LENGTHS))
+    return tuple(sorted(_without_length(params).items()))
 
 
 def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
@@ -182,13 +182,13 @@ def _per_part(key: SeriesKey, measured: Collection[str], bare: bool = False) -> 
     if kind.kind not in ("time", "throughput"):
         return Destination(key)
     if not startup.is_whole(key):
-        return Destination(key.model_copy(update={"params": _without_length(key)}))
+        return Destination(key.model_copy(update={"params": _without_length(key.params)}))
     if startup.maybe_part(key):
         return Destination(key)
     counts = _counts(key)
     for part, count in counts.items():
         if f"{part}_time" in measured:
-            return Destination(key.model_copy(update={"metric": f"{part}_time", "params": _without_length(key)}), 1 / count)
+            return Destination(key.model_copy(update={"metric": f"{part}_time", "params": _without_length(key.params)}), 1 / count)
     params = {name: text for name, text in key.params.items() if name != "amount"} if bare and counts else key.params
     return Destination(key.model_copy(update={"params": params}))
 
@@ -214,11 +214,11 @@ def _as_rates(key: SeriesKey, rates: Iterable[tuple[str, str]], known: Collectio
         rate = key.model_copy(update={"metric": name, "unit": unit})
         done = startup.work(rate)
         if done and rate.model_dump_json() not in known:
-            yield Destination(rate.model_copy(update={"params": _without_length(key)}), done, of_amount=True)
+            yield Destination(rate.model_copy(update={"params": _without_length(key.params)}), done, of_amount=True)
 
 
-def _without_length(key: SeriesKey) -> dict[str, str]:
-    return {name: text for name, text in key.params.items() if name not in LENGTHS}
+def _without_length(params: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in params.items() if name not in LENGTHS}
 
 
 def _values(key: SeriesKey) -> Values:

@@ -201,7 +201,7 @@ def _corrected(base: Base, table: Array, similarity: Array, measured: npt.NDArra
     seen = similarity[measured]
     inverse = np.linalg.inv(seen + TRANSFER_NOISE * np.eye(len(measured)))
     left_out = (inverse * (log_throughput - without)).sum(axis=1) / np.diag(inverse)
-    return _Corrected(first + similarity @ _robust_solve(seen, log_throughput - first[measured], TRANSFER_NOISE), left_out)
+    return _Corrected(first + similarity @ _robust_solve(seen, log_throughput - first[measured]), left_out)
 
 
 class _Similarity(NamedTuple):
@@ -261,12 +261,12 @@ def _reach(left_out: Array) -> float:
     return tail * float(np.quantile(np.abs(left_out), min(0.9 * (1 + 1 / count), 1.0)))
 
 
-def _robust_solve(covariance: Array, target: Array, noise: float) -> Array:
+def _robust_solve(covariance: Array, target: Array) -> Array:
     """Weights of the calibration runs; outliers count less (Huber 1964, by iterative reweighting)."""
     weight: Array = np.ones(len(target))
     answer: Array = np.zeros(len(target))
     for _ in range(5):
-        answer = np.asarray(np.linalg.solve(covariance + noise * np.diag(1 / weight), target), dtype=np.float64)
+        answer = np.asarray(np.linalg.solve(covariance + TRANSFER_NOISE * np.diag(1 / weight), target), dtype=np.float64)
         weight = _counted(np.abs(target - covariance @ answer))
     return answer
 

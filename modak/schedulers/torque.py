@@ -87,15 +87,16 @@ def _array(array: str | None) -> str | None:
     if not array or ":" not in array:
         return array
     indices, percent, limit = array.partition("%")
-    written = ",".join(_stepped(part) for part in indices.split(","))
-    return f"{written}{percent}{limit}" if written.count(",") < MOST_INDICES else None
+    parts = [_steps(part) for part in indices.split(",")]
+    if sum(map(len, parts)) > MOST_INDICES:  # counted first: a short text may name millions
+        return None
+    return ",".join(str(each) for part in parts for each in part) + percent + limit
 
 
-def _stepped(part: str) -> str:
+def _steps(part: str) -> range | tuple[str]:
+    """The indices of a range with a step; any other part of a list as it is."""
     found = re.fullmatch(r"([0-9]+)-([0-9]+):([0-9]+)", part)
-    if not found:
-        return part
-    return ",".join(map(str, range(int(found[1]), int(found[2]) + 1, max(1, int(found[3])))))
+    return range(int(found[1]), int(found[2]) + 1, int(found[3])) if found else (part,)
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:

@@ -41,7 +41,8 @@ def with_parameters(store: Store, request: Request, facts: Prepared, places: Seq
 
     work = request.optimisation.workload
     curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
-    here = {names: _of_place(store, names) for names in places}
+    spelt = store.systems()
+    here = {names: _of_place(store, [name for name in spelt if same_name(name) in names]) for names in places}
     left = [names for names in places if facts.models or need_others(here[names])]
     estimated = [curves_from(names, results) for names, results in here.items() if names not in left]
     metrics = sorted({result.series.metric for names in left for result in here[names]})
@@ -63,6 +64,6 @@ def for_rows(store: Store, questions: Sequence[Mapping[str, Any]], answered: Seq
     return [result for metric in metrics for result in store.having_parameters({"metric": metric})][:MOST_WITH_PARAMETERS]
 
 
-def _of_place(store: Store, names: frozenset[str]) -> list[Result]:
-    spelt = sorted(name for name in store.systems() if same_name(name) in names)
-    return [result for name in spelt for result in store.having_parameters({"system": name})]
+def _of_place(store: Store, spelt: Sequence[str]) -> list[Result]:
+    """The results with parameters on a system, under all of its names as results spell them."""
+    return [result for name in sorted(spelt) for result in store.having_parameters({"system": name})]

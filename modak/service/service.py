@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.choosing.decision import Decision
-from modak.dsl import Request, Texts
+from modak.dsl import Notice, Request, Texts
 from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
 from modak.facts import Added, Facts, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
@@ -119,8 +119,7 @@ class Service:
         """
         with _read(document, strict=strict) as read:
             found = recommend(read.request, self.facts_for(read.request), closest=closest)
-        warnings = dict.fromkeys((*read.warnings, *found.warnings))
-        _refuse_warnings(tuple(warnings) if strict else ())
+        warnings = _each_once(read, found.warnings, strict=strict)
         return {
             "choices": [choice.model_dump(mode="json", exclude_none=True) for choice in found.choices],
             "decisions": list(found.decisions),
@@ -136,9 +135,8 @@ class Service:
         Raises :class:`~modak.errors.RequestError` for a wrong document (with ``strict``: also for any warning).
         """
         with _read(document, strict=strict) as read:
-            warnings = dict.fromkeys((*read.warnings, *check(read.request, self.facts_for(read.request))))
-        _refuse_warnings(tuple(warnings) if strict else ())
-        return {"valid": True, "warnings": [warning.model_dump() for warning in warnings]}
+            found = check(read.request, self.facts_for(read.request))
+        return {"valid": True, "warnings": [warning.model_dump() for warning in _each_once(read, found, strict=strict)]}
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> Json:
         """The rows of a result table without values, each with its prediction, under ``rows``; and ``warnings``.
@@ -156,8 +154,7 @@ class Service:
 
         with _read(document, strict=strict) as read:
             found = size(read.request, self.facts_for(read.request, everywhere=True), self._guide)
-        warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
-        _refuse_warnings(warnings if strict else ())
+        warnings = _each_once(read, found.warnings, strict=strict)
         return found.model_copy(update={"warnings": warnings}).model_dump(mode="json", exclude_none=True)
 
     def earlier(self, request: Request) -> list[Result]:
@@ -238,8 +235,7 @@ class Service:
         with _read(document, strict=strict) as read:
             facts = self.facts_for(read.request)
             found = next_runs(read.request, facts, most, budget)
-        warnings = tuple(dict.fromkeys((*read.warnings, *found.warnings)))
-        _refuse_warnings(warnings if strict else ())
+        warnings = _each_once(read, found.warnings, strict=strict)
         answer = as_json(found) | {"warnings": [warning.model_dump() for warning in warnings]}
         if scripts:
             for run, proposal in zip(answer["runs"], found.proposals, strict=True):
@@ -420,9 +416,16 @@ def _read(document: Any, *, strict: bool) -> Iterator[Normalised]:
 
 def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Settled:
     settled = settle(read.request, facts, read.warnings)
-    if strict:
-        _refuse_warnings(settled.warnings)
+    _each_once(read, settled.warnings, strict=strict)
     return settled
+
+
+def _each_once(read: Normalised, found: Sequence[Notice], *, strict: bool) -> tuple[Notice, ...]:
+    """The warnings of reading a request, and those ``found`` on the way to its answer. With ``strict`` any of them is an error."""
+    warnings = tuple(dict.fromkeys((*read.warnings, *found)))
+    if strict and warnings:
+        raise RequestError(faults=[Fault(warning.field, warning.message) for warning in warnings])
+    return warnings
 
 
 def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
@@ -434,8 +437,3 @@ def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
     used = set() if alone else set(found.others)
     curves = [found.curve, *(curve for curve in models if used and curve.measured in used)]
     return tuple(dict.fromkeys(numbers for curve in curves if curve for numbers in curve.result_ids))
-
-
-def _refuse_warnings(warnings: Sequence[Any]) -> None:
-    if warnings:
-        raise RequestError(faults=[Fault(warning.field, warning.message) for warning in warnings])

@@ -40,8 +40,9 @@ def held(connection: Connection) -> Iterator[Held]:
     """All values of all kinds, with who added them and when; without those of an older package that no longer pass the checks."""
     for kind, table in TABLES.items():
         for row in connection.execute(select(table).order_by(table.c.name)):
-            if row.added_by != PRINCIPAL or _sound(kind, row.name, row.body):
-                yield Held(_value(kind, row.name, row.body), row.added_by, instant(row.added_at))
+            value = (_sound if row.added_by == PRINCIPAL else _value)(kind, row.name, row.body)
+            if value is not None:
+                yield Held(value, row.added_by, instant(row.added_at))
 
 
 def refused(connection: Connection) -> Iterator[str]:

@@ -16,13 +16,13 @@ from modak.facts import SeriesKey
 from modak.perfmodel import merging
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
-from modak.perfmodel.forms import FORMS, fingerprint
+from modak.perfmodel.forms import fingerprint
 from modak.store.cells import cells
 from modak.store.chunks import chunks
 from modak.store.schema import models, series
 from modak.store.series import NUMBERED, from_row, key_hash, of_same_runs
 
-FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint(FORMS)}"
+FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint()}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
 
 Numbered = tuple[int, Curve]

@@ -22,6 +22,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from modak.errors import Unavailable
 
 BUSY_MS: Final = 30_000
+"""Milliseconds that SQLite waits for another writer."""
 QUICK_MS: Final = 100
 """The same for writers that can do without the lock."""
 POOL_WAIT_S: Final = 5
@@ -32,6 +33,8 @@ CACHE_KIB: Final = 4_096
 """Page cache of each SQLite connection. Small, since it is kept for as long as the connection, and requests rarely read the same pages."""
 LOAD_CACHE_KIB: Final = 65_536
 """The same for a connection that writes data: a load uses the same index pages for each row."""
+WRITTEN: Final = "modak_written"
+"""Marks a connection, until it is given back, that a transaction of :func:`writing` has used."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
 VANISHED: Final = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3, "tcp_user_timeout": 60_000}
@@ -200,6 +203,7 @@ def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Itera
     beside = shared and engine.dialect.name == "postgresql"
     with translated(engine), nullcontext() if beside else _turn(engine, wait=wait), engine.connect() as plain:
         connection = plain.execution_options(write=True)
+        connection.info[WRITTEN] = True
         with connection.begin():
             if engine.dialect.name == "postgresql" and not shared:
                 _queue(connection, wait=wait)

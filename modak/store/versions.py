@@ -6,11 +6,12 @@ import secrets
 import sqlite3
 import threading
 import time
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, event, insert, select, update
+from sqlalchemy.pool import ConnectionPoolEntry
 
-from modak.store.engine import translated
+from modak.store.engine import WRITTEN, translated
 from modak.store.schema import meta
 from modak.store.times import now, stored
 
@@ -38,13 +39,23 @@ FRESH_S: Final = 0.01
 """Seconds for which the version that was read last counts as the newest, unless this process wrote meanwhile."""
 
 
+class _Read(NamedTuple):
+    """A version as it was read: when (monotonic), and after which write of this process."""
+
+    version: str
+    at: float
+    writes: object
+
+
 class VersionWatch:
     """Reads the version at every request cheaply: on SQLite by a connection that stays open and begins no transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known, self._asked = "", float("-inf")
-        event.listen(engine, "checkin", lambda *_: self._forget())
+        self._writes = object()
+        """Another one after each write of this process."""
+        self._last = _Read("", float("-inf"), None)
+        event.listen(engine, "checkin", self._given_back)
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
 
@@ -55,15 +66,16 @@ class VersionWatch:
 
     def version(self) -> str:
         """The version of the data; a change by another process is seen after :data:`FRESH_S`."""
-        moment = time.monotonic()
-        if moment - self._asked > FRESH_S:
+        moment, writes, last = time.monotonic(), self._writes, self._last  # before the version is read: it may change meanwhile
+        if last.writes is not writes or moment - last.at > FRESH_S:
             with translated(self._engine):
-                self._known = self._newest()
-            self._asked = moment
-        return self._known
+                last = self._last = _Read(self._newest(), moment, writes)
+        return last.version
 
-    def _forget(self) -> None:
-        self._asked = float("-inf")
+    def _given_back(self, _: Any, record: ConnectionPoolEntry) -> None:
+        """A connection is no longer used: what was written with it is committed."""
+        if record.info.pop(WRITTEN, False):
+            self._writes = object()
 
     def _newest(self) -> str:
         if not self.local:

@@ -118,18 +118,19 @@ def expanded(asked: Values, field: str) -> tuple[Value, ...]:
         raise RequestError("either step or factor, beside low and high", field=field)
     if asked.high < asked.low or (asked.factor is not None and asked.low <= 0):
         raise RequestError("low is at most high, and above 0 where factor is given", field=field)
-    many = _steps(asked)
-    if many > MOST_VALUES:
-        raise RequestError(f"allowed: at most {MOST_VALUES} values; these are {many}", field=field)
+    steps = _steps(asked)
+    if steps >= MOST_VALUES:
+        by = "step" if asked.step else "factor"
+        raise RequestError(f"allowed: at most {MOST_VALUES} values; low, high and {by} give more", field=field)
     if asked.step:
-        numbers = [asked.low + at * asked.step for at in range(int(many))]
+        numbers = [asked.low + at * asked.step for at in range(int(steps) + 1)]
     else:
-        numbers = [asked.low * (asked.factor or 1.0) ** at for at in range(int(many))]
+        numbers = [asked.low * (asked.factor or 1.0) ** at for at in range(int(steps) + 1)]
     return tuple(int(number) if float(number).is_integer() else round(number, 12) for number in numbers)
 
 
 def _steps(asked: dsl.Steps) -> float:
-    """The number of values from ``low`` to ``high``; ``high`` is included if a step ends there."""
+    """The number of steps from ``low`` to ``high``, perhaps infinite; a step that ends at ``high``, up to rounding, counts."""
     if asked.step is not None:
-        return math.floor((asked.high - asked.low) / asked.step + 1e-9) + 1
-    return math.floor(math.log(asked.high / asked.low) / math.log(asked.factor or 2.0) + 1e-9) + 1
+        return (asked.high - asked.low) / asked.step + 1e-9
+    return math.log(asked.high / asked.low) / math.log(asked.factor or 2.0) + 1e-9

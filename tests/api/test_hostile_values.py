@@ -54,6 +54,16 @@ def test_a_fraction_lies_between_nothing_and_one(web: TestClient, field: str, va
     assert post(web, field, value) == 422
 
 
+def test_next_to_no_work_under_next_to_full_confidence_is_answered(web: TestClient) -> None:
+    """Its start-up is unknown, so that its interval is as wide as any."""
+    objective, workload = {"deadline": 60, "confidence": 0.9999999999}, {"epochs": 1e-30}
+    asked = {"objective": objective, "workload": workload, "ai_training": {"mxnet": {}}}
+    application = {"executable": "./train", "app_tag": "resnet50"}
+    answer = web.post("/optimise", json={"job": {"application": application, "target": {"name": "dgx-1-v100"}, "optimisation": asked}})
+    assert answer.status_code == 409
+    assert "closest: 1 node" in answer.text
+
+
 @pytest.mark.parametrize(
     "value", [0, -60, 59, 10**9, True, "1 day, 2:00:00", "99:99:99", "25:00:00:00", "12:00:00; x", "UNLIMITED", [3600]]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -117,6 +118,16 @@ def test_what_torque_cannot_say_is_left_out_with_a_warning(said: dict[str, Any],
     """It names the field."""
     assert not any(left_out in line for line in header(**said))
     assert warned(**said) == [field]
+
+
+def test_an_array_of_millions_is_counted_and_not_written_out() -> None:
+    """Its text is short, and anybody may send it to the service."""
+    tracemalloc.start()
+    try:
+        assert Torque().array(",".join(["0-9999999:2"] * 20)) is None
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_long_name_is_kept_with_a_warning_and_a_name_gets_a_letter_first() -> None:

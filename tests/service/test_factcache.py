@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
 from modak.facts import Rule
 from modak.service.factcache import FactCache
-from modak.store import Store, open_store
+from modak.store import Store, open_store, versions
 from modak.store.audit import Actor
 from modak.store.engine import writing
 from modak.store.versions import FRESH_S
@@ -51,6 +52,27 @@ def test_what_another_process_changes_is_seen(own_database: Path) -> None:
         time.sleep(2 * FRESH_S)
         assert cache.facts(None).version != before.version
         assert RULE in cache.facts(None).rules
+
+
+def test_what_is_written_while_the_version_is_read_is_seen(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version that was read before the write is not taken for the newest, however fresh it is."""
+    monkeypatch.setattr(versions, "FRESH_S", 60.0)
+    with open_store(f"sqlite:///{own_database}") as store:
+        store.version()
+        store.add([RULE], ME)
+        later = iter([RULE.model_copy(update={"name": "another-rule"})])
+
+        def write() -> int:
+            """Called by SQLite within the statement that reads the version."""
+            if rules := list(later):
+                store.add(rules, ME)
+            return 0
+
+        reader = store.watch._open
+        assert reader is not None
+        reader.set_progress_handler(write, 1)
+        read = store.version()
+        assert store.version() == store.versions()[0] != read
 
 
 def test_results_leave_what_is_known_as_it_is(own_database: Path) -> None:

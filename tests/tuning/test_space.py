@@ -41,6 +41,21 @@ def test_steps_that_lead_nowhere_are_refused(steps: dict[str, float]) -> None:
         of(environment={"A": steps})
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"low": 0, "high": 1000, "step": 1},
+        {"low": 0, "high": 1e300, "step": 1e-9},
+        {"low": -1e308, "high": 1e308, "step": 1},
+        {"low": 1e-300, "high": 1e300, "factor": 2},
+    ],
+)
+def test_more_values_than_a_parameter_may_have_are_refused(steps: dict[str, float]) -> None:
+    """Also where their number is none that a float holds."""
+    with pytest.raises(RequestError, match=r"at most 1000 values; low, high and (step|factor) give more"):
+        of(environment={"A": steps})
+
+
 def test_the_jobs_own_values_are_the_defaults() -> None:
     """Of its setting and of its counts; else the first value."""
     space = of(
