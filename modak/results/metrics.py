@@ -328,10 +328,16 @@ def _meant(text: str) -> str:
     of_one = _OF_ONE.fullmatch(text)
     if of_one:
         return f": what each {of_one[2]} does is not what the run does; give that of all of them together, in {of_one[1]};"
+    bits = _BITS.fullmatch(text)
+    if bits:
+        prefix = bits[1].upper().replace("K", "k")
+        return f": bits are '{prefix}bit/s', bytes '{prefix}B/s';"
     return did_you_mean(text, (*_UNITS, *(f"{word}s/s" for word in _COUNTS)))
 
 
 _PER: Final = re.compile(r"\s*/\s*|\s+per\s+")
+_BITS: Final = re.compile(r"([kKmMgGtT])b(ps|/s|/sec)")
+"""Bits by the rules, and what some write for bytes: a guess would be wrong by a factor of eight."""
 _OF_ONE: Final = re.compile(r"(.+/.+|.*FLOPS)/(GPU|gpu|device|core|node|rank|worker|chip|socket|thread|process)s?")
 
 

@@ -118,6 +118,8 @@ def test_the_direction_follows_from_the_metric_or_the_unit(name: str, unit: str 
         ("step_time", "h/ns", "not a unit of step_time"),
         ("throughput", "imgaes/s", "did you mean 'images/s'"),
         ("throughput", "tokens/s/GPU", "what each GPU does is not what the run does; give that of all of them together, in tokens/s"),
+        ("bandwidth", "Gbps", "unknown unit 'Gbps': bits are 'Gbit/s', bytes 'GB/s'; known: "),
+        ("bandwidth", "kb/s", "unknown unit 'kb/s': bits are 'kbit/s', bytes 'kB/s'; known: "),
         ("cost", "s/1", "unknown unit"),
         ("throughput", "s", "something else per second"),
         ("wall_time", "fortnights", "unknown unit 'fortnights'"),
