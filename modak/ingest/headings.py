@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from modak.errors import DataError
-from modak.ingest.table import MOST_COLUMNS
+from modak.ingest.table import LAYOUT, MOST_COLUMNS
 from modak.ingest.values import quoted
 from modak.results import metrics
 from modak.text.amounts import listed
@@ -177,6 +177,19 @@ def _time_of(name: str, words: Sequence[str]) -> str:
     metric, of = (f"{part}_time", f"each {part}") if part else ("time", "the whole run")
     unit = words[-1] if words[-1] in _ENDINGS else "…"
     return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
+
+
+def counted(name: str) -> str | None:
+    """The column of the layout whose count a parameter of this name gives; ``ranks`` and ``gpus``: over all nodes; ``None``: it gives none.
+
+    >>> counted("num_nodes"), counted("num_tasks"), counted("size")
+    ('nodes', 'ranks', None)
+    """
+    bare = _bare(name)
+    if bare in _TOTALS or bare in _GPUS:
+        return "ranks" if bare in _TOTALS else "gpus"
+    column = _OTHERWISE.get(bare)
+    return column if column in LAYOUT else None
 
 
 def measured(names: Sequence[str]) -> list[str]:

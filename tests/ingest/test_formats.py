@@ -87,10 +87,10 @@ def test_every_sample_is_recognised_and_read(name: str) -> None:
 def test_a_reframe_test_is_a_row_a_figure() -> None:
     """System, partition, layout, parameters and time of a test case; failed cases are named, and their figures are no results."""
     found = rows("reframe-4.10.4.json")
-    one = next(row for row in found if row["metric"] == "elapsed" and row["params"] == {"threads": "4"})
+    one = next(row for row in found if row["metric"] == "elapsed" and row["threads_per_rank"] == 4)
     del one["source"]
     assert one == {
-        "application": "solver", "params": {"threads": "4"}, "system": "testbed", "partition": "cpu", "metric": "elapsed", "unit": "s",
+        "application": "solver", "params": {}, "system": "testbed", "partition": "cpu", "metric": "elapsed", "unit": "s",
         "nodes": 1, "ranks_per_node": 2, "threads_per_rank": 4, "value": 3.125, "when": one["when"],
     }  # fmt: skip
     assert {(row["metric"], row["unit"], row["value"]) for row in found} == {
@@ -118,6 +118,31 @@ def test_a_run_on_one_host_is_a_run_on_one_node() -> None:
     for hosts, nodes in (("nid-0001.cluster", 1), ("nid[1-2]", UNKNOWN), ("a1,b2", UNKNOWN)):
         (batch,) = table(from_bytes(text.replace("|vm|", f"|{hosts}|").encode(), "r")).batches()
         assert set(batch.numbers["nodes"]) == {nodes}, hosts
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("%num_nodes=1", {}),
+        ("%num_tasks=2 %size=2", {"size": "2"}),
+        ("%threads=4 %cores=2", {"threads": "4"}),
+        ("%num_tasks_per_node=1", {"num_tasks_per_node": "1"}),
+    ],
+)
+def test_a_parameter_that_is_a_count_of_the_job_is_none(said: str, kept: dict[str, str]) -> None:
+    """A scaling test has its number of nodes as a parameter, and its sizes are no problems of their own. Here a node runs two tasks of one
+    thread."""
+    text = (DATA / "reframe-4.10.4-solver.log").read_text().replace("%threads=1", said)
+    (batch,) = table(from_bytes(text.encode(), "r")).batches()
+    assert batch.series[batch.series_of[0]].params == kept
+
+
+def test_a_performance_log_without_outcomes_is_read() -> None:
+    """As sites write it whose format of logs begins with the time; that nothing says which runs passed is noted."""
+    log = "job_completion_time|display_name|system|num_tasks|flops_value|flops_unit\n2023-08-23T11:36:02|hpl|a|1|0.67|Gflops/seconds\n"
+    (batch,) = table(from_bytes(log.encode(), "r")).batches()
+    assert (batch.values.tolist(), batch.numbers["nodes"].tolist()) == ([0.67e9], [1])
+    assert batch.notes == ("r:1: no column 'result': whether the runs passed is not known",)
 
 
 def test_a_figure_that_missed_its_reference_is_left_out() -> None:
