@@ -178,6 +178,18 @@ def test_both_versions_of_the_mlperf_logger_say_the_same() -> None:
         assert 0 < row["value"] < 1
 
 
+@pytest.mark.parametrize(
+    ("platform", "logged", "system", "nodes"),
+    [("4xDGXA100", None, "DGXA100", 4), ("2xtestbed", 2, "testbed", 2), ("4xtestbed", 2, "4xtestbed", 2), ("a4x100", None, "a4x100", None)],
+)
+def test_the_platform_of_mlperf_is_a_number_of_nodes(platform: str, logged: int | None, system: str, nodes: int | None) -> None:
+    """As most submissions write it: runs on more nodes of a system are no runs on another system."""
+    text = (DATA / "mlperf-training.log").read_text().replace('"testbed"', f'"{platform}"')
+    said = [line for line in text.splitlines() if logged or '"number_of_nodes"' not in line]
+    (batch,) = table(from_bytes("\n".join(said).encode(), "r")).batches()
+    assert (batch.series[0].system, batch.numbers["nodes"].tolist()) == (system, [nodes or UNKNOWN])
+
+
 def test_google_benchmarks_are_repetitions_without_their_aggregates() -> None:
     """Nanoseconds and milliseconds become seconds; arguments by place and by name are parameters; rates are results, too."""
     found = rows("google-benchmark-1.7.1.json")
@@ -204,6 +216,13 @@ def test_hyperfine_runs_that_failed_are_left_out() -> None:
         ("wait 1", {"n": "1"}, 0), ("wait 1", {"n": "1"}, 1), ("wait 1", {"n": "1"}, 2),
     ]  # fmt: skip
     assert [(row["value"], row["params"]) for row in rows("hyperfine-2.0.json")] == [(1.52, {"grid": "64"}), (1.49, {"grid": "64"})]
+
+
+@pytest.mark.parametrize(("command", "noted"), [("solve -t 1", False), ("solve -t 2", True)])
+def test_the_applications_of_a_parameter_scan_are_noted(command: str, noted: bool) -> None:
+    """The file holds commands with their values, and not what they have in common."""
+    results = [{"command": one, "parameters": {"t": one[-1]}, "mean": 1, "stddev": 0, "times": [1]} for one in ("solve -t 1", command)]
+    assert any("'--map application= --set application=NAME'" in note for note in notes(json.dumps({"results": results}))) == noted
 
 
 def test_both_outputs_of_both_slurms_say_the_same() -> None:
