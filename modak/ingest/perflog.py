@@ -18,6 +18,8 @@ NOTHING: Final = ("", "null", "None", "nan")
 """How the log writes what is not known: the first word for a test's variables, the second for values that were never set."""
 _EVERY: Final = ("result", "job_completion_time")
 """Columns that begin ReFrame's own logs; those of some sites leave the first one out."""
+_OLD: Final = re.compile(r"[^|]*\|reframe [0-9]")
+"""How a line began before ReFrame 4."""
 _ONE_HOST: Final = re.compile(r"[\w.-]+")
 """A list of several hosts has commas or brackets."""
 
@@ -29,9 +31,11 @@ class PerfLog:
     name: str = "reframe_perflog"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the columns of values and their units in the first line."""
-        cells = set(head.partition(b"\n")[0].decode(errors="replace").rstrip("\r").split("|"))
-        return not cells.isdisjoint(_EVERY) and any(cell.endswith("_value") and f"{cell[:-6]}_unit" in cells for cell in cells)
+        """By the columns of values and their units in the first line; also older lines, which are refused when they are read."""
+        first = head.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+        cells = set(first.split("|"))
+        figures = any(cell.endswith("_value") and f"{cell[:-6]}_unit" in cells for cell in cells)
+        return (figures and not cells.isdisjoint(_EVERY)) or _OLD.match(first) is not None
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each run that passed."""
@@ -42,6 +46,8 @@ class PerfLog:
             cells = row.split("|")
             if not row:
                 continue
+            if not header and _OLD.match(row):
+                raise DataError("lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read", field=f"{source.name}:{line}")
             if not header or cells[0] in _EVERY:
                 if not header and "result" not in cells:
                     found.left.append(f"{source.name}:{line}: no column 'result': whether the runs passed is not known")

@@ -335,11 +335,38 @@ def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: st
     assert says in faults(HEADER + GOOD, options=options)[0]
 
 
-def test_cells_between_blanks_are_told() -> None:
-    """A table as it is printed is of no format."""
-    assert faults("application nodes metric value\na 1 wall_time 9\n", "r.txt") == [
-        "r.txt: its cells are separated by blanks; separate them by commas, semicolons or tabs"
+@pytest.mark.parametrize(
+    ("content", "mark"),
+    [
+        ("application nodes metric value\na 1 wall_time 9\n", "blanks"),
+        ("# nodes  time\n1  812.5\n2  431\n", "blanks"),
+        ("application|metric|value\na|wall_time|9\n", "'|'"),
+        ("| System | ranks | ns/day |\n|---|---:|---|\n| a | 40 | 3.6 |\n", "'|'"),
+    ],
+)
+def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) -> None:
+    """A table as it is printed, plotted or shown in Markdown is of no format."""
+    assert faults(content, "r.txt") == [f"r.txt: its cells are separated by {mark}; separate them by commas, semicolons or tabs"]
+
+
+@pytest.mark.parametrize("content", ["solver started\nstep 1 of 9\n", "812 431\n231 150\n"])
+def test_a_text_without_names_above_numbers_is_no_table(content: str) -> None:
+    """What a program prints, and numbers alone."""
+    assert "of no known format" in faults(content, "r.txt")[0]
+
+
+def test_a_log_without_a_training_run_says_so() -> None:
+    """MLPerf's inference writes its log in the same form; a format without rows is not told what columns it lacks."""
+    assert faults(':::MLLOG {"key": "loadgen_version", "value": "3.1"}\n', "r.txt") == [
+        "r.txt: no run_start: only logs of training runs are read"
     ]
+    assert faults('{"session_info": {"data_version": "4.2"}, "runs": []}', "r.json") == ["r.json: no rows of results"]
+
+
+def test_a_performance_log_of_an_older_reframe_is_named() -> None:
+    """Its lines do not say what their cells are."""
+    line = "2020-09-08T18:01:05+01:00|reframe 3.0-dev6|a on b:c using d|jobid=1|wall_t=255.5|s|ref=0 (l=None, u=None)\n"
+    assert faults(line, "r.log") == ["r.log:1: lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read"]
 
 
 @pytest.mark.parametrize(
