@@ -110,6 +110,7 @@ def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
     platform, nodes = _platform(text(run.said.get("submission_platform")), count(run.said.get("number_of_nodes")))
     gpus = count(run.said.get("accelerators_per_node"))
     whole, ranks = count(run.said.get("global_batch_size")), count(run.said.get("number_of_ranks"))
+    batch = divided(whole, nodes * gpus if nodes and gpus else ranks)
     found.row(
         line,
         application=benchmark or None,
@@ -117,8 +118,8 @@ def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
         nodes=nodes,
         ranks_per_node=divided(ranks, nodes),
         gpus_per_node=gpus,
-        batch_size=divided(whole, nodes * gpus if nodes and gpus else ranks),
-        **({"params.global_batch_size": whole} if whole else {}),
+        batch_size=batch,
+        **({"params.global_batch_size": whole} if whole and batch is None else {}),
         metric="time_to_solution",
         value=stopped - (run.started or 0),
         unit="ms",
