@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.errors import DataError
-from modak.ingest import documents, headings
+from modak.ingest import documents
 from modak.ingest.documents import Found, Node, count, divided, instant, member, objects, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
@@ -83,13 +83,5 @@ def test_cells(title: str, case: dict[str, Any], nodes: int | None) -> dict[str,
     }
     counts = {name: None if value is None else str(value) for name, value in laid.items()}
     parts = map(_PARAMETER.match, re.split(r" (?=[%~])", title))
-    said = {part[1]: part[2] for part in parts if part and not _repeats(part[1], part[2], laid, ranks)}
+    said = documents.uncounted({part[1]: part[2] for part in parts if part}, laid, ranks)
     return {**documents.parameters(said), **counts, **named}
-
-
-def _repeats(name: str, value: str, laid: Mapping[str, int | None], ranks: int | None) -> bool:
-    """Whether a parameter is a count of the job, as of a scaling test: as a parameter it would make a problem of its own of each size."""
-    given, counted = count(value), headings.counted(name)
-    nodes, threads, gpus = (laid[column] or 0 for column in ("nodes", "threads_per_rank", "gpus_per_node"))
-    totals = {"ranks": (ranks, (ranks or 0) * threads), "gpus": (nodes * gpus,)}
-    return given is not None and counted is not None and given in totals.get(counted, (laid.get(counted),))

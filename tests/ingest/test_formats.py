@@ -163,6 +163,16 @@ def test_ramble_numbers_are_texts() -> None:
     assert {(row["application"], row["dataset"], row["params"]["size"]) for row in found} == {("solver", "strong", "64")}
 
 
+def test_a_variable_of_ramble_that_is_a_count_of_the_job_is_no_parameter() -> None:
+    """Also under a name that is not Ramble's own."""
+    document = json.loads((DATA / "ramble-solver.json").read_text())
+    for one in document["experiments"]:
+        one["RAMBLE_RAW_VARIABLES"] = {"experiment_template_name": "strong_{num_nodes}_{size}"}
+        one["RAMBLE_VARIABLES"] = {"num_nodes": one["n_nodes"], "size": "64"}
+    (batch,) = table(from_bytes(json.dumps(document).encode(), "r")).batches()
+    assert {repr(key.params) for key in batch.series} == {"{'size': '64'}"}
+
+
 def test_an_mlperf_run_is_the_time_from_start_to_stop() -> None:
     """Whatever stands before the mark; the batch is a worker's share, and no parameter, of which each number of nodes has its own."""
     (row,) = rows("mlperf-training.log")
