@@ -103,12 +103,19 @@ _TIMES: Final = ("s", "sec", "secs", "second", "seconds", "ms", "milliseconds", 
 """Units that are headings of their own; ``min`` may be a minimum."""
 _ENDINGS: Final = (*_TIMES, "us", "ns")
 """Units of time that headings end with."""
+_PARTS: Final = {**dict(zip(metrics.PARTS, metrics.PARTS, strict=True)), **dict.fromkeys(("iter", "iteration", "it", "batch"), "step")}
+"""Parts of a run that have a time of their own, by what headings call them."""
 _SPREAD: Final = _words("std stddev stdev sem min max")
 """Words for what several runs differ by, and for their extremes."""
 _OF_ONE: Final = re.compile(r".*_per_(gpu|device|core|node|rank|worker|chip|socket|thread|process)")
 """A rate of a part of the machine."""
-_SHORT: Final = {"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"}
+_SHORT: Final = {
+    **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
+    **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"},
+}
 """Units as lower-case headings write them."""
+_COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNORECASE)
+"""What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
@@ -161,7 +168,7 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
     if near:
         return f"; the nearest known one is {near!r}"
     words = bare.split("_")
-    timed = not {"time", "times", *_ENDINGS}.isdisjoint(words)
+    timed = "per" not in words and not {"time", "times", *_ENDINGS}.isdisjoint(words)
     if timed and not _SPREAD.isdisjoint(words):
         return f"; {_SCATTER}"
     plain = _in_ascii(bare)
@@ -173,7 +180,7 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
 
 def _time_of(name: str, words: Sequence[str]) -> str:
     """How to load a heading that may be a time: of a part of the run where its ``words`` name one, else of the whole run."""
-    part = next((part for part in metrics.PARTS if part in words), None)
+    part = next((_PARTS[word] for word in words if word in _PARTS), None)
     metric, of = (f"{part}_time", f"each {part}") if part else ("time", "the whole run")
     unit = words[-1] if words[-1] in _ENDINGS else "…"
     return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
@@ -261,11 +268,13 @@ def _metric_in(name: str) -> tuple[str, str | None] | None:
 
 
 def _rates(bare: str) -> Iterator[tuple[str, str]]:
-    """A heading that is a unit, or ends with one: ``images_per_sec``, ``train_samples_per_second``, ``s/epoch``."""
+    """A heading that is a unit, or ends with one: ``images_per_sec``, ``train_samples_per_second``, ``tok_s``, ``s/epoch``."""
     words = re.split(r"[_ ]", bare)
-    for first in range(len(words)):
-        unit = "_".join(words[first:]).replace("_per_", "/")
-        unit = unit if len(unit) < 4 else _SHORT.get(unit.lower(), unit)
+    ends = ["_".join(words[first:]).replace("_per_", "/") for first in range(len(words))]
+    if len(words) > 1 and words[-1] in ("s", "sec") and _COUNTED.fullmatch(words[-2]):
+        ends.append(f"{_SHORT.get(words[-2].lower(), words[-2])}/s")
+    for end in ends:
+        unit = end if len(end) < 4 else _SHORT.get(end.lower(), end)
         known = metrics.known_unit(unit)
         if known and known.kind == "throughput":
             yield {"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit

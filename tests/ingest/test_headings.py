@@ -42,7 +42,7 @@ SAID = {
     "a neural network is an 'application', an interconnect a parameter": "network",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
-    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples",
+    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples gpts_per_s",
 }
 MEASURED = {
     "time": "time Time duration elapsed time_taken",
@@ -61,6 +61,8 @@ MEASURED = {
     "throughput --set unit=img/s": "img/s",
     "throughput --set unit=samples/second": "train_samples_per_second",
     "performance --set unit=TFLOP/s": "tflops TFLOP/s",
+    "throughput --set unit=tok/s": "agg_tok_s",
+    "bandwidth --set unit=GB/s": "copy_gb_s",
 }
 
 
@@ -101,6 +103,7 @@ def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: s
     [
         ("mean_time", "if it is the time of the whole run, --map 'mean_time=value' --set metric=time --set unit=…; if it is a parameter"),
         ("solver_ms", "if it is the time of the whole run, --map 'solver_ms=value' --set metric=time --set unit=ms; if it is a parameter"),
+        ("epoch_s", "if it is the time of each epoch, --map 'epoch_s=value' --set metric=epoch_time --set unit=s; if it is a parameter"),
         ("avg_epoch_time", "if it is the time of each epoch, --map 'avg_epoch_time=value' --set metric=epoch_time --set unit=…; if"),
     ],
 )
