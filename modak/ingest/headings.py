@@ -61,8 +61,8 @@ _OTHERWISE: Final[Mapping[str, str]] = {
 """What other tables call a column."""
 _TOTALS: Final = _words(
     "ranks n_ranks num_ranks nranks mpi_ranks num_mpi_ranks number_of_ranks mpi_procs mpi_processes mpi_tasks tasks n_tasks num_tasks",
-    "ntasks number_of_tasks np procs n_procs num_procs nprocs processes num_processes number_of_processes world_size",
-    "cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus",
+    "ntasks number_of_tasks p np procs n_procs num_procs nprocs processes num_processes number_of_processes world_size",
+    "workers nworkers n_workers cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus",
 )
 """Columns of other tables that count over all nodes; a similar name here means something else."""
 _GPUS: Final = _words(
