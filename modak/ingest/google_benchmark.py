@@ -16,6 +16,9 @@ OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threa
 """What the library itself adds to a benchmark's name."""
 
 
+_AGGREGATE: Final = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
+
+
 @dataclass(frozen=True)
 class GoogleBenchmark:
     """Results of a benchmark program."""
@@ -34,7 +37,7 @@ class GoogleBenchmark:
         document, found = documents.document(source)
         context = member(document, "context", dict, source.name)
         for one in objects(document, "benchmarks", source.name):
-            if one.get("run_type", "iteration") == "aggregate" or "aggregate_name" in one:
+            if _is_aggregate(one):
                 continue
             if one.get("error_occurred") is True or one.get("skipped") is True:
                 message = text(one.get("error_message")) or text(one.get("skip_message")) or ""
@@ -42,6 +45,12 @@ class GoogleBenchmark:
             else:
                 _rows(one, context, found)
         yield from found.rows()
+
+
+def _is_aggregate(one: Node) -> bool:
+    """Whether it is made from repetitions; before 1.5 only the ending of its name said so."""
+    kind = one.get("run_type") or ("aggregate" if _AGGREGATE.search(text(one.get("name")) or "") else "iteration")
+    return kind == "aggregate" or "aggregate_name" in one
 
 
 def _rows(one: Node, context: Mapping[str, Any], found: Found) -> None:
