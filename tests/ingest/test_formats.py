@@ -261,6 +261,31 @@ def test_two_cpus_of_a_task_may_be_one_core(cpus: int, threads: int | None) -> N
     assert [int(batch.numbers[name][0]) for name in ("ranks_per_node", "threads_per_rank")] == [128, threads or UNKNOWN]
 
 
+@pytest.mark.parametrize(
+    ("allocated", "gpus"),
+    [("gres/gpu=16,gres/gpu:a100=16", 4), ("cpu=8,gres/gpu:a100=16", 4), ("gres/gpu:a100=4,gres/gpu:h100=4", 2), ("cpu=8", UNKNOWN)],
+)
+def test_gpus_that_are_counted_by_type_are_gpus(allocated: str, gpus: int) -> None:
+    """A site may account for types alone; the job is no job without GPUs."""
+    text = f"JobID|JobName|State|ElapsedRaw|NNodes|AllocTRES\n1|a|COMPLETED|60|4|{allocated}\n"
+    (batch,) = table(from_bytes(text.encode(), "file")).batches()
+    assert batch.numbers["gpus_per_node"].tolist() == [gpus]
+    counted = [each.split("=") for each in allocated.split(",")]
+    tres = [{"type": kind.partition("/")[0], "name": kind.partition("/")[2], "count": int(count)} for kind, count in counted]
+    job = {"job_id": 1, "name": "a", "state": {"current": "COMPLETED"}, "time": {"elapsed": 60}, "allocation_nodes": 4}
+    document = json.dumps({"meta": {"slurm": {}}, "jobs": [job | {"tres": {"allocated": tres}}]})
+    (batch,) = table(from_bytes(document.encode(), "file")).batches()
+    assert batch.numbers["gpus_per_node"].tolist() == [gpus]
+
+
+def test_aggregates_of_an_old_google_benchmark_are_left_out() -> None:
+    """Before 1.5 only the ending of their names told them from repetitions."""
+    times = [{"name": f"fill/8{end}", "real_time": 5, "time_unit": "us"} for end in ("", "_mean", "_stddev")]
+    names = [*times, {"name": "fill/8_BigO", "big_o": "N"}]
+    (batch,) = table(from_bytes(json.dumps({"context": {"num_cpus": 8}, "benchmarks": names}).encode(), "file")).batches()
+    assert batch.values.tolist() == [5e-6]
+
+
 def notes(text: str, name: str = "file") -> list[str]:
     """The notes about a text; a text with a fault raises."""
     return [note for batch in table(from_bytes(text.encode(), name)).batches() for note in batch.notes]
