@@ -278,6 +278,13 @@ def test_gpus_that_are_counted_by_type_are_gpus(allocated: str, gpus: int) -> No
     assert batch.numbers["gpus_per_node"].tolist() == [gpus]
 
 
+def test_counters_of_a_google_benchmark_are_named() -> None:
+    """A program's own figure of merit is not lost without a word."""
+    one = {"name": "scan/8", "run_type": "iteration", "real_time": 5, "time_unit": "us", "label": "x", "FOM: GB/s": 408.5}
+    document = json.dumps({"context": {"num_cpus": 8}, "benchmarks": [one]})
+    assert notes(document) == ["file: counters of the benchmarks' own ('FOM: GB/s'), whose units are not known; left out"]
+
+
 def test_aggregates_of_an_old_google_benchmark_are_left_out() -> None:
     """Before 1.5 only the ending of their names told them from repetitions."""
     times = [{"name": f"fill/8{end}", "real_time": 5, "time_unit": "us"} for end in ("", "_mean", "_stddev")]
