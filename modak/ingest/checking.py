@@ -22,6 +22,10 @@ from modak.text.amounts import listed
 
 MOST_LINES: Final = 5
 """Lines with the same fault that a message lists, beside the first."""
+_TOO_SMALL: Final = 1e6
+"""No run has less than so many bytes, bytes per second and operations per second: without a unit, such values are of another one."""
+_SMALL_UNITS: Final = {"B": "GB", "B/s": "GB/s", "FLOP/s": "GFLOP/s"}
+"""Base units that nobody measures in, each with one in which people do."""
 
 
 def batch(raw: Raw, name: str, now: datetime) -> Batch:
@@ -65,6 +69,7 @@ class _Table:
         self._faults: dict[str, list[Int64]] = {}
         """Messages, and the lines that they are about."""
         self._placeholders: dict[str, list[str]] = {}
+        self._doubts: list[str] = []
 
     def cells(self, column: str) -> Cells:
         """A column as text; a missing one is empty."""
@@ -102,9 +107,14 @@ class _Table:
         return found
 
     def notes(self) -> Iterator[str]:
-        """For each column the placeholders that were read as empty."""
+        """For each column the placeholders that were read as empty, and what was doubted."""
         for column, texts in self._placeholders.items():
             yield f"{self.name}: column {column!r}: {', '.join(map(ascii, texts))} is a placeholder; the cell counts as empty"
+        yield from self._doubts
+
+    def doubt(self, message: str) -> None:
+        """Note what is read, but probably means something else."""
+        self._doubts.append(f"{self.name}: {message}")
 
     def fault(self, message: str, rows: Any) -> None:
         """Note a fault in ``rows`` (a mask)."""
@@ -162,12 +172,20 @@ def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric
                 known = metrics.metric(metric, of)
                 based[rows] = metrics.to_base(values[rows], of)
                 found[-1] = known
+                if of is None and known.unit in _SMALL_UNITS and (most := float(np.fmax.reduce(values[rows], initial=0))) < _TOO_SMALL:
+                    table.doubt(_small(known, most))
             except DataError as error:
                 table.fault(f"column {error.faults[0].field!r}: {error.faults[0].message}", rows)
     beyond = np.isfinite(values) & ~((based >= SMALLEST_VALUE) & (based <= LARGEST_VALUE))
     if beyond.any():
         table.fault("column 'value': out of range in its base unit", beyond)
     return pair_of, found, based
+
+
+def _small(metric: metrics.Metric, most: float) -> str:
+    """What is said of a metric whose values are too small for its base unit, which no unit was given beside."""
+    way = f"if it is another one, give it ('--set unit={_SMALL_UNITS[metric.unit]}', and '--replace' for rows that are stored)"
+    return f"column 'unit': empty for {metric.name!r}, which then counts in {metric.unit}: at most {most:g}; {way}"
 
 
 def distinct(columns: Sequence[Int32], sizes: Sequence[int]) -> tuple[Int64, Int32]:

@@ -18,18 +18,23 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, Final, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modak.errors import DataError, Fault
+from modak.ingest.columns import canonical, is_known
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, MOST_FAULTS, Cells, Int64, Raw
 from modak.ingest.values import DECIMAL_COMMA
+
+Mask = NDArray[np.bool_]
 
 BLOCK: Final = 16 * 2**20
 LONGEST_LINE: Final = 100_000
 SMALL: Final = 2**20
 """Smaller blocks (bytes) are split by the standard library, which takes less time than importing pandas."""
 
-_QUOTE, _LINE_FEED, _COMMENT = b'"\n#'
+_QUOTE, _LINE_FEED = b'"\n'
+_COMMENT: Final = b"#"
 _MARKS: Final = ",;\t"
 """Separators of cells; the first of them that is found in the header is used."""
 _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
@@ -142,6 +147,8 @@ def _header(text: str, mark: str, line: int, name: str) -> list[str]:
         raise DataError("begins with '#': remove the lines above the header, and any '#' before its first name", field=place)
     if len(names) > 1 and sum(map(bool, names)) == 1:
         raise DataError(f"names one column only, {next(filter(None, names))[:60]!a}: remove the lines above the header", field=place)
+    if any(names) and all(_NUMBER.fullmatch(each) for each in names if each):
+        raise DataError("holds numbers only; the first line has to name the columns", field=place)
     if len(names) == 1:
         by = ", not by '|'" if "|" in text else ""
         message = f"the header has one column only; it names the columns, separated by commas, semicolons or tabs{by}"
@@ -158,11 +165,12 @@ def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str, fir
     """The rows of a block. ``first``: of the file's first block, what a column that counts the rows begins with."""
     lines = _lines(body, len(names), mark, line, name)
     columns = list(map(_unguarded, _cut_small(body, len(names), mark) if len(body) < SMALL else _cut(body, len(names), mark)))
-    columns, lines = _without_empty_rows(columns, lines)
-    notes: tuple[str, ...] = ()
+    again = _rows_of(columns, names)
+    notes: tuple[str, ...] = (f"{name}:{lines[again][0]}: the header again{_times(again)}; left out",) if again.any() else ()
+    columns, lines = _without(again | _rows_of(columns, [""] * len(names)), columns, lines)
     if not names[0] and _counts_rows(columns[0], first):
         columns[0] = Cells.constant("", len(lines))
-        notes = (f"{name}: the first column has no name and counts the rows: left out",) if first else ()
+        notes += (f"{name}: the first column has no name and counts the rows: left out",) if first else ()
     nameless = [(number, cells) for number, cells in enumerate(columns, 1) if not names[number - 1] and any(map(str.strip, cells.texts))]
     unnamed = [Fault(f"{name}:{_line_of(cells, lines)}", _nameless(number, cells)) for number, cells in nameless]
     if unnamed:
@@ -170,6 +178,7 @@ def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str, fir
     found = {column: cells for column, cells in zip(names, columns, strict=True) if column}
     if mark == ";":
         decimal = any(DECIMAL_COMMA.fullmatch(text.strip()) for cells in found.values() for text in cells.texts)
+        notes += () if decimal else tuple(_points_noted(found, name))
         found = {column: _with_points(cells, column, lines, name, decimal) for column, cells in found.items()}
     return Raw(found, lines, notes)
 
@@ -182,15 +191,27 @@ def _counts_rows(cells: Cells, first: Sequence[str]) -> bool:
     return texts == [str(number) for number in range(int(texts[0]), int(texts[0]) + len(texts))]
 
 
-def _without_empty_rows(columns: list[Cells], lines: Int64) -> tuple[list[Cells], Int64]:
-    """The rows that are not empty, with their lines."""
-    full = np.zeros(lines.size, dtype=bool)
-    for cells in columns:
-        said = np.array([bool(text.strip()) for text in cells.texts], dtype=bool)
-        full |= said[cells.codes] if said.size else False
-        if full.all():
-            return columns, lines
-    return [Cells.of(cells.texts[code] for code in cells.codes[full]) for cells in columns], lines[full]
+def _rows_of(columns: Sequence[Cells], texts: Sequence[str]) -> Mask:
+    """Which rows have these texts in their cells, one for each column."""
+    found = np.ones(len(columns[0].codes), dtype=bool)
+    for cells, text in zip(columns, texts, strict=True):
+        alike = np.array([each.strip() == text for each in cells.texts], dtype=bool)
+        found &= alike[cells.codes] if alike.size else False
+        if not found.any():
+            break
+    return found
+
+
+def _times(rows: Mask) -> str:
+    """How often something is in a file, if it is several times."""
+    return f" ({rows.sum()} times)" if rows.sum() > 1 else ""
+
+
+def _without(rows: Mask, columns: list[Cells], lines: Int64) -> tuple[list[Cells], Int64]:
+    """The other rows, with their lines."""
+    if not rows.any():
+        return columns, lines
+    return [Cells.of(cells.texts[code] for code in cells.codes[~rows]) for cells in columns], lines[~rows]
 
 
 def _line_of(cells: Cells, lines: Int64) -> int:
@@ -224,10 +245,17 @@ def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -
     if columns is not None:
         wrong = np.flatnonzero((lengths > 0) & (cells != columns))[:MOST_FAULTS]
         if wrong.size:
-            remove = ["; a comment: remove the line" if octets[ends[i] - lengths[i]] == _COMMENT else "" for i in wrong]
-            told = [f"{cells[i]} cells; the header has {columns} columns{hint}" for i, hint in zip(wrong, remove, strict=True)]
+            rows = [body[ends[i] - lengths[i] : ends[i]] for i in wrong]
+            told = [f"{cells[i]} cells; the header has {columns} columns{_odd(row, columns)}" for i, row in zip(wrong, rows, strict=True)]
             raise DataError(faults=[Fault(f"{name}:{numbers[i]}", text) for i, text in zip(wrong, told, strict=True)])
     return numbers[lengths > 0]
+
+
+def _odd(row: bytes, columns: int) -> str:
+    """What a row with another number of cells probably is."""
+    if row.startswith(_COMMENT):
+        return "; a comment: remove the line"
+    return "; here blanks separate cells, in the header something else" if len(row.split()) == columns > 1 else ""
 
 
 def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: Int64, ends: Int64, mark: str, first: int, name: str) -> None:
@@ -265,11 +293,11 @@ def _cut(body: bytes, columns: int, mark: str) -> Iterable[Cells]:
 def _with_points(cells: Cells, column: str, lines: Int64, name: str, decimal: bool) -> Cells:
     """The column with decimal points instead of commas.
 
-    Raises where a point may separate thousands: in a column that also has decimal commas, in counts, and in ``value`` if any column of
-    the file has a decimal comma (``decimal``).
+    Raises where a point may separate thousands: in a column that also has decimal commas, in counts, and in values if any column of the
+    file has a decimal comma (``decimal``).
     """
     commas = [bool(DECIMAL_COMMA.fullmatch(text.strip())) for text in cells.texts]
-    if not any(commas) and not (decimal and column.lower() == "value") and column.lower() not in LAYOUT:
+    if not any(commas) and not (decimal and _may_be_value(column)) and canonical(column) not in LAYOUT:
         return cells
     doubtful = next((code for code, text in enumerate(cells.texts) if _THOUSANDS.fullmatch(text.strip())), None)
     if doubtful is not None:
@@ -277,6 +305,20 @@ def _with_points(cells: Cells, column: str, lines: Int64, name: str, decimal: bo
         message = f"column {column!r}: {text!a} where commas are decimal: write thousands without a point, and other numbers with a comma"
         raise DataError(message, field=f"{name}:{line}")
     return Cells(cells.codes, [text.replace(",", ".") if comma else text for text, comma in zip(cells.texts, commas, strict=True)])
+
+
+def _may_be_value(column: str) -> bool:
+    """Whether a column holds the values, or becomes ``value`` when it is renamed."""
+    return canonical(column) == "value" or not is_known(canonical(column))
+
+
+def _points_noted(found: Mapping[str, Cells], name: str) -> Iterator[str]:
+    """A note for each column of values all of whose points may separate thousands, in a table without decimal commas."""
+    for column in filter(_may_be_value, found):
+        pointed = [text.strip() for text in found[column].texts if "." in text]
+        if pointed and all(map(_THOUSANDS.fullmatch, pointed)):
+            read = pointed[0].replace(".", "")
+            yield f"{name}: column {column!r}: the point in {pointed[0]} is decimal; if it is not, write {read}"
 
 
 def _unguarded(cells: Cells) -> Cells:

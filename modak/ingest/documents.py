@@ -15,6 +15,7 @@ from json import decoder, scanner
 from typing import Any, Final
 
 from modak.errors import DataError
+from modak.ingest import headings
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
@@ -203,6 +204,23 @@ def parameters(values: Mapping[str, Any]) -> dict[str, str]:
     if len(values) > MOST_COLUMNS:
         raise DataError(f"{len(values)} parameters; at most {MOST_COLUMNS}")
     return {name if name in LAYOUT else f"params.{column_name(name)}": shown for name, value in values.items() if (shown := text(value))}
+
+
+def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: int | None) -> dict[str, Any]:
+    """A tool's parameters without those that are a count of the job, such as the nodes of a scaling test, whose sizes are one problem.
+    ``laid`` are the counts by column, ``ranks`` are those of all nodes.
+
+    >>> uncounted({"num_nodes": "4", "size": "4"}, {"nodes": 4}, None)
+    {'size': '4'}
+    """
+    nodes, threads, gpus = (laid.get(column) or 0 for column in ("nodes", "threads_per_rank", "gpus_per_node"))
+    totals = {"ranks": (ranks, (ranks or 0) * threads), "gpus": (nodes * gpus,)}
+
+    def counts(name: str, value: Any) -> bool:
+        given, counted = count(value), headings.counted(name)
+        return given is not None and counted is not None and given in totals.get(counted, (laid.get(counted),))
+
+    return {name: value for name, value in values.items() if not counts(name, value)}
 
 
 def column_name(name: str) -> str:

@@ -11,9 +11,42 @@ from modak.ingest import documents
 from modak.ingest.documents import Found, Node, count, member, objects, shortened, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
+from modak.text.amounts import listed
 
 OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threads", "manual_time", "real_time", "process_time")
 """What the library itself adds to a benchmark's name."""
+
+
+_KEYS: Final = frozenset(
+    (
+        "name",
+        "family_index",
+        "per_family_instance_index",
+        "run_name",
+        "run_type",
+        "repetitions",
+        "repetition_index",
+        "threads",
+        "iterations",
+        "real_time",
+        "cpu_time",
+        "time_unit",
+        "items_per_second",
+        "bytes_per_second",
+        "label",
+        "error_occurred",
+        "error_message",
+        "skipped",
+        "skip_message",
+        "allocs_per_iter",
+        "max_bytes_used",
+        "total_allocated_bytes",
+        "net_heap_growth",
+    )
+)
+"""What the library itself writes of a benchmark; all else are counters of its author."""
+_SHOWN: Final = 8
+_AGGREGATE: Final = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
 @dataclass(frozen=True)
@@ -33,15 +66,26 @@ class GoogleBenchmark:
         """A row for each repetition's time, and for the rates that it counted; aggregates are made from these and left out."""
         document, found = documents.document(source)
         context = member(document, "context", dict, source.name)
+        counters: dict[str, None] = {}
         for one in objects(document, "benchmarks", source.name):
-            if one.get("run_type", "iteration") == "aggregate" or "aggregate_name" in one:
+            if _is_aggregate(one):
                 continue
             if one.get("error_occurred") is True or one.get("skipped") is True:
                 message = text(one.get("error_message")) or text(one.get("skip_message")) or ""
                 found.leave(one.line, f"benchmark {text(one.get('name'))!r} failed ({message[:80]})")
             else:
                 _rows(one, context, found)
+                counters |= dict.fromkeys(name for name in one if name not in _KEYS)
+        if counters:
+            shown = listed([repr(name[:80]) for name in counters], _SHOWN)
+            found.left.append(f"{source.name}: counters of the benchmarks' own ({shown}), whose units are not known; left out")
         yield from found.rows()
+
+
+def _is_aggregate(one: Node) -> bool:
+    """Whether it is made from repetitions; before 1.5 only the ending of its name said so."""
+    kind = one.get("run_type") or ("aggregate" if _AGGREGATE.search(text(one.get("name")) or "") else "iteration")
+    return kind == "aggregate" or "aggregate_name" in one
 
 
 def _rows(one: Node, context: Mapping[str, Any], found: Found) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from modak.errors import DataError
-from modak.ingest.table import MOST_COLUMNS
+from modak.ingest.table import LAYOUT, MOST_COLUMNS
 from modak.ingest.values import quoted
 from modak.results import metrics
 from modak.text.amounts import listed
@@ -40,7 +40,7 @@ _OTHERWISE: Final[Mapping[str, str]] = {
         "precision": "dtype data_type datatype prec",
         "system": "cluster cluster_name machine machine_name host hostname platform supercomputer",
         "partition": "queue queue_name partition_name",
-        "nodes": "node nnodes n_nodes num_nodes no_nodes node_count nodes_count number_of_nodes",
+        "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes",
         "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node",
         "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads cpus_per_task cores_per_rank "
         "threads_per_task threads_per_process",
@@ -60,14 +60,18 @@ _OTHERWISE: Final[Mapping[str, str]] = {
 }
 """What other tables call a column."""
 _TOTALS: Final = _words(
-    "ranks n_ranks num_ranks nranks mpi_ranks mpi_procs mpi_processes tasks n_tasks num_tasks ntasks np procs n_procs num_procs nprocs",
-    "processes cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus",
+    "ranks n_ranks num_ranks nranks mpi_ranks num_mpi_ranks number_of_ranks mpi_procs mpi_processes mpi_tasks tasks n_tasks num_tasks",
+    "ntasks number_of_tasks p np procs n_procs num_procs nprocs processes num_processes number_of_processes world_size",
+    "workers nworkers n_workers cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus",
 )
 """Columns of other tables that count over all nodes; a similar name here means something else."""
-_GPUS: Final = _words("gpus n_gpus num_gpus ngpus gpu_count number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators")
+_GPUS: Final = _words(
+    "gpus n_gpus num_gpus ngpus ngpu gpu_count number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators"
+)
 """The same of GPUs."""
-_RATIOS: Final = _words("speedup speed_up relative_speedup efficiency parallel_efficiency scaling_efficiency")
+_RATIOS: Final = _words("speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency")
 _LEFT_OUT: Final = "leave out what numbers the rows"
+_SCATTER: Final = "the scatter is computed from repeats: write each run into a row of its own, or leave the column out"
 _SAID: Final[Mapping[str, str]] = {
     heading: text
     for text, headings in {
@@ -79,8 +83,7 @@ _SAID: Final[Mapping[str, str]] = {
         "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
         "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
         "configuration decomposition setup",
-        "the scatter is computed from repeats: write each run into a row of its own, or leave the column out": "std stddev std_dev stdev "
-        "sd sem err error variance ci min max best worst",
+        _SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
         "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
         "a neural network is an 'application', an interconnect a parameter: 'params.network'": "network",
         _LEFT_OUT: "index id row row_number nr no",
@@ -89,16 +92,30 @@ _SAID: Final[Mapping[str, str]] = {
 }
 _MEASURES: Final[Mapping[str, str]] = {
     **{name.replace("_", ""): name for name in metrics.METRICS},
-    **dict.fromkeys(("elapsed", "duration", "exectime", "executiontime", "totaltime", "solvetime"), "time"),
-    **dict.fromkeys(("iterationtime", "timeperstep", "timeperiteration"), "step_time"),
+    **dict.fromkeys(("elapsed", "duration", "exectime", "executiontime", "totaltime", "timetaken", "solvetime"), "time"),
+    **dict.fromkeys(("wall", "wallclock", "wallclocktime"), "wall_time"),
+    **dict.fromkeys(("iterationtime", "timeperstep", "timeperiteration", "timeperiter", "timeperbatch"), "step_time"),
     **dict.fromkeys(("timeperepoch",), "epoch_time"),
     **dict.fromkeys(("perf",), "performance"),
 }
 """Metrics by their name and by what else tables call them, without separators."""
 _TIMES: Final = ("s", "sec", "secs", "second", "seconds", "ms", "milliseconds", "minutes", "hours")
 """Units that are headings of their own; ``min`` may be a minimum."""
-_SHORT: Final = {"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"}
+_ENDINGS: Final = (*_TIMES, "us", "ns")
+"""Units of time that headings end with."""
+_PARTS: Final = {**dict(zip(metrics.PARTS, metrics.PARTS, strict=True)), **dict.fromkeys(("iter", "iteration", "it", "batch"), "step")}
+"""Parts of a run that have a time of their own, by what headings call them."""
+_SPREAD: Final = _words("std stddev stdev sem min max")
+"""Words for what several runs differ by, and for their extremes."""
+_OF_ONE: Final = re.compile(r".*_per_(gpu|device|core|node|rank|worker|chip|socket|thread|process)")
+"""A rate of a part of the machine."""
+_SHORT: Final = {
+    **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
+    **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"},
+}
 """Units as lower-case headings write them."""
+_COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNORECASE)
+"""What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
@@ -139,6 +156,8 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
     found = _measured(name)
     if found:
         return _as_value(name, found, among, loading=loading)
+    if _OF_ONE.fullmatch(bare) and _measured(bare.rpartition("_per_")[0].replace("_per_", "/")):
+        return "; what each of them does is not what the run does: load that of all of them together"
     if bare in _TOTALS:
         return "; if it counts over all nodes, divide it by them: the columns are 'ranks_per_node' and 'threads_per_rank'"
     if bare in _GPUS:
@@ -148,8 +167,36 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
     near = _OTHERWISE.get(bare) or _alike(bare, columns)
     if near:
         return f"; the nearest known one is {near!r}"
+    words = bare.split("_")
+    timed = "per" not in words and not {"time", "times", *_ENDINGS}.isdisjoint(words)
+    if timed and not _SPREAD.isdisjoint(words):
+        return f"; {_SCATTER}"
     plain = _in_ascii(bare)
-    return f"; if it is a parameter of the run, call it 'params.{plain}'" if _PARAMETER.fullmatch(plain) and "params" not in plain else ""
+    if not _PARAMETER.fullmatch(plain) or "params" in plain:
+        return ""
+    time = _time_of(name, words) if timed and loading and "value" not in among else ""
+    return f"; {time}if it is a parameter of the run, call it 'params.{plain}'"
+
+
+def _time_of(name: str, words: Sequence[str]) -> str:
+    """How to load a heading that may be a time: of a part of the run where its ``words`` name one, else of the whole run."""
+    part = next((_PARTS[word] for word in words if word in _PARTS), None)
+    metric, of = (f"{part}_time", f"each {part}") if part else ("time", "the whole run")
+    unit = words[-1] if words[-1] in _ENDINGS else "…"
+    return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
+
+
+def counted(name: str) -> str | None:
+    """The column of the layout whose count a parameter of this name gives; ``ranks`` and ``gpus``: over all nodes; ``None``: it gives none.
+
+    >>> counted("num_nodes"), counted("num_tasks"), counted("size")
+    ('nodes', 'ranks', None)
+    """
+    bare = _bare(name)
+    if bare in _TOTALS or bare in _GPUS:
+        return "ranks" if bare in _TOTALS else "gpus"
+    column = _OTHERWISE.get(bare)
+    return column if column in LAYOUT else None
 
 
 def measured(names: Sequence[str]) -> list[str]:
@@ -191,7 +238,12 @@ def _as_value(name: str, found: tuple[str, str | None], among: Sequence[str], *,
     options += [f"--set unit={unit}"] if unit else []
     further = [*others, *ratios]
     options += [f"--map {quoted(f'{each}=')}" for each in further[:_MOST]] + ["…"] * (len(further) > _MOST)
-    return f"{hint} ({' '.join(options)}{'; load the file once for each such column' if others else ''})"
+    base = metrics.METRICS[metric].unit
+    notes = [] if unit or base in ("s", "1") else [f"in {base}, unless --set unit=… says another unit"]
+    notes += ["load the file once for each such column"] if others else []
+    if unit == "min" and not _BRACKETS.search(name):
+        notes.append("if it is a minimum and not in minutes, leave it out")
+    return f"{hint} ({'; '.join([' '.join(options), *notes])})"
 
 
 def _measured(name: str) -> tuple[str, str | None] | None:
@@ -204,7 +256,7 @@ def _metric_in(name: str) -> tuple[str, str | None] | None:
     """As :func:`_measured`, of a heading that is not too long to be searched."""
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
-    metric = _MEASURES.get(re.sub(r"[^a-z0-9]", "", bare.lower()))
+    metric = _MEASURES.get(re.sub(r"[^a-z0-9]", "", bare.lower().replace("/", "per")))  # a time/step is no timestep
     if metric:
         return metric, bracket[1] if bracket else None
     if bare.lower() in _TIMES:
@@ -216,11 +268,13 @@ def _metric_in(name: str) -> tuple[str, str | None] | None:
 
 
 def _rates(bare: str) -> Iterator[tuple[str, str]]:
-    """A heading that is a unit, or ends with one: ``images_per_sec``, ``train_samples_per_second``, ``s/epoch``."""
+    """A heading that is a unit, or ends with one: ``images_per_sec``, ``train_samples_per_second``, ``tok_s``, ``s/epoch``."""
     words = re.split(r"[_ ]", bare)
-    for first in range(len(words)):
-        unit = "_".join(words[first:]).replace("_per_", "/")
-        unit = unit if len(unit) < 4 else _SHORT.get(unit.lower(), unit)
+    ends = ["_".join(words[first:]).replace("_per_", "/") for first in range(len(words))]
+    if len(words) > 1 and words[-1] in ("s", "sec") and _COUNTED.fullmatch(words[-2]):
+        ends.append(f"{_SHORT.get(words[-2].lower(), words[-2])}/s")
+    for end in ends:
+        unit = end if len(end) < 4 else _SHORT.get(end.lower(), end)
         known = metrics.known_unit(unit)
         if known and known.kind == "throughput":
             yield {"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit

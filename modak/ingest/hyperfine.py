@@ -34,6 +34,10 @@ class Hyperfine:
         started = text(metadata.get("start_time"))
         for one in objects(document, "results", source.name):
             _rows(one, started, found)
+        scanned = {row["application"] for row in found.records if any(column.startswith("params.") for column in row)}
+        if len(scanned) > 1:
+            way = "'--map application= --set application=NAME' gives all one name"
+            found.left.append(f"{source.name}: each point of the parameter scan counts as an application of its own; {way}")
         yield from found.rows()
 
 

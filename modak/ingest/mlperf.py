@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,6 +15,8 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 MARK: Final = ":::MLLOG"
+_PLATFORM: Final = re.compile(r"([1-9][0-9]{0,5})x\s?(.+)")
+"""A platform as most submissions call it: the number of its nodes, and what they are."""
 _SAID: Final = (
     "submission_benchmark",
     "submission_platform",
@@ -60,6 +63,8 @@ class MlPerf:
                 run.started = None
         if run.started is not None:
             found.leave(run.line, "the run has no run_stop")
+        elif not run.line:
+            raise DataError("no run_start: only logs of training runs are read", field=source.name)
         yield from found.rows()
 
 
@@ -84,6 +89,16 @@ def _time(event: Mapping[str, Any], name: str, line: int) -> int:
     return found
 
 
+def _platform(name: str | None, nodes: int | None) -> tuple[str | None, int | None]:
+    """The system and its number of nodes: ``4xDGXA100`` are four nodes, unless another number of them is logged.
+
+    >>> _platform("4xDGXA100", None), _platform("testbed", 2)
+    (('DGXA100', 4), ('testbed', 2))
+    """
+    found = _PLATFORM.fullmatch(name or "")
+    return (found[2], int(found[1])) if found and nodes in (None, int(found[1])) else (name, nodes)
+
+
 def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
     metadata = event.get("metadata")
     status = metadata.get("status") if isinstance(metadata, dict) else None
@@ -92,17 +107,19 @@ def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
         found.leave(line, f"the run of {benchmark[:80]!r} ended as {status!r}")
         return
     stopped = _time(event, found.name, line)
-    nodes, gpus = count(run.said.get("number_of_nodes")), count(run.said.get("accelerators_per_node"))
+    platform, nodes = _platform(text(run.said.get("submission_platform")), count(run.said.get("number_of_nodes")))
+    gpus = count(run.said.get("accelerators_per_node"))
     whole, ranks = count(run.said.get("global_batch_size")), count(run.said.get("number_of_ranks"))
+    batch = divided(whole, nodes * gpus if nodes and gpus else ranks)
     found.row(
         line,
         application=benchmark or None,
-        system=text(run.said.get("submission_platform")),
+        system=platform,
         nodes=nodes,
         ranks_per_node=divided(ranks, nodes),
         gpus_per_node=gpus,
-        batch_size=divided(whole, nodes * gpus if nodes and gpus else ranks),
-        **({"params.global_batch_size": whole} if whole else {}),
+        batch_size=batch,
+        **({"params.global_batch_size": whole} if whole and batch is None else {}),
         metric="time_to_solution",
         value=stopped - (run.started or 0),
         unit="ms",

@@ -16,6 +16,10 @@ from modak.ingest.table import MOST_FAULTS, Raw
 
 NOTHING: Final = ("", "null", "None", "nan")
 """How the log writes what is not known: the first word for a test's variables, the second for values that were never set."""
+_EVERY: Final = ("result", "job_completion_time")
+"""Columns that begin ReFrame's own logs; those of some sites leave the first one out."""
+_OLD: Final = re.compile(r"[^|]*\|reframe [0-9]")
+"""How a line began before ReFrame 4."""
 _ONE_HOST: Final = re.compile(r"[\w.-]+")
 """A list of several hosts has commas or brackets."""
 
@@ -27,9 +31,11 @@ class PerfLog:
     name: str = "reframe_perflog"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the columns of values and their units in the first line."""
-        cells = set(head.partition(b"\n")[0].rstrip(b"\r").split(b"|"))
-        return b"result" in cells and any(cell.endswith(b"_value") and cell[:-6] + b"_unit" in cells for cell in cells)
+        """By the columns of values and their units in the first line; also older lines, which are refused when they are read."""
+        first = head.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
+        cells = set(first.split("|"))
+        figures = any(cell.endswith("_value") and f"{cell[:-6]}_unit" in cells for cell in cells)
+        return (figures and not cells.isdisjoint(_EVERY)) or _OLD.match(first) is not None
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each run that passed."""
@@ -40,7 +46,11 @@ class PerfLog:
             cells = row.split("|")
             if not row:
                 continue
-            if not header or cells[0] == "result":
+            if not header and _OLD.match(row):
+                raise DataError("lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read", field=f"{source.name}:{line}")
+            if not header or cells[0] in _EVERY:
+                if not header and "result" not in cells:
+                    found.left.append(f"{source.name}:{line}: no column 'result': whether the runs passed is not known")
                 header = cells
             elif len(cells) != len(header):
                 faults.append(Fault(f"{source.name}:{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
@@ -53,7 +63,7 @@ class PerfLog:
 
 def _run(run: dict[str, str], header: list[str], line: int, found: Found) -> None:
     title = run.get("name") or run.get("display_name") or run.get("short_name") or "?"
-    if run.get("result") != "pass":
+    if "result" in header and run.get("result") != "pass":
         found.leave(line, f"test {title!r} ended as {run.get('result')!r}")
         return
     cells = test_cells(title, run, 1 if _ONE_HOST.fullmatch(run.get("job_nodelist", "")) else None)

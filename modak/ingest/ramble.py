@@ -52,7 +52,7 @@ def _cells(one: Node) -> dict[str, str | None]:
     nodes, ranks, per_node = (count(one.get(name)) for name in ("n_nodes", "n_ranks", "processes_per_node"))
     counts = {"nodes": nodes, "ranks_per_node": divided(ranks, nodes) or per_node, "threads_per_rank": count(one.get("n_threads"))}
     return {
-        **documents.parameters(_varied(one)),
+        **documents.parameters(documents.uncounted(_varied(one), counts, ranks)),
         "application": text(one.get("application_name")),
         "dataset": text(one.get("workload_name")),
         **{name: None if number is None else str(number) for name, number in counts.items()},

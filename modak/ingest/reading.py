@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point,
 
 REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
+_NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 CELLS_A_POINT: Final = 100
 """Average number of cells that a row to predict may have, if there are as many rows as allowed."""
 
@@ -140,10 +142,25 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "a compressed file of a kind that is not read (gzip is); unpack it first"
     if not head.strip():
         return "the file is empty"
-    if len({*REQUIRED} & {*head.partition(b"\n")[0].decode(errors="replace").lower().split()}) > 1:
-        return "its cells are separated by blanks; separate them by commas, semicolons or tabs"
+    if mark := _separator(head.decode(errors="replace")):
+        return f"its cells are separated by {mark}; separate them by commas, semicolons or tabs"
     hint = "; records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "; --format names one" if loading else ""
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
+
+
+def _separator(head: str) -> str | None:
+    """What separates the cells of a table that no format recognises; ``None``: it does not look like one. The line below the names has as
+    many cells, at least half of them numbers, or is the rule of a table in Markdown."""
+    first, _, rest = head.partition("\n")
+    names, below = first.lstrip("#").strip(), rest.partition("\n")[0].strip()
+    for mark, what in (("|", "'|'"), (None, "blanks")):
+        named, cells = names.split(mark), below.split(mark)
+        known = len({*REQUIRED} & {name.strip().lower() for name in named}) > 1
+        numbers = sum(_NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
+        alike = len(cells) == len(named) and (2 * numbers >= len(cells) or not below.strip("|-: "))
+        if len(named) > 1 and (known or (alike and not any(map(_NUMBER.fullmatch, named)))):
+            return what
+    return None
 
 
 def _check_options(options: Options, formats: Sequence[Format]) -> None:
@@ -194,8 +211,8 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
 
 def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
     """The part with its columns renamed and its empty cells filled; ``loading``: ``value`` is required. Raises for wrong columns."""
-    if not raw.columns and raw.notes:
-        return raw  # everything was left out
+    if not raw.columns and not len(raw.lines):
+        return raw  # there was nothing, or everything was left out
     columns = _renamed(raw, name, options)
     wanted = [column for column in (REQUIRED if loading else ASKED) if column not in options.fill]
     faults = [

@@ -66,7 +66,7 @@ def _case(case: Node, found: Found) -> None:
 def test_cells(title: str, case: dict[str, Any], nodes: int | None) -> dict[str, str | None]:
     """The columns that a test case fills but for its figures: what ran, where, on how much, and when."""
     ranks, per_node = count(case.get("num_tasks")), count(case.get("num_tasks_per_node"))
-    nodes = divided(ranks, per_node) or nodes
+    nodes = divided(ranks, per_node) or nodes or (1 if ranks == 1 else None)
     environment = text(case.get("environ"))
     laid = {
         "nodes": nodes,
@@ -83,4 +83,5 @@ def test_cells(title: str, case: dict[str, Any], nodes: int | None) -> dict[str,
     }
     counts = {name: None if value is None else str(value) for name, value in laid.items()}
     parts = map(_PARAMETER.match, re.split(r" (?=[%~])", title))
-    return {**documents.parameters({part[1]: part[2] for part in parts if part}), **counts, **named}
+    said = documents.uncounted({part[1]: part[2] for part in parts if part}, laid, ranks)
+    return {**documents.parameters(said), **counts, **named}

@@ -23,7 +23,8 @@ _FREE: Final = frozenset(
     ("Comment", "AdminComment", "SystemComment", "Constraints", "Container", "Extra", "Reason", "SubmitLine", "WorkDir", "WCKey")
 )
 """Columns beside the job's name that hold any text, so that a stray separator cannot be placed."""
-_GPUS: Final = re.compile(r"(?:^|,)gres/gpu=([0-9]{1,8})(?![0-9])")
+_GPUS: Final = re.compile(r"(?:^|,)gres/gpu(:[^=,]+)?=([0-9]{1,8})(?![0-9])")
+"""GPUs of all types together, and of each type (``gres/gpu:a100=4``); a site counts either or both."""
 
 
 @dataclass
@@ -111,7 +112,7 @@ def _cells(row: str, header: list[str]) -> dict[str, str] | None:
 
 def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
     took = elapsed(cells.get("Elapsed", ""))
-    gpus = _GPUS.search(cells.get("AllocTRES", "") or cells.get("AllocGRES", ""))
+    gpus = {kind: int(number) for kind, number in _GPUS.findall(cells.get("AllocTRES", "") or cells.get("AllocGRES", ""))}
     return Job(
         id=number,
         line=line,
@@ -120,7 +121,7 @@ def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
         cells={"application": cells["JobName"], "system": cells.get("Cluster"), "partition": cells.get("Partition")},
         nodes=count(cells.get("AllocNodes") or cells.get("NNodes")),
         cpus=count(cells.get("AllocCPUS") or cells.get("NCPUS")),
-        gpus=int(gpus[1]) if gpus else None,
+        gpus=gpus.get("") or sum(gpus.values()) or None,
     )
 
 

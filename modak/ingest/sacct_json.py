@@ -43,7 +43,7 @@ def _job(job: Node, name: str) -> Job:
         cells={"application": text(job.get("name")), "system": text(job.get("cluster")), "partition": text(job.get("partition"))},
         nodes=counted.get("node") or count(number(job.get("allocation_nodes"))),
         cpus=counted.get("cpu"),
-        gpus=counted.get("gres/gpu"),
+        gpus=counted.get("gres/gpu") or sum(number for kind, number in counted.items() if kind.startswith("gres/gpu:")) or None,
     )
     found.cells["measured_at"] = instant(text(number(time.get("end")))) if found.state == "COMPLETED" else None
     for step in objects(job, "steps", name) if job.get("steps") else ():
@@ -80,7 +80,7 @@ def _state(job: Node) -> str:
 
 
 def _tres(job: Node) -> dict[str, int]:
-    """What was allocated, by kind; typed devices (``gpu:v100``) are also counted in their plain kind."""
+    """What was allocated, by kind; a site counts typed devices (``gpu:v100``) in their plain kind, too, or only there."""
     tres = job.get("tres")
     given = tres.get("allocated") if isinstance(tres, dict) else None
     found: dict[str, int] = {}

@@ -31,15 +31,17 @@ _LONGEST_TEXT: Final = 200
 _LARGEST_COUNT: Final = 10_000_000
 SMALLEST_VALUE, LARGEST_VALUE = 1e-30, 1e30
 """Beyond what anything measures; products and quotients of such numbers can be computed."""
-_WHOLE: Final = re.compile(r"(0|[1-9][0-9]{0,9})(\.0{1,3})?")
+_WHOLE: Final = re.compile(r"(0|[1-9][0-9]{0,9})(\.0{1,2})?")
+"""Not ``1.000``, which may be a thousand."""
 _DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY_FIRST: Final = re.compile(r"([0-9]{1,2})\. ?([0-9]{1,2})\. ?([0-9]{4})")
 _INSTANT: Final = re.compile(_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
-_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
+_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})(?:-| days? ))?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
 _SPELT: Final = re.compile(r"(?:([0-9]{1,4}) ?d)? ?(?:([0-9]{1,4}) ?h)? ?(?:([0-9]{1,4}) ?m(?:in)?)? ?(?:([0-9]{1,4}(?:\.[0-9]+)?) ?s)?")
-_WITH_UNIT: Final = re.compile(r"([+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,4})?)\s*([A-Za-zµμ%].{0,19})")
+_WITH_UNIT: Final = re.compile(r"([+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,4})?)\s*([A-Za-zµμ%][^0-9]{0,19})")
+_WITH_SPREAD: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]{1,4})?)\s*(?:±|\+/?-|\([0-9.]+\)).*")
 _SEVERAL: Final = re.compile(r"[0-9]{1,7}( ?[x×*] ?[0-9]{1,7}){1,3}")
 _SPLIT: Final = "; each count has a column of its own: nodes, ranks_per_node, threads_per_rank, gpus_per_node"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -111,7 +113,7 @@ def _value(text: str) -> float:
 
 def _hint(text: str) -> str:
     """How to write what is not a plain number; empty where that cannot be told."""
-    if text.lower() in PLACEHOLDERS:
+    if text.lower() in PLACEHOLDERS or not any(letter.isdigit() for letter in text):
         return "; omit rows without a measurement"
     if DECIMAL_COMMA.fullmatch(text):
         return "; with a decimal point, and without a sign between thousands"
@@ -121,7 +123,10 @@ def _hint(text: str) -> str:
     if clock and sum(part is not None for part in clock.groups()) > 1:
         days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
         what = " (minutes and seconds)" if ":" in text and clock[1] is clock[2] is None else ""
-        return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:g}{what}"
+        return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:.12g}{what}"
+    spread = _WITH_SPREAD.fullmatch(text)
+    if spread:
+        return f"; without its scatter, which is computed from repeats: {spread[1]}"
     both = _WITH_UNIT.fullmatch(text)
     return f"; its unit goes into the column 'unit': {both[1]} and {both[2]}" if both else ""
 

@@ -255,9 +255,12 @@ _TIMES: Final = {
 }
 _SIMULATED: Final = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6}
 """Units of simulated time, in nanoseconds, in which molecular dynamics counts its work."""
-_BYTES: Final = {f"{prefix}B": factor for prefix, factor in {**_SI, "K": 1e3, **_BINARY}.items()}
-_FLOP_WORDS: Final = (*(f"{word}{end}" for word in ("FLOP", "Flop", "flop") for end in ("/s", "/sec")), "FLOPS", "FLOPs", "Flops", "flops")
-_PER_SECOND: Final = ("/s", "/sec", "ps")
+_BYTES: Final = {
+    f"{prefix}{word}": factor for prefix, factor in {**_SI, "K": 1e3, **_BINARY}.items() for word in ("B", "Byte", "Bytes", "byte", "bytes")
+}
+_FLOPS_WORDS: Final = ("FLOPS", "FLOPs", "Flops", "flops")
+_FLOP_WORDS: Final = (*_FLOPS_WORDS, *(f"{word}/s" for word in (*_FLOPS_WORDS, "FLOP", "Flop", "flop")))
+_PER_SECOND: Final = ("/s", "ps")
 _FLOPS: Final = {f"{prefix}{word}": factor for prefix, factor in _SI.items() for word in _FLOP_WORDS}
 _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **dict.fromkeys(("sample", "image", "img", "imgs", "sequence", "seq", "sentence", "example"), ("samples", "sample")),
@@ -284,13 +287,13 @@ _UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
         **_units("s", "time", _TIMES),
         **_units("B", "other", _BYTES),
         **_units("B/s", "throughput", {f"{name}{end}": factor for name, factor in _BYTES.items() for end in _PER_SECOND}),
-        **_units("B/s", "throughput", {f"{prefix}bit{end}": _SI[prefix] / 8 for prefix in "kMGT" for end in ("/s", "/sec")}),
+        **_units("B/s", "throughput", {f"{prefix}bit/s": _SI[prefix] / 8 for prefix in "kMGT"}),
         **_units("FLOP/s", "throughput", _FLOPS),
         **_units("ns/day", "throughput", {f"{name}/{day}": size for name, size in _SIMULATED.items() for day in ("day", "d")}),
         **_units("ns/day", "throughput", {f"{name}/{hour}": 24 * size for name, size in _SIMULATED.items() for hour in ("hour", "h")}),
         **_units("years/day", "throughput", {"years/day": 1.0, "SYPD": 1.0, "SDPD": 1 / 365}),
         **_units("tau/day", "throughput", {"tau/day": 1.0}),
-        **_units("updates/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in "kMGT" for word in ("UPS", "LUPS")}),
+        **_units("updates/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in "kMGT" for word in ("UPS", "LUPS", "FLUPS")}),
         **_units("edges/s", "throughput", {f"{prefix}TEPS": _SI[prefix] for prefix in ("", *"kMGT")}),
         **_units("operations/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in ("", *"kMGT") for word in ("IOPS", "OPS")}),
         **_units("frames/s", "throughput", {"fps": 1.0, "FPS": 1.0}),
@@ -298,7 +301,6 @@ _UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
         **_units("J", "other", {"J": 1.0, "joule": 1.0, "joules": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9}),
         **_units("J", "other", {"Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}),
         **_units("W", "other", {"mW": 1e-3, "W": 1.0, "watt": 1.0, "watts": 1.0, "kW": 1e3, "MW": 1e6}),
-        **_units("B", "other", {"byte": 1.0, "bytes": 1.0}),
         **_units("1", "other", {"1": 1.0, "%": 0.01, "percent": 0.01, "x": 1.0}),
         "Hz": Unit("1/s", 1.0, "throughput"),
     }
@@ -319,7 +321,7 @@ def parse_unit(text: str) -> Unit:
 
 def known_unit(text: str) -> Unit | None:
     """The unit that ``text`` names; ``None``: it is not known. Looks for no similar one, which takes milliseconds."""
-    plain = _PER.sub("/", text)
+    plain = _SECOND.sub("/s", _PER.sub("/", text))
     return _UNITS.get(plain) or _UNITS.get("/".join(map(_small, plain.split("/")))) or _rate(plain) or _time_for(plain)
 
 
@@ -328,10 +330,17 @@ def _meant(text: str) -> str:
     of_one = _OF_ONE.fullmatch(text)
     if of_one:
         return f": what each {of_one[2]} does is not what the run does; give that of all of them together, in {of_one[1]};"
+    bits = _BITS.fullmatch(text)
+    if bits:
+        prefix = bits[1].upper().replace("K", "k")
+        return f": bits are '{prefix}bit/s', bytes '{prefix}B/s';"
     return did_you_mean(text, (*_UNITS, *(f"{word}s/s" for word in _COUNTS)))
 
 
 _PER: Final = re.compile(r"\s*/\s*|\s+per\s+")
+_SECOND: Final = re.compile(r"/(secs?|seconds?)$", re.IGNORECASE)
+_BITS: Final = re.compile(r"([kKmMgGtT])b(ps|/s|/sec)")
+"""Bits by the rules, and what some write for bytes: a guess would be wrong by a factor of eight."""
 _OF_ONE: Final = re.compile(r"(.+/.+|.*FLOPS)/(GPU|gpu|device|core|node|rank|worker|chip|socket|thread|process)s?")
 
 

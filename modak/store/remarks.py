@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name
+from modak.ingest.headings import counted
 from modak.ingest.table import LAYOUT, layout
 from modak.results.metrics import misnamed
 from modak.store import catalogue
@@ -44,6 +45,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from _front_ends(touched)
     yield from _ratios(touched)
     yield from _numbered_mpi(touched)
+    yield from _counts_as_parameters(touched)
     yield from _sums(touched)
     yield from _contradicting(connection, changed)
 
@@ -127,6 +129,20 @@ def _numbered_mpi(touched: Iterable[SeriesKey]) -> Iterator[str]:
     if numbers:
         shown = listed([repr(number) for number in numbers], SHOWN)
         yield f"mpi {shown}: the column names the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node"
+
+
+def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note for each parameter with several values that is called like a count of the layout: each value is a problem of its own."""
+    values: dict[str, dict[str, None]] = {}
+    for key in touched:
+        for name, value in key.params.items():
+            values.setdefault(name, {})[value] = None
+    for name, found in values.items():
+        what = counted(name)
+        if what is not None and what != "batch_size" and len(found) > 1:
+            column = {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(what, what)
+            way = f"if it is a count of the layout, load it as {column!r}{'' if what == column else ', divided by the nodes'}"
+            yield f"parameter {name!r}: runs with {listed(list(found), SHOWN)} count as different problems; {way}"
 
 
 def _sums(touched: Iterable[SeriesKey]) -> Iterator[str]:

@@ -69,6 +69,7 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("application;metric;value\na;wall_time\n", "r.csv:2: 2 cells; the header has 3 columns"),
         ("application;params.dt;metric;value\na;0,5;wall_time;1.234\n", "r.csv:2: column 'value': '1.234' where commas are decimal"),
         ("application;nodes;metric;value\na;1.000;wall_time;2\n", "r.csv:2: column 'nodes': '1.000' where commas are decimal"),
+        ("application;dt;metric;Zeit\na;0,5;wall_time;1.234\n", "r.csv:2: column 'Zeit': '1.234' where commas are decimal"),
         ("sep=;\napplication;metric;value\na;wall_time;x\n", "r.csv:3: column 'value': 'x'"),
         ("application\tmetric\tvalue\na\twall_time\t1,5\n", "r.csv:2: column 'value': '1,5': allowed: a finite positive number"),
         ("application|metric|value\na|wall_time|1\n", "r.csv:1: the header has one column only; it names the columns, separated by"),
@@ -76,7 +77,12 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("# scaling of a, 2026\n" + HEADER + GOOD, "r.csv:1: begins with '#': remove the lines above the header, and any '#' before its"),
         ("Scaling study,,,,\n,,,,\n" + HEADER + GOOD, "r.csv:1: names one column only, 'Scaling study': remove the lines above the header"),
         (HEADER + "# warm\n" + GOOD, "r.csv:2: 1 cells; the header has 6 columns; a comment: remove the line"),
+        (
+            HEADER + "a 1 wall_time 2.5 s -\n",
+            "r.csv:2: 1 cells; the header has 6 columns; here blanks separate cells, in the header something",
+        ),
         (HEADER + GOOD + "b, 1\n", "r.csv:3: 2 cells; the header has 6 columns"),
+        ("1000,0.35\n2000,0.86\n", "r.csv:1: holds numbers only; the first line has to name the columns"),
         ("a,1,1,wall_time,2.5\n", "r.csv:1: two columns are called '1'; the first line has to name the columns"),
         (
             cell("nodes", "2x4"),
@@ -122,11 +128,18 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (cell("value", "1'234"), "; without a sign between thousands"),
         (cell("value", "1 234,5"), "; without a sign between thousands"),
         (cell("value", "812,5"), "; with a decimal point, and without a sign between thousands"),
+        (cell("nodes", "1.000"), "r.csv:3: column 'nodes': '1.000': allowed: a whole number from 1 to 10000000; without a sign between"),
         (cell("nodes", "1 024"), "r.csv:3: column 'nodes': '1 024': allowed: a whole number from 1 to 10000000; without a sign between"),
         (cell("value", "85 %"), "; its unit goes into the column 'unit': 85 and %"),
         (cell("value", "12,5 ns/day"), "; its unit goes into the column 'unit': 12,5 and ns/day"),
         (cell("value", "1-00:13:32"), "; in seconds, 87212"),
+        (cell("value", "0 days 00:13:32.5"), "; in seconds, 812.5"),
         (cell("value", "1h 23m"), "; in seconds, 4980"),
+        (cell("value", "1-03:46:40.25"), "; in seconds, 100000.25"),
+        (cell("value", "812.5 ± 3.1"), "; without its scatter, which is computed from repeats: 812.5"),
+        (cell("value", "8.1e2 +/- 3"), "; without its scatter, which is computed from repeats: 8.1e2"),
+        (cell("value", "812.5(31)"), "; without its scatter, which is computed from repeats: 812.5"),
+        (cell("value", "OOM"), "; omit rows without a measurement"),
         (cell("value", "N/A"), "; omit rows without a measurement"),
         (cell("value", ""), "column 'value': empty; omit rows without a measurement"),
         (cell("application", ""), "r.csv:3: column 'application': empty; every row needs one"),
@@ -228,8 +241,8 @@ def test_faults_of_several_columns_stand_by_line() -> None:
 def test_faults_in_later_blocks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is read in blocks; lines are counted through, and no block before the fault is handed on after it."""
     monkeypatch.setattr(csv_format, "BLOCK", 500)
-    text = HEADER + GOOD * 100 + GOOD.replace("2.5", "zero") + GOOD * 100
-    assert faults(text) == [f"r.csv:102: column 'value': 'zero': {_allowed()}"]
+    text = HEADER + GOOD * 100 + GOOD.replace("2.5", "~2.5") + GOOD * 100
+    assert faults(text) == [f"r.csv:102: column 'value': '~2.5': {_allowed()}"]
 
 
 def _allowed() -> str:
@@ -322,11 +335,38 @@ def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: st
     assert says in faults(HEADER + GOOD, options=options)[0]
 
 
-def test_cells_between_blanks_are_told() -> None:
-    """A table as it is printed is of no format."""
-    assert faults("application nodes metric value\na 1 wall_time 9\n", "r.txt") == [
-        "r.txt: its cells are separated by blanks; separate them by commas, semicolons or tabs"
+@pytest.mark.parametrize(
+    ("content", "mark"),
+    [
+        ("application nodes metric value\na 1 wall_time 9\n", "blanks"),
+        ("# nodes  time\n1  812.5\n2  431\n", "blanks"),
+        ("application|metric|value\na|wall_time|9\n", "'|'"),
+        ("| System | ranks | ns/day |\n|---|---:|---|\n| a | 40 | 3.6 |\n", "'|'"),
+    ],
+)
+def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) -> None:
+    """A table as it is printed, plotted or shown in Markdown is of no format."""
+    assert faults(content, "r.txt") == [f"r.txt: its cells are separated by {mark}; separate them by commas, semicolons or tabs"]
+
+
+@pytest.mark.parametrize("content", ["solver started\nstep 1 of 9\n", "812 431\n231 150\n"])
+def test_a_text_without_names_above_numbers_is_no_table(content: str) -> None:
+    """What a program prints, and numbers alone."""
+    assert "of no known format" in faults(content, "r.txt")[0]
+
+
+def test_a_log_without_a_training_run_says_so() -> None:
+    """MLPerf's inference writes its log in the same form; a format without rows is not told what columns it lacks."""
+    assert faults(':::MLLOG {"key": "loadgen_version", "value": "3.1"}\n', "r.txt") == [
+        "r.txt: no run_start: only logs of training runs are read"
     ]
+    assert faults('{"session_info": {"data_version": "4.2"}, "runs": []}', "r.json") == ["r.json: no rows of results"]
+
+
+def test_a_performance_log_of_an_older_reframe_is_named() -> None:
+    """Its lines do not say what their cells are."""
+    line = "2020-09-08T18:01:05+01:00|reframe 3.0-dev6|a on b:c using d|jobid=1|wall_t=255.5|s|ref=0 (l=None, u=None)\n"
+    assert faults(line, "r.log") == ["r.log:1: lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read"]
 
 
 @pytest.mark.parametrize(

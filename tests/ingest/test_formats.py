@@ -87,10 +87,10 @@ def test_every_sample_is_recognised_and_read(name: str) -> None:
 def test_a_reframe_test_is_a_row_a_figure() -> None:
     """System, partition, layout, parameters and time of a test case; failed cases are named, and their figures are no results."""
     found = rows("reframe-4.10.4.json")
-    one = next(row for row in found if row["metric"] == "elapsed" and row["params"] == {"threads": "4"})
+    one = next(row for row in found if row["metric"] == "elapsed" and row["threads_per_rank"] == 4)
     del one["source"]
     assert one == {
-        "application": "solver", "params": {"threads": "4"}, "system": "testbed", "partition": "cpu", "metric": "elapsed", "unit": "s",
+        "application": "solver", "params": {}, "system": "testbed", "partition": "cpu", "metric": "elapsed", "unit": "s",
         "nodes": 1, "ranks_per_node": 2, "threads_per_rank": 4, "value": 3.125, "when": one["when"],
     }  # fmt: skip
     assert {(row["metric"], row["unit"], row["value"]) for row in found} == {
@@ -120,6 +120,31 @@ def test_a_run_on_one_host_is_a_run_on_one_node() -> None:
         assert set(batch.numbers["nodes"]) == {nodes}, hosts
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("%num_nodes=1", {}),
+        ("%num_tasks=2 %size=2", {"size": "2"}),
+        ("%threads=4 %cores=2", {"threads": "4"}),
+        ("%num_tasks_per_node=1", {"num_tasks_per_node": "1"}),
+    ],
+)
+def test_a_parameter_that_is_a_count_of_the_job_is_none(said: str, kept: dict[str, str]) -> None:
+    """A scaling test has its number of nodes as a parameter, and its sizes are no problems of their own. Here a node runs two tasks of one
+    thread."""
+    text = (DATA / "reframe-4.10.4-solver.log").read_text().replace("%threads=1", said)
+    (batch,) = table(from_bytes(text.encode(), "r")).batches()
+    assert batch.series[batch.series_of[0]].params == kept
+
+
+def test_a_performance_log_without_outcomes_is_read() -> None:
+    """As sites write it whose format of logs begins with the time; that nothing says which runs passed is noted."""
+    log = "job_completion_time|display_name|system|num_tasks|flops_value|flops_unit\n2023-08-23T11:36:02|hpl|a|1|0.67|Gflops/seconds\n"
+    (batch,) = table(from_bytes(log.encode(), "r")).batches()
+    assert (batch.values.tolist(), batch.numbers["nodes"].tolist()) == ([0.67e9], [1])
+    assert batch.notes == ("r:1: no column 'result': whether the runs passed is not known",)
+
+
 def test_a_figure_that_missed_its_reference_is_left_out() -> None:
     """From 4.1 on a figure has an outcome of its own."""
     report = json.loads((DATA / "reframe-4.10.4.json").read_text())
@@ -138,11 +163,21 @@ def test_ramble_numbers_are_texts() -> None:
     assert {(row["application"], row["dataset"], row["params"]["size"]) for row in found} == {("solver", "strong", "64")}
 
 
+def test_a_variable_of_ramble_that_is_a_count_of_the_job_is_no_parameter() -> None:
+    """Also under a name that is not Ramble's own."""
+    document = json.loads((DATA / "ramble-solver.json").read_text())
+    for one in document["experiments"]:
+        one["RAMBLE_RAW_VARIABLES"] = {"experiment_template_name": "strong_{num_nodes}_{size}"}
+        one["RAMBLE_VARIABLES"] = {"num_nodes": one["n_nodes"], "size": "64"}
+    (batch,) = table(from_bytes(json.dumps(document).encode(), "r")).batches()
+    assert {repr(key.params) for key in batch.series} == {"{'size': '64'}"}
+
+
 def test_an_mlperf_run_is_the_time_from_start_to_stop() -> None:
-    """Whatever stands before the mark; the batch is a worker's share."""
+    """Whatever stands before the mark; the batch is a worker's share, and no parameter, of which each number of nodes has its own."""
     (row,) = rows("mlperf-training.log")
     assert (row["application"], row["metric"], row["value"], row["system"]) == ("bert", "time_to_solution", 900.5, "testbed")
-    assert (row["nodes"], row["gpus_per_node"], row["batch_size"], row["params"]) == (2, 4, 56, {"global_batch_size": "448"})
+    assert (row["nodes"], row["gpus_per_node"], row["batch_size"], row["params"]) == (2, 4, 56, {})
 
 
 def test_both_versions_of_the_mlperf_logger_say_the_same() -> None:
@@ -151,6 +186,18 @@ def test_both_versions_of_the_mlperf_logger_say_the_same() -> None:
         (row,) = rows(name)
         assert (row["application"], row["system"], row["nodes"], row["params"]) == ("line", "testbed", 1, {"global_batch_size": "64"})
         assert 0 < row["value"] < 1
+
+
+@pytest.mark.parametrize(
+    ("platform", "logged", "system", "nodes"),
+    [("4xDGXA100", None, "DGXA100", 4), ("2xtestbed", 2, "testbed", 2), ("4xtestbed", 2, "4xtestbed", 2), ("a4x100", None, "a4x100", None)],
+)
+def test_the_platform_of_mlperf_is_a_number_of_nodes(platform: str, logged: int | None, system: str, nodes: int | None) -> None:
+    """As most submissions write it: runs on more nodes of a system are no runs on another system."""
+    text = (DATA / "mlperf-training.log").read_text().replace('"testbed"', f'"{platform}"')
+    said = [line for line in text.splitlines() if logged or '"number_of_nodes"' not in line]
+    (batch,) = table(from_bytes("\n".join(said).encode(), "r")).batches()
+    assert (batch.series[0].system, batch.numbers["nodes"].tolist()) == (system, [nodes or UNKNOWN])
 
 
 def test_google_benchmarks_are_repetitions_without_their_aggregates() -> None:
@@ -181,6 +228,13 @@ def test_hyperfine_runs_that_failed_are_left_out() -> None:
     assert [(row["value"], row["params"]) for row in rows("hyperfine-2.0.json")] == [(1.52, {"grid": "64"}), (1.49, {"grid": "64"})]
 
 
+@pytest.mark.parametrize(("command", "noted"), [("solve -t 1", False), ("solve -t 2", True)])
+def test_the_applications_of_a_parameter_scan_are_noted(command: str, noted: bool) -> None:
+    """The file holds commands with their values, and not what they have in common."""
+    results = [{"command": one, "parameters": {"t": one[-1]}, "mean": 1, "stddev": 0, "times": [1]} for one in ("solve -t 1", command)]
+    assert any("'--map application= --set application=NAME'" in note for note in notes(json.dumps({"results": results}))) == noted
+
+
 def test_both_outputs_of_both_slurms_say_the_same() -> None:
     """A job is one row, whatever its steps; plain and wrapped numbers, texts and lists mean the same."""
     jobs = {name: without(rows(name), "when") for name in SAMPLES if name.startswith("sacct")}
@@ -205,6 +259,38 @@ def test_two_cpus_of_a_task_may_be_one_core(cpus: int, threads: int | None) -> N
     text = f"{header}\n1|a|COMPLETED|60|1||{cpus}\n1.0|a|COMPLETED|60|1|128|{cpus}\n"
     (batch,) = table(from_bytes(text.encode(), "file")).batches()
     assert [int(batch.numbers[name][0]) for name in ("ranks_per_node", "threads_per_rank")] == [128, threads or UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("allocated", "gpus"),
+    [("gres/gpu=16,gres/gpu:a100=16", 4), ("cpu=8,gres/gpu:a100=16", 4), ("gres/gpu:a100=4,gres/gpu:h100=4", 2), ("cpu=8", UNKNOWN)],
+)
+def test_gpus_that_are_counted_by_type_are_gpus(allocated: str, gpus: int) -> None:
+    """A site may account for types alone; the job is no job without GPUs."""
+    text = f"JobID|JobName|State|ElapsedRaw|NNodes|AllocTRES\n1|a|COMPLETED|60|4|{allocated}\n"
+    (batch,) = table(from_bytes(text.encode(), "file")).batches()
+    assert batch.numbers["gpus_per_node"].tolist() == [gpus]
+    counted = [each.split("=") for each in allocated.split(",")]
+    tres = [{"type": kind.partition("/")[0], "name": kind.partition("/")[2], "count": int(count)} for kind, count in counted]
+    job = {"job_id": 1, "name": "a", "state": {"current": "COMPLETED"}, "time": {"elapsed": 60}, "allocation_nodes": 4}
+    document = json.dumps({"meta": {"slurm": {}}, "jobs": [job | {"tres": {"allocated": tres}}]})
+    (batch,) = table(from_bytes(document.encode(), "file")).batches()
+    assert batch.numbers["gpus_per_node"].tolist() == [gpus]
+
+
+def test_counters_of_a_google_benchmark_are_named() -> None:
+    """A program's own figure of merit is not lost without a word."""
+    one = {"name": "scan/8", "run_type": "iteration", "real_time": 5, "time_unit": "us", "label": "x", "FOM: GB/s": 408.5}
+    document = json.dumps({"context": {"num_cpus": 8}, "benchmarks": [one]})
+    assert notes(document) == ["file: counters of the benchmarks' own ('FOM: GB/s'), whose units are not known; left out"]
+
+
+def test_aggregates_of_an_old_google_benchmark_are_left_out() -> None:
+    """Before 1.5 only the ending of their names told them from repetitions."""
+    times = [{"name": f"fill/8{end}", "real_time": 5, "time_unit": "us"} for end in ("", "_mean", "_stddev")]
+    names = [*times, {"name": "fill/8_BigO", "big_o": "N"}]
+    (batch,) = table(from_bytes(json.dumps({"context": {"num_cpus": 8}, "benchmarks": names}).encode(), "file")).batches()
+    assert batch.values.tolist() == [5e-6]
 
 
 def notes(text: str, name: str = "file") -> list[str]:

@@ -35,27 +35,34 @@ SAID = {
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
     "the counts of a layout have a column each": "layout config",
-    "the scatter is computed from repeats": "std stddev min max",
-    "nothing is predicted from it: leave it out": "speedup Efficiency parallel_efficiency",
+    "the scatter is computed from repeats": "std stddev min max time_std time_max min_s",
+    "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency",
+    "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node",
     "that of the framework is 'framework_version', that of the application": "version",
     "a neural network is an 'application', an interconnect a parameter": "network",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
-    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples",
+    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples gpts_per_s",
 }
 MEASURED = {
-    "time": "time Time duration elapsed",
+    "time": "time Time duration elapsed time_taken",
     "time --set unit=s": "time_s Time(s) time[s]",
     "time --set unit=ms": "time_ms",
     "time --set unit=seconds": "seconds",
-    "wall_time": "walltime wall_time",
-    "step_time --set unit=ms": "step_time_ms step_time_[ms]",
-    "throughput": "throughput",
+    "time --set unit=min; if it is a minimum and not in minutes, leave it out": "time_min",
+    "time --set unit=min": "time_[min]",
+    "wall_time": "walltime wall_time wallclock",
+    "wall_time --set unit=ms": "wall_ms",
+    "step_time --set unit=ms": "step_time_ms step_time_[ms] time/step_[ms]",
+    "throughput; in samples/s, unless --set unit=… says another unit": "throughput",
+    "memory; in B, unless --set unit=… says another unit": "memory",
     "throughput --set unit=samples/sec": "samples_per_sec",
     "throughput --set unit=images/sec": "images_per_sec",
     "throughput --set unit=img/s": "img/s",
     "throughput --set unit=samples/second": "train_samples_per_second",
     "performance --set unit=TFLOP/s": "tflops TFLOP/s",
+    "throughput --set unit=tok/s": "agg_tok_s",
+    "bandwidth --set unit=GB/s": "copy_gb_s",
 }
 
 
@@ -91,6 +98,20 @@ def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: s
     assert f"; if it is a parameter of the run, call it 'params.{called}'" in said(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("mean_time", "if it is the time of the whole run, --map 'mean_time=value' --set metric=time --set unit=…; if it is a parameter"),
+        ("solver_ms", "if it is the time of the whole run, --map 'solver_ms=value' --set metric=time --set unit=ms; if it is a parameter"),
+        ("epoch_s", "if it is the time of each epoch, --map 'epoch_s=value' --set metric=epoch_time --set unit=s; if it is a parameter"),
+        ("avg_epoch_time", "if it is the time of each epoch, --map 'avg_epoch_time=value' --set metric=epoch_time --set unit=…; if"),
+    ],
+)
+def test_what_may_be_a_time_is_not_called_a_parameter_only(name: str, way: str) -> None:
+    """A parameter would keep each run apart from all others."""
+    assert way in said(name)
+
+
 @pytest.mark.parametrize(("name", "options"), pairs(MEASURED))
 def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -> None:
     """With the unit that the heading gives."""
@@ -102,7 +123,7 @@ def test_of_several_metrics_each_is_loaded_by_itself() -> None:
     columns = ("application", "nodes", "time [s]", "throughput", "speedup")
     time, throughput, _ = (message for _, message in header_faults(columns, (), loading=True))
     assert "--set metric=time --set unit=s --map 'throughput=' --map 'speedup='; load the file once for each such column)" in time
-    assert "--set metric=throughput --map 'time [s]=' --map 'speedup='; load the file once for each such column)" in throughput
+    assert "--set metric=throughput --map 'time [s]=' --map 'speedup='; in samples/s, unless" in throughput
 
 
 def test_ratios_beside_one_metric_are_left_out() -> None:

@@ -94,6 +94,34 @@ def test_semicolons_separate_cells_where_commas_are_decimal(small: int, monkeypa
     assert batch.notes == ("r.csv: semicolons separate its cells, commas are decimal",)
 
 
+@pytest.mark.parametrize(("heading", "options"), [("value", Options()), ("Laufzeit", Options(rename={"Laufzeit": "value"}))])
+def test_points_that_may_separate_thousands_are_noted(heading: str, options: Options) -> None:
+    """Where semicolons separate cells, and no comma shows whether points or commas are decimal."""
+    text = f"application;metric;{heading}\na;wall_time;1.812\na;wall_time;931\n"
+    note = f"r.csv: column {heading!r}: the point in 1.812 is decimal; if it is not, write 1812"
+    assert note in only(text, options=options).notes
+    assert note not in only(text.replace("931", "93.1"), options=options).notes
+
+
+@pytest.mark.parametrize("small", [0, 2**20])
+def test_the_header_again_is_no_row(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that append a table each to one file."""
+    monkeypatch.setattr(csv_format, "SMALL", small)
+    text = "application,nodes,metric,value\na,1,wall_time,4\n"
+    batch = only(text + text.replace("a,1", "a,2") + text.replace("a,1", "a,4"))
+    assert batch.numbers["nodes"].tolist() == [1, 2, 4]
+    assert batch.notes == ("r.csv:3: the header again (2 times); left out",)
+
+
+@pytest.mark.parametrize(
+    ("cells", "noted"), [("memory,12.5,", True), ("bandwidth,120,", True), ("memory,12.5,B", False), ("memory,2e10,", False)]
+)
+def test_values_too_small_for_their_base_unit_are_noted(cells: str, noted: bool) -> None:
+    """Twelve bytes are gigabytes without their unit; whoever writes the unit means it."""
+    batch = only(f"application,metric,value,unit\na,{cells}\na,wall_time,812,\n")
+    assert [note.partition(",")[0] for note in batch.notes] == [f"r.csv: column 'unit': empty for {cells.split(',')[0]!r}"] * noted
+
+
 @pytest.mark.parametrize("text", ["none", "None", "n/a", "NA", "null", "-", "#N/A"])
 def test_what_says_nothing_is_nothing(text: str) -> None:
     """In labels, counts and units, as people and programs fill cells that they have nothing for; a note says so."""

@@ -296,6 +296,17 @@ def test_processes_in_the_column_of_the_mpi_library_are_noted(store: Store) -> N
     assert note.startswith("mpi '48', '96': the column names the MPI library")
 
 
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [("num_nodes", "'nodes'"), ("threads", "'threads_per_rank'"), ("nprocs", "'ranks_per_node', divided by the nodes"), ("size", "")],
+)
+def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name: str, column: str) -> None:
+    """Each of them would be a problem of its own."""
+    report = store.load([csv_table(f"application,params.{name},metric,value\na,1,wall_time,9\na,2,wall_time,5\n")], ME)
+    said = f"parameter {name!r}: runs with 1, 2 count as different problems; if it is a count of the layout, load it as {column}"
+    assert report.notes == ((said,) if column else ())
+
+
 def test_a_row_of_totals_is_noted(store: Store) -> None:
     """It loads as an application of its own."""
     (note,) = store.load([csv_table("application,nodes,metric,value\na,1,wall_time,9\nTotal,,wall_time,9\n")], ME).notes
