@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -348,6 +349,30 @@ def until_closed(port: int, *parts: bytes) -> bytes:
         while chunk := connection.recv(65_536):
             said += chunk
     return said
+
+
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+@pytest.mark.parametrize(("path", "status"), [("/results", 401), ("/optimise", 413)])
+def test_who_sends_a_large_body_gets_the_answer_that_refuses_it(served: Served, path: str, status: int, connection: str) -> None:
+    """The answer is there before the body is, and clients read it when they have sent all: until then the connection stays open."""
+    with closing(served.connection()) as client:
+        client.request("POST", path, b" " * (16 << 20), {"Content-Type": "application/json", "Connection": connection})
+        assert client.getresponse().status == status
+
+
+def test_a_refused_body_without_end_is_not_read_for_ever(hasty: Served) -> None:
+    """The caller goes on sending after the answer; when the time of the request is over, the connection ends."""
+    chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
+    patience = monotonic() + 60
+
+    def send_on() -> None:
+        while monotonic() < patience:
+            caller.sendall(chunk)
+
+    with socket.create_connection(("127.0.0.1", hasty.port), timeout=60) as caller:
+        caller.sendall(b"POST /results HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with pytest.raises(ConnectionError):
+            send_on()
 
 
 @pytest.mark.parametrize(
