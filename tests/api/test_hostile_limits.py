@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -30,7 +31,7 @@ from modak.api.connections import Connection
 from modak.api.direct import one_at_a_time
 from modak.api.limits import Limits
 from modak.auth.ring import KeyRing
-from modak.errors import RequestError
+from modak.errors import RequestError, Unavailable
 from modak.service import Service, open_service
 from modak.settings import Settings
 from modak.store import open_store
@@ -287,6 +288,20 @@ def test_nothing_is_done_for_those_whose_time_ends_while_they_wait(packaged_data
     with TestClient(app) as client, ThreadPoolExecutor(3) as callers:
         assert [answer.status_code for answer in callers.map(client.get, 3 * ["/results/waits"])] == [503] * 3
     assert done == ["done"]
+
+
+def test_a_table_is_predicted_only_while_somebody_waits(packaged_database: Path) -> None:
+    """A thread cannot be stopped, so it looks between two rows whether the answer has been given up."""
+    rows = "application,metric,nodes\n" + "".join(f"a{number},wall_time,1\n" for number in range(100))
+    asked = count(1)
+
+    def go_on() -> None:
+        if next(asked) == 3:
+            raise Unavailable("its time was over")
+
+    with closing(open_service(Settings(database_url=f"sqlite:///{packaged_database}"))) as service, pytest.raises(Unavailable):
+        service.predict(rows.encode(), "t.csv", go_on=go_on)
+    assert next(asked) == 4
 
 
 def over(request: Request) -> bool:
