@@ -49,7 +49,7 @@ async def _read_to(request: Request, limit: int) -> Raw:
         raise WrongType("of no kind that is read; send the body as it is", field="Content-Encoding")
     declared = sent.get(b"content-length", b"0")
     if not declared.isdigit() or int(declared[:18]) > limit or len(declared) > 18:
-        raise TooLarge(f"at most {limit} bytes")
+        raise TooLarge(f"the body may have at most {limit} bytes")
     chunks, size, more = [], 0, True
     while more:
         message = await request.receive()
@@ -58,7 +58,7 @@ async def _read_to(request: Request, limit: int) -> Raw:
         chunk, more = message.get("body", b""), message.get("more_body", False)
         size += len(chunk)
         if size > limit:
-            raise TooLarge(f"at most {limit} bytes")
+            raise TooLarge(f"the body may have at most {limit} bytes")
         chunks.append(chunk)
     header = sent.get(b"content-type", b"application/json").decode("latin-1")
     return Raw(header.split(";")[0].strip().lower(), b"".join(chunks), header)

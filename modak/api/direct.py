@@ -75,8 +75,13 @@ async def one_at_a_time(request: Request, work: Callable[[Service], Answer], que
         setattr(state, queue, CapacityLimiter(1))
 
     def begun() -> Answer:
-        if request.scope.get("state", {}).get("over"):  # set by modak.api.limits, which has answered
-            raise Unavailable("it waited for others until its time was over; nothing was done")
+        in_time(request)
         return work(state.service())
 
     return await run_sync(begun, limiter=getattr(state, queue))
+
+
+def in_time(request: Request) -> None:
+    """Raises :class:`~modak.errors.Unavailable` if the request's time is over: nobody waits for what is done for it."""
+    if request.scope.get("state", {}).get("over"):  # set by modak.api.limits, which has answered
+        raise Unavailable("its time was over before it was done")

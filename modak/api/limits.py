@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
@@ -92,8 +93,10 @@ class Limits:
             status, why = refused
             await Problem(status, HTTPStatus(status).phrase.lower(), [Fault("", why)])(scope, receive, send)
             return
-        timed = _Timed(scope, receive, send)
-        timer = asyncio.get_running_loop().call_later(self._request_s, timed.expire)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._request_s
+        timed = _Timed(scope, receive, send, until)
+        timer = loop.call_at(until, timed.expire)
         try:
             await self._app(scope, timed.receive, timed.send)
         except asyncio.CancelledError:  # the server stops, after the time that it gives to running requests
@@ -130,8 +133,8 @@ class _Timed:
     The thread that works on the request cannot be stopped: it finishes its work.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
+    def __init__(self, scope: Scope, receive: Receive, send: Send, until: float) -> None:
+        self._scope, self._receive, self._send, self._until = scope, receive, send, until
         self._arrived = self._started = self._over = False
         self._answering: asyncio.Task[None] | None = None
 
@@ -142,11 +145,24 @@ class _Timed:
         return {"type": "http.disconnect"} if self._over else message
 
     async def send(self, message: Message) -> None:
-        """Send the next part of the answer, unless the time is over."""
+        """Send the next part of the answer, unless the time is over. A connection that is closed while its caller still sends loses the
+        answer: what is left of the body is read before the answer ends."""
         if self._over:
             return
         self._started = True
+        ends = message["type"] == "http.response.body" and not message.get("more_body", False)
+        if ends and not self._arrived and _has_body(self._scope):
+            await self._send({**message, "more_body": True})
+            await self._drop_rest()
+            message = {"type": "http.response.body"}
         await self._send(message)
+
+    async def _drop_rest(self) -> None:
+        """Read the rest of the body, as long as the request has time, and drop it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._until):
+                while (await self.receive()).get("more_body", False):
+                    pass
 
     def expire(self) -> None:
         """Answer, unless an answer has begun: 408 where the request is still arriving, else 503."""

@@ -13,7 +13,7 @@ from modak import schemas
 from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text
 from modak.api.answers import page as page_of
 from modak.api.bodies import Body, document, read, table
-from modak.api.direct import add_direct, one_at_a_time
+from modak.api.direct import add_direct, in_time, one_at_a_time
 from modak.api.problems import NOSNIFF, answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
@@ -141,7 +141,7 @@ def validations(request: Request, body: Body, strict: Strict = False) -> Respons
 def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:
     """The same `rows` with `predicted`, `lower`, `upper`, `unit`, `basis`, `model`, `results_used`, `extrapolation`; and `warnings`."""
     content, name = table(body)
-    return answer(service_of(request).predict(content, name, level=level))
+    return answer(service_of(request).predict(content, name, level=level, go_on=partial(in_time, request)))
 
 
 def sizings(request: Request, body: Body, strict: Strict = False) -> Response:

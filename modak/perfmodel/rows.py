@@ -122,14 +122,17 @@ def predict_rows(
     level: float = 0.9,
     power: Power | None = None,
     reader: Reader = Reader(),
+    go_on: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
     """Every row, in order, with :data:`ADDED` filled in.
 
     ``curves`` are those of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (by default the metric's
-    base unit); ``level`` is the probability that the interval contains the value of the next run.
+    base unit); ``level`` is the probability that the interval contains the value of the next run. ``go_on`` is called between the
+    predictions, and ends them if it raises.
     """
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
     for asked, members in reader.groups(rows):
+        go_on()
         one, nodes = rows[members[0]], np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)

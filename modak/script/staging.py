@@ -16,7 +16,7 @@ from modak.script.bash import Expansion, Line, Part, command_line, export, named
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours
-from modak.text.words import shell, variables
+from modak.text.words import Word, lead, shell, variables
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
@@ -224,5 +224,12 @@ def _made(each: bool) -> Line:
 
 def _copied(copy: Copy) -> Line:
     advice = "data could not be copied in: check that it exists, that you may read it, and that there is free space"
-    how = "modak_unpack" if copy.unpack else "modak_copy_in"
-    return needed(command_line((how, copy.outside, copy.inside)), NOT_STAGED, advice)
+    how, outside = ("modak_unpack", _local(copy.outside)) if copy.unpack else ("modak_copy_in", copy.outside)
+    return needed(command_line((how, outside, copy.inside)), NOT_STAGED, advice)
+
+
+def _local(file: Word) -> Word:
+    """The file's path as tar takes it for one of this machine: in ``12:00.tar`` it would see a host."""
+    if ":" not in lead(file).partition("/")[0]:
+        return file
+    return word("./", *((file,) if isinstance(file, str) else file.parts))

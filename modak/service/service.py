@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -138,12 +138,13 @@ class Service:
             found = check(read.request, self.facts_for(read.request))
         return {"valid": True, "warnings": [warning.model_dump() for warning in _each_once(read, found, strict=strict)]}
 
-    def predict(self, content: bytes, name: str, *, level: float = 0.9) -> Json:
+    def predict(self, content: bytes, name: str, *, level: float = 0.9, go_on: Callable[[], None] = lambda: None) -> Json:
         """The rows of a result table without values, each with its prediction, under ``rows``; and ``warnings``.
 
-        ``name`` is what faults call the table. Raises :class:`~modak.errors.DataError` with faults ``name:LINE``.
+        ``name`` is what faults call the table; ``go_on`` is called between the predictions, and ends them if it raises. Raises
+        :class:`~modak.errors.DataError` with faults ``name:LINE``.
         """
-        return tables.predictions(self.store, self.facts(), content, name, most=self.max_points, level=level)
+        return tables.predictions(self.store, self.facts(), content, name, most=self.max_points, level=level, go_on=go_on)
 
     def size(self, document: Any, *, strict: bool = False) -> Json:
         """How much hardware the request's goal needs: :class:`modak.sizing.answer.Sizing`, and the ``warnings`` of reading the request.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
 from modak.prepared import Prepared
@@ -10,10 +12,11 @@ from modak.service.records import Json
 from modak.store import Store
 
 
-def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float) -> Json:
+def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float, go_on: Callable[[], None]) -> Json:
     """``rows``: those of the table, in their order, with predictions at this interval ``level``; and ``warnings``.
 
-    ``name`` is what faults call the table. Raises :class:`~modak.errors.DataError`: faults ``name:LINE``, or more than ``most`` rows.
+    ``name`` is what faults call the table; ``go_on`` is called between the predictions, and ends them if it raises. Raises
+    :class:`~modak.errors.DataError`: faults ``name:LINE``, or more than ``most`` rows.
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
@@ -27,7 +30,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     gpus = [gpus_meant(one, curves.get(one["application"], ()), there(one["system"], one["partition"])) for one in questions]
     questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
     reader = Reader(graph_compilers(), node_kinds(facts))
-    answered = predict_rows(questions, curves, level, node_power(facts), reader)
+    answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on)
     answered = improve_rows(questions, answered, parameters.for_rows(store, questions, answered), level, reader)
     doubted = {application: store.doubted(application) for application in curves}
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]

@@ -101,10 +101,18 @@ _DENIED: Final = re.compile(
     r"(?:LD_|BASH|PYTHON|PERL|GIT_|SSH_|SLURM_|SBATCH_|SRUN_|PBS_|DYLD_|APPTAINER|SINGULARITY(?!_DIR$)).*"
     r"|ENV|IFS|PATH|CDPATH|PS4|SHELLOPTS|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH"
     # programs that scripts call: tar, curl, launchers, runtimes
-    r"|TAR_OPTIONS|CURL_HOME|(?:OPAL|PRTE|PMIX)_PREFIX|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path|[rs]sh_args|param_files)"
+    r"|TAR_OPTIONS|CURL_HOME|(?:OPAL|PRTE|PMIX)_(?:(?:INSTALL_)?PREFIX|(?:PKG)?LIBDIR)"
+    r"|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path|[rs]sh_args|param_files)"
     r"|(?:I_MPI_)?HYDRA_(?:LAUNCHER|BOOTSTRAP)_EX(?:EC|TRA).*"
     r"|(?:FLUX|LSB|LSF)_.*|CONTAINERS_.*|ENROOT_(?:SYS)?CONF(?:IG)?_PATH"
+    # bash's own: it evaluates what some of them are set to as arithmetic, in which $( ) is run, and others cannot be set
+    r"|_|S?RANDOM|SECONDS|OPTIND|HISTCMD|LINENO|E?UID|PPID|GROUPS|DIRSTACK|FUNCNAME|EPOCH(?:SECONDS|REALTIME)"
 )
+_DENIED_VALUE: Final = re.compile(
+    r"HOME|XDG_CONFIG_HOME|PWD|OLDPWD"  # where programs look for their settings
+    r"|OMP_TOOL_LIBRARIES|CUDA_INJECTION64_PATH|FI_PROVIDER_PATH"  # libraries that are loaded into programs
+)
+"""What the submitter's own value is harmless for, but not one that a request chooses."""
 _RESOURCES_OF_FIELDS: Final = frozenset(
     (
         *("select", "place", "nodes", "ncpus", "ngpus", "procs", "mpiprocs", "ompthreads", "mem", "pmem", "vmem", "pvmem"),
@@ -175,9 +183,11 @@ def _harmless(name: str) -> str:
     return name
 
 
-def _not_ours(name: str) -> str:
+def _settable(name: str) -> str:
     if name.startswith("MODAK_"):
         raise ValueError("MODAK_* are the job script's own variables")
+    if _DENIED_VALUE.fullmatch(name):
+        raise ValueError(f"{name} changes what programs load or where they look for their settings; a request may not set it")
     return name
 
 
@@ -226,7 +236,7 @@ CopiedName = Annotated[str, _text("variable"), AfterValidator(_harmless)]
 """A variable that a request may copy from the submitter's environment: a name alone, and none that runs code."""
 OptionName = Annotated[str, _text("option")]
 """An option of a command that is followed by a value, in the next word or after ``=``."""
-SettableName = Annotated[CopiedName, AfterValidator(_not_ours)]
+SettableName = Annotated[CopiedName, AfterValidator(_settable)]
 """A variable that a request may set: one that it may copy, but no ``MODAK_*`` of the script."""
 ModuleName = Annotated[str, _text("module")]
 AbsolutePath = Annotated[str, _text("path"), AfterValidator(_no_dots)]
@@ -299,10 +309,15 @@ def _inside(path: str) -> str:
     return path if path == "." else _relative(path)
 
 
+_NESTED: Final = re.compile(r"(?<!\\)\[\[")
+"""The start of ``[[:digit:].]``: Python warns that it may once mean something else to Python."""
+
+
 def _pattern(text: str) -> str:
     """A regular expression for grep -E and bash, with one group for the number; without ``(?`` and backslashed letters, which they lack."""
+    common = re.fullmatch(r"[ -~]+", text) and not re.search(r"\(\?|\\[A-Za-z0-9]", text)
     try:
-        groups = re.compile(text).groups if re.fullmatch(r"[ -~]+", text) and not re.search(r"\(\?|\\[A-Za-z0-9]", text) else 0
+        groups = re.compile(_NESTED.sub(r"[\[", text)).groups if common else 0
     except (re.error, OverflowError):  # the latter of a count that no program takes
         groups = 0
     if groups != 1:

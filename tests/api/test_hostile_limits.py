@@ -13,7 +13,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -29,7 +31,7 @@ from modak.api.connections import Connection
 from modak.api.direct import one_at_a_time
 from modak.api.limits import Limits
 from modak.auth.ring import KeyRing
-from modak.errors import RequestError
+from modak.errors import RequestError, Unavailable
 from modak.service import Service, open_service
 from modak.settings import Settings
 from modak.store import open_store
@@ -288,6 +290,20 @@ def test_nothing_is_done_for_those_whose_time_ends_while_they_wait(packaged_data
     assert done == ["done"]
 
 
+def test_a_table_is_predicted_only_while_somebody_waits(packaged_database: Path) -> None:
+    """A thread cannot be stopped, so it looks between two rows whether the answer has been given up."""
+    rows = "application,metric,nodes\n" + "".join(f"a{number},wall_time,1\n" for number in range(100))
+    asked = count(1)
+
+    def go_on() -> None:
+        if next(asked) == 3:
+            raise Unavailable("its time was over")
+
+    with closing(open_service(Settings(database_url=f"sqlite:///{packaged_database}"))) as service, pytest.raises(Unavailable):
+        service.predict(rows.encode(), "t.csv", go_on=go_on)
+    assert next(asked) == 4
+
+
 def over(request: Request) -> bool:
     """Whether the time of a request has ended."""
     return "over" in request.scope.get("state", {})
@@ -348,6 +364,30 @@ def until_closed(port: int, *parts: bytes) -> bytes:
         while chunk := connection.recv(65_536):
             said += chunk
     return said
+
+
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+@pytest.mark.parametrize(("path", "status"), [("/results", 401), ("/optimise", 413)])
+def test_who_sends_a_large_body_gets_the_answer_that_refuses_it(served: Served, path: str, status: int, connection: str) -> None:
+    """The answer is there before the body is, and clients read it when they have sent all: until then the connection stays open."""
+    with closing(served.connection()) as client:
+        client.request("POST", path, b" " * (16 << 20), {"Content-Type": "application/json", "Connection": connection})
+        assert client.getresponse().status == status
+
+
+def test_a_refused_body_without_end_is_not_read_for_ever(hasty: Served) -> None:
+    """The caller goes on sending after the answer; when the time of the request is over, the connection ends."""
+    chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
+    patience = monotonic() + 60
+
+    def send_on() -> None:
+        while monotonic() < patience:
+            caller.sendall(chunk)
+
+    with socket.create_connection(("127.0.0.1", hasty.port), timeout=60) as caller:
+        caller.sendall(b"POST /results HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with pytest.raises(ConnectionError):
+            send_on()
 
 
 @pytest.mark.parametrize(

@@ -747,15 +747,16 @@ def test_data_behind_a_link_are_copied(tmp_path: Path) -> None:
     assert (done.returncode, (tmp_path / "results/b").read_text()) == (0, "data"), done.stderr
 
 
-def test_an_archive_is_unpacked_where_it_is_wanted(tmp_path: Path) -> None:
-    """Only its content is there; a file that is none ends the job."""
+@pytest.mark.parametrize("name", ["packed.tgz", "data-08:00.tgz"])
+def test_an_archive_is_unpacked_where_it_is_wanted(tmp_path: Path, name: str) -> None:
+    """Only its content is there; a file that is none ends the job. A colon in its name makes it no file of another host, as tar has it."""
     job, disk = staged(tmp_path, "cp ${MODAK_SCRATCH}/in/data/a ${MODAK_SCRATCH}/b")
-    subprocess.run(["tar", "-czf", tmp_path / "packed.tgz", "-C", tmp_path / "my data", "a"], check=True)
+    subprocess.run(["tar", "-czf", tmp_path / name, "-C", tmp_path / "my data", "a"], check=True)
     assert job.staging is not None
-    packed = replace(job, staging=replace(job.staging, into=(Copy("packed.tgz", "in/data", unpack=True),)))
+    packed = replace(job, staging=replace(job.staging, into=(Copy(name, "in/data", unpack=True),)))
     done = ran(render(packed, "shell").text, tmp_path, SCRATCH=str(disk))
     assert (done.returncode, (tmp_path / "results/b").read_text()) == (0, "1"), done.stderr
-    (tmp_path / "packed.tgz").write_text("no archive")
+    (tmp_path / name).write_text("no archive")
     assert ran(render(packed, "shell").text, tmp_path, SCRATCH=str(disk)).returncode == 80
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,9 +35,10 @@ HEADERS = {
         [
             *("LD_PRELOAD", "PATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "PBS_X", "ENV"),
             *("TAR_OPTIONS", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "FLUX_RC1_PATH"),
-            *("HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"),
+            *("HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS", "PMIX_INSTALL_PREFIX", "OPAL_PKGLIBDIR"),
         ],
     ),
+    "SettableName": (["OMP_STACKSIZE", "TMPDIR"], ["PATH", "MODAK_SCRATCH", "HOME", "XDG_CONFIG_HOME", "OMP_TOOL_LIBRARIES"]),
     "SiteResource": (
         ["matlab=1", "filesystems=home:eagle", "lic@server=2"],
         ["matlab", "a=", "=b", "a=-x", "a=b c", "a=b=c", "-a=b", "select=2", "Prologue=/x", "h_vmem=1G", "a=b,c=d"],
@@ -84,6 +87,7 @@ HEADERS = {
         ],
     ),
     "RelativePath": (["r.json", "results/r", "results/"], [".", "./r", "../r", "/tmp/r", "a//b", "-r", "a b", ".r"]),
+    "MetricPattern": (["rate: ([[:digit:].]+)", r"\[[a-z]+\] ([0-9]+)"], ["rate", "(a)(b)", "(?:a)", r"(\d)", "(a\n)"]),
     "VersionText": (["2.1", "1.14.0rc1", "12.8+cu115"], ["2.*", "a", "2.1;x", " 2.1", "2.1\n", ""]),
     "VersionRange": (["2.1", "2.*", ">=1.14,<2"], ["latest", ">=", "2.1 or 3", "", "2.1\n", ">=1\t,<2"]),
     "SoundText": (["a\tb\nc", "é"], ["a\0", "a\x1b[1m", "\u2028", "a\r"]),
@@ -107,7 +111,26 @@ def test_a_grammar_takes_what_is_documented_and_nothing_else(name: str, good: li
     assert [text for text in bad if accepts(kind, text)] == []
 
 
-SEVERAL_WORDS = ("SoundText", "SourceText", "VersionRange", "Constraint", "DirectiveText", "ResourceText", "LauncherOption")
+def test_no_value_of_a_variable_is_evaluated_by_bash(tmp_path: Path) -> None:
+    """Of bash's own variables some are numbers, for which it runs what stands in ``$( )``, quoted or not; others cannot be set."""
+    names = subprocess.run(["bash", "-c", "compgen -v"], env={}, capture_output=True, text=True, check=True).stdout.split()
+    assert "RANDOM" in names
+    for name in names:
+        if accepts(grammar.CopiedName, name):
+            set_to = subprocess.run(["bash", "-c", f"export {name}='a[$(touch run)]'"], cwd=tmp_path, env={}, capture_output=True)
+            assert (name, set_to.returncode, [*tmp_path.iterdir()]) == (name, 0, [])
+
+
+SEVERAL_WORDS = (
+    "SoundText",
+    "MetricPattern",
+    "SourceText",
+    "VersionRange",
+    "Constraint",
+    "DirectiveText",
+    "ResourceText",
+    "LauncherOption",
+)
 IN_HEADERS = [name for name in HEADERS if name not in SEVERAL_WORDS]
 
 
