@@ -326,6 +326,21 @@ def test_no_packaged_rule_binds_threads_where_the_launcher_does_not(packaged: tu
     assert "OMP_PLACES" not in apply(rulebook(packaged), replace(HERE, launcher=launcher, threaded=True)).environment
 
 
+@pytest.mark.parametrize(
+    ("framework", "layer", "needed"),
+    [
+        ("tensorflow", "multi-worker", "TF_CONFIG"),
+        ("tensorflow", "parameter-server", "TF_CONFIG"),
+        ("jax", "jax-distributed", "jax.distributed.initialize()"),
+        ("tensorflow", "horovod", "hvd.init()"),
+    ],
+)
+def test_what_connects_the_processes_of_a_framework_is_told(packaged: tuple[Rule, ...], framework: str, layer: str, needed: str) -> None:
+    """The script only starts them: a program without it would train once in each process."""
+    held = apply(rulebook(packaged), replace(HERE, framework=framework, distribution=layer)).held
+    assert any(needed in (rule.advice or "") for rule in held)
+
+
 @given(
     st.sampled_from(["tensorflow", "pytorch", "mxnet", "intel-caffe", None]),
     st.sampled_from(["nvidia", "none"]),
