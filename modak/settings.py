@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from modak.errors import DataError, Fault, unknown
+from modak.text.faults import faults_of
 
 PREFIX: Final = "MODAK_"
 DATABASE_DEFAULT: Final = "SQLite in the user's data folder"
@@ -159,9 +160,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     try:
         settings = Settings.model_validate(from_file | named)
     except ValidationError as error:
-        raise DataError(
-            faults=[_fault(dict(found), named, path) for found in error.errors(include_url=False, include_input=False)]
-        ) from None
+        raise DataError(faults=[_fault(found, named, path) for found in faults_of(error)]) from None
     defaults = {"database_url": default_database(environment), "images_dir": default_images(environment)}
     return settings.model_copy(update={name: value for name, value in defaults.items() if not getattr(settings, name)})
 
@@ -225,6 +224,5 @@ def _file(path: Path) -> dict[str, Any]:
     return found
 
 
-def _fault(found: Mapping[str, Any], named: Mapping[str, str], path: str) -> Fault:
-    name = ".".join(map(str, found["loc"]))
-    return Fault(f"{PREFIX}{name.upper()}" if name in named else f"{path}: {name}", found["msg"].removeprefix("Value error, "))
+def _fault(found: Fault, named: Mapping[str, str], path: str) -> Fault:
+    return Fault(f"{PREFIX}{found.field.upper()}" if found.field in named else f"{path}: {found.field}", found.message)

@@ -35,7 +35,7 @@ def test_an_unknown_key_of_the_file_names_the_nearest_known_one(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("content", "says"), [(None, "No such file"), ("= 1", "not a TOML file"), ("max_points = 0", "greater than or equal to 1")]
+    ("content", "says"), [(None, "No such file"), ("= 1", "not a TOML file"), ("max_points = 0", "allowed: at least 1")]
 )
 def test_a_file_that_cannot_be_used_is_one_clear_fault(tmp_path: Path, content: str | None, says: str) -> None:
     """A missing file, one that is no TOML, and a value out of range each say so."""
@@ -84,3 +84,13 @@ def test_the_table_names_every_setting() -> None:
     assert {name for rows in table().values() for name, _, _ in rows} == {f"MODAK_{name.upper()}" for name in Settings.model_fields} | {
         "MODAK_CONFIG"
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [("RATE_PER_MINUTE", "many", "a whole number"), ("ANONYMOUS", "perhaps", "true or false"), ("REQUEST_S", "-1", "more than 0")],
+)
+def test_what_a_setting_may_be_is_said_in_the_words_of_all_documents(name: str, value: str, allowed: str) -> None:
+    """Not in those of the library that reads them."""
+    with pytest.raises(DataError, match=f"^MODAK_{name}: allowed: ({allowed})"):
+        read_settings({f"MODAK_{name}": value})

@@ -59,7 +59,7 @@ def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], kn
     return replace(found, partitions=marked, named=True, notes=(*found.notes, note))
 
 
-def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine]) -> tuple[Machine | None, str]:
+def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine], scheduler: str) -> tuple[Machine | None, str]:
     """The machine that shows the hardware of these nodes (one of them, or an equal one), and a note; ``None``: there is none."""
     probe = probed.get(kind.partition.name)
     if probe and (kind.sole or _alike(kind, probe)):
@@ -68,7 +68,8 @@ def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine]) -> tup
         return here, ""
     if _alike(kind, here):
         return here, f"its nodes are taken to have the processors of {here.place}, which has as many sockets, cores and threads"
-    asked = "" if probe else "; '--probe' asks one of them, in a job of Slurm's"
+    how = "'--probe' asks one of them, in a job of Slurm's" if scheduler == "slurm" else "run this command in a job on one of them"
+    asked = "" if probe else f"; {how}"
     return None, f"its nodes are not like {(probe or here).place}, and the scheduler does not say which processor they have{asked}"
 
 
@@ -120,7 +121,7 @@ def _conditions(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
-    machine, trouble = machine_for(kind, here, probed)
+    machine, trouble = machine_for(kind, here, probed, cluster.scheduler)
     own = machine.processor if machine else None
     if machine is None or own is None:
         return Found(notes=(f"{kind.label} is left out: {trouble or 'lscpu did not answer'}",))

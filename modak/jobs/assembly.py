@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,23 +13,27 @@ from modak import plugins
 from modak.choosing.capability import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, bound_mpi, in_image, whose_mpi
-from modak.choosing.wishes import DEEPSPEED, by_torchrun, distribution, library, mpi_asked
+from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.placing import Record, addresses, configuration, report, staging, storage, without_room
 from modak.jobs.resources import resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
-from modak.jobs.starters import command_of
+from modak.jobs.starters import command_of, is_interpreted
 from modak.launchers.family import TITLES, USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
 from modak.launchers.plain import USUAL
 from modak.target import Target
 from modak.text.grammar import as_name, version_range
-from modak.text.words import expandable, variables
+from modak.text.words import Word, expandable, variables
 from modak.tuning.setting import exported, setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
+_BIND_THEMSELVES: Final = frozenset({"mpirun", "none"})
+"""Launchers that are not the scheduler's, so that they do not know which cores are the job's."""
+_OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)")
+"""In resource directives, what asks for a part of a node: without any, the site gives whole ones."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         distribution=distribution(request),
     )
     spec, ssh = _without_ssh(spec, target)
+    spec, shared = _on_any_cores(spec, target, whole=bool(request.job_options.node_exclusive))
     warnings = (
         *_too_old(spec, software),
         *_own_version(request, software),
@@ -89,7 +95,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         *_unlisted(request, target, shape, spec),
         *_other_version(request, target, shape, software, spec),
     )
-    decisions = (*ssh, *_numa(target, shape), *why_memory(request, target, resources))
+    decisions = (*ssh, *shared, *_numa(target, shape), *why_memory(request, target, resources))
     return Configured(spec, launcher, configuration(request, target, shape, nodes, software), request, decisions, warnings)
 
 
@@ -118,9 +124,11 @@ def job_of(
     staged = staging(request, target, nodes, software, expanded)
     signal, early = _signal(request, wall_time_s)
     application = request.application
+    resources, loose = _threads(request, usual.spec, command)
     spec = changed(
         usual.spec,
         command=command,
+        resources=resources,
         attributes=_attributes(request, target, nodes, wall_time_s, signal),
         environment={**usual.spec.environment, **exported(request)},
         pre=application.pre_execution,
@@ -136,7 +144,7 @@ def job_of(
     )
     own = (*missing, *early, *addresses(request), *_unread(request), *_unset(request, expanded))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
-    return Job(spec, (*usual.decisions, *place.decisions), warnings)
+    return Job(spec, (*usual.decisions, *loose, *place.decisions), warnings)
 
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:
@@ -233,6 +241,29 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
         raise Conflict(text, field="job_options.node_count")
     why = f"launcher: {other.launcher}; {spec.launcher} would need ssh between nodes, which {system.name} does not have"
     return other, (why,)
+
+
+def _on_any_cores(spec: JobSpec, target: Target, *, whole: bool) -> tuple[JobSpec, tuple[str, ...]]:
+    """The job with nothing bound to cores, if it has a part of its nodes (not the ``whole``), and only the scheduler may know which."""
+    has, site = spec.resources, " ".join(spec.resource_directives)
+    cores, there = has.cores_per_node, has.node_cores or 0
+    whole = whole or cores >= there or bool(site and not _OF_CORES.search(site))
+    if whole or spec.launcher not in _BIND_THEMSELVES or plugins.find("schedulers", target.scheduler).own_cores:
+        return spec, ()
+    why = f"the job has {cores} of a node's {there} cores, and what binds itself takes the first ones, as other jobs there may do"
+    return replace(spec, resources=changed(has, unbound=True)), (f"binding: none, because {why}",)
+
+
+def _threads(request: Request, spec: JobSpec, command: tuple[Word, ...]) -> tuple[Resources, tuple[str, ...]]:
+    """The resources of a job with this command, and whether OpenMP binds its threads: where Python or R loads OpenMP, it would bind the
+    process itself to one core, and all its workers (data loaders) would inherit that. On CPUs, frameworks with own settings are bound."""
+    has, found = spec.resources, carrier(request)
+    framework = found.framework if found else None
+    if framework != "pytorch" and (not is_interpreted(command) or (framework and not has.gpus_per_node)):
+        return has, ()
+    bound = has.threads_per_rank > 1 and not has.unbound and spec.launcher != "torchrun"
+    why = "threads: not bound to cores, because worker processes of Python or R would inherit the core of the first one"
+    return changed(has, loose_threads=True), (why,) if bound else ()
 
 
 def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:

@@ -34,7 +34,9 @@ class Resources:
     oversubscribed: bool = False
     """The ranks of a node have more threads than it has hardware threads, or need more cores than it has if the scheduler counts cores."""
     unbound: bool = False
-    """The launcher does not bind processes to cores."""
+    """The launcher does not bind processes to cores: those of the job are not known, or the ranks are another launcher's."""
+    loose_threads: bool = False
+    """OpenMP does not bind threads to cores, although their rank has cores of its own."""
     node_cores: int | None = None
     """Physical cores of a node that jobs may use, if known."""
     total_ranks: int | None = None

@@ -133,6 +133,15 @@ def is_python(word: Word) -> bool:
     return _PYTHON.fullmatch(program_name(word)) is not None
 
 
+def is_interpreted(command: tuple[Word, ...]) -> bool:
+    """Whether a command is a program of Python or R.
+
+    >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("Rscript", "fit.R")), is_interpreted(("./solver",))
+    (True, True, False)
+    """
+    return is_python(command[0]) or is_script(command[0]) or program_name(command[0]) in ("R", "Rscript")
+
+
 def _python_beside(launcher: Word) -> Word:
     """The Python of the environment that a launcher given by its path is installed in.
 

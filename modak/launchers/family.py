@@ -14,6 +14,9 @@ from modak.script.shelltext import ours
 
 OTHER_MPI: Final = 77
 """Exit status if launcher and library do not work together."""
+OWN_BINDING: Final[Mapping[str, Mapping[str, str]]] = {"mvapich": {"MV2_ENABLE_AFFINITY": "0", "MVP_ENABLE_AFFINITY": "0"}}
+"""Variables that switch off what a library does on its own: MVAPICH (2, 3) binds each rank again in ``MPI_Init``, to one core with all of
+its threads, whatever the launcher has given it."""
 WITHOUT_PMI2: Final = Version("5")
 """The first version of Open MPI without PMI-2: it supports PMIx only."""
 VERSION_SAYS: Final[Mapping[str, str]] = {"openmpi": "Open MPI", "mpich": "HYDRA", "mvapich": "HYDRA", "intel-mpi": "Intel(R) MPI"}
@@ -30,6 +33,11 @@ ONE_ABI: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
 def library_family(job: JobSpec) -> str | None:
     """The MPI family of the library that ranks use: the image's, unless the host's is bound over it."""
     return own_family(job.container) or job.launcher_flavour
+
+
+def library_environment(job: JobSpec) -> Mapping[str, str]:
+    """Variables for the MPI library that ranks use."""
+    return {} if job.launcher == "torchrun" else OWN_BINDING.get(library_family(job) or "", {})
 
 
 def own_family(container: Container | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
-from modak.jobs.spec import JobSpec
+from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.family import TITLES, VERSION_SAYS, answers, compatible, library_family
 from modak.launchers.plain import Plain, kept_back
 from modak.launchers.srun import own_environment
@@ -41,7 +41,7 @@ class Mpirun(Plain):
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's; Intel MPI takes its binding from variables."""
         threads = openmp(job.resources, bound=not _unbound(job))
-        return {**threads, **(_intel_environment() if flavour(job) == "intel-mpi" else {})}
+        return {**threads, **(_intel_environment(job.resources) if flavour(job) == "intel-mpi" else {})}
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """Under Slurm, daemons get the script's environment even if the job was submitted without one. On one node, Open MPI has none."""
@@ -121,10 +121,11 @@ def _intel(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tup
     return ("mpirun", *bootstrap, "-n", str(has.ranks), "-ppn", str(has.ranks_per_node), "-genvall")
 
 
-def _intel_environment() -> dict[str, str]:
+def _intel_environment(has: Resources) -> dict[str, str]:
     """Each rank gets its share of the job's CPUs, whether Slurm counts hardware threads or cores. The second variable makes ``-ppn`` take
     precedence over the scheduler's own placement."""
-    return {"I_MPI_PIN_DOMAIN": "auto:compact", "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0"}
+    binding = {"I_MPI_PIN": "off"} if has.unbound else {"I_MPI_PIN_DOMAIN": "auto:compact"}
+    return {**binding, "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0"}
 
 
 _FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "mvapich": _mpich, "intel-mpi": _intel}

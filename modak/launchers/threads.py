@@ -10,7 +10,7 @@ def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
 
     Without places if the ranks are not ``bound``: threads of all ranks would be bound to the node's first cores.
     """
-    if not bound:
+    if not bound or has.unbound or has.loose_threads:
         return {"OMP_NUM_THREADS": str(has.threads_per_rank)}
     if has.oversubscribed:
         return {"OMP_NUM_THREADS": str(has.threads_per_rank), "OMP_PROC_BIND": "false"}

@@ -47,6 +47,7 @@ class Flux(Scheduler):
     submit: tuple[str, ...] = ("flux", "batch")
     commands: Commands = COMMANDS
     job_id: str | None = "FLUX_ENCLOSING_ID"
+    own_cores: bool = True
     launcher: str | None = "flux"
 
     def directives(self, job: JobSpec) -> Directives:

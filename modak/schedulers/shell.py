@@ -24,6 +24,7 @@ class Shell(Scheduler):
     prefix: str = ""
     submit: tuple[str, ...] = ("bash",)
     aliases: tuple[str, ...] = ("bash",)
+    own_cores: bool = True
 
     def directives(self, job: JobSpec) -> Directives:
         """Nothing; a warning for what only a scheduler could do."""

@@ -88,6 +88,7 @@ class Slurm(Scheduler):
     dependency: str | None = "SLURM_JOB_DEPENDENCY"
     preempted: str = PREEMPTED
     is_slurm: bool = True
+    own_cores: bool = True
     launcher: str | None = "srun"
     bootstrap: str | None = "slurm"
 

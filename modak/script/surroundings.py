@@ -17,6 +17,7 @@ from modak.dsl import Notice
 from modak.facts import VENDORS
 from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging, changed
 from modak.launchers import Launcher
+from modak.launchers.family import library_environment
 from modak.launchers.jsrun import JSRUN
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
@@ -227,9 +228,10 @@ def _shown(rule: RuleText) -> str:
 
 
 def _variables(job: JobSpec, launcher: Launcher) -> dict[str, str]:
-    """Exported variables: the launcher's, then those of rules and request, which take precedence. The values that rules read follow."""
+    """Exported variables: those of launcher and MPI library, then those of rules and request, which take precedence. The values that rules
+    read follow."""
     python = {"PYTHONNOUSERSITE": "1"} if job.container else {}
-    return {**launcher.environment(job), **python, **job.environment}
+    return {**launcher.environment(job), **library_environment(job), **python, **job.environment}
 
 
 def _places(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> Iterator[Line]:

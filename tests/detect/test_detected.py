@@ -131,6 +131,13 @@ def test_a_machine_unlike_the_nodes_lends_them_nothing() -> None:
     assert note.endswith("'--probe' asks one of them, in a job of Slurm's")
 
 
+@pytest.mark.parametrize("files", [OPENPBS, {"qhost": "qhost-gridengine.txt"}])
+def test_nodes_of_a_scheduler_that_is_not_probed_are_described_from_a_job(files: Mapping[str, str]) -> None:
+    """``--probe`` asks Slurm alone."""
+    with pytest.raises(DataError, match="which processor they have; run this command in a job on one of them"):
+        seen({**files, "lscpu": "lscpu-epyc-vm.json"})
+
+
 def test_a_probe_tells_what_the_login_node_cannot() -> None:
     """Each partition gets what its own node said."""
     probes = {"arm": {"lscpu": "lscpu-epyc-vm.json"}, "gpu.v100": {**XEON, **TWO_V100}}

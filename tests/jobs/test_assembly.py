@@ -21,6 +21,7 @@ NODE = Node(processor="epyc", sockets=2, cores=64, reserved_cores=8, usable_memo
 GPUS = site(NODE, nodes=8, name="here")
 CLOSEST = Rule(name="closest", title="each rank beside its GPU", launcher_options=("--gpu-bind=closest",), source="a test")
 PURE = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "mpi"}}}
+CPUS = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}}
 SPREAD = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {"distribution": "ddp"}}}
 
 
@@ -336,3 +337,44 @@ def test_where_no_library_is_listed_mpirun_is_that_of_the_results() -> None:
 def test_a_library_that_is_not_listed_is_told_where_results_name_none() -> None:
     """The program is built with Open MPI, and the job is set up for Intel's."""
     assert [one.message for one in solved((INTEL,), "openmpi").plan.warnings if "does not list openmpi" in one.message]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "options", "directives", "bound"),
+    [
+        ("torque", {"process_count_per_node": 4}, (), False),
+        ("gridengine", {"process_count_per_node": 1}, (), False),  # without a launcher
+        ("torque", {"process_count_per_node": 28}, (), True),
+        ("torque", {"process_count_per_node": 4, "node_exclusive": True}, (), True),
+        ("pbspro", {"process_count_per_node": 4}, ("-l select={nodes}:system=polaris",), True),
+        ("pbspro", {"process_count_per_node": 4}, ("-l select={nodes}:ncpus={cpus_per_node}",), False),
+        ("slurm", {"process_count_per_node": 4}, (), True),
+    ],
+)
+def test_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(
+    scheduler: str, options: dict[str, Any], directives: tuple[str, ...], bound: bool
+) -> None:
+    """Two jobs of one node would both be bound to its first cores."""
+    nodes = Partition(name="main", nodes=4, node=NODE, resource_directives=directives)
+    system = site(NODE, scheduler=scheduler, name="here", partitions=(nodes,))
+    text = script(system, {"node_count": 1, **options}, threads=2)
+    assert ("OMP_PROC_BIND=close" in text, "--bind-to none" in text) == (bound, not bound and options["process_count_per_node"] > 1)
+
+
+@pytest.mark.parametrize(
+    ("executable", "wanted", "options", "bound"),
+    [
+        ("python3 train.py", {"app_type": "ai_training", "ai_training": {"pytorch": {}}}, {"request_gpus": 1}, False),
+        ("./train.sh", {"app_type": "ai_training", "ai_training": {"pytorch": {}}}, {}, False),
+        ("python3 train.py", {"app_type": "ai_training", "ai_training": {"tensorflow": {}}}, {"request_gpus": 1}, False),
+        ("python3 train.py", CPUS | {"ai_training": {"tensorflow": {}}}, {}, True),
+        ("Rscript fit.R", {}, {}, False),
+        ("./solver", {}, {}, True),
+    ],
+)
+def test_threads_are_not_bound_where_workers_would_inherit_one_core(
+    executable: str, wanted: dict[str, Any], options: dict[str, Any], bound: bool
+) -> None:
+    """OpenMP binds the process that loads it, and what it starts has that core alone. TensorFlow on processors is published as bound."""
+    text = script(GPUS, options, wanted, app_type="other", executable=executable, threads=4)
+    assert ("OMP_PROC_BIND=close" in text) is bound

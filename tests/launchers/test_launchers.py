@@ -122,6 +122,17 @@ def test_intel_mpi_binds_by_variables() -> None:
     said = variables(replace(JOB, launcher="mpirun", launcher_flavour="intel-mpi"))
     assert said["I_MPI_PIN_DOMAIN"] == "auto:compact"
     assert said["I_MPI_JOB_RESPECT_PROCESS_PLACEMENT"] == "0"
+    unbound = variables(replace(JOB, launcher="mpirun", launcher_flavour="intel-mpi", resources=replace(LAYOUT, unbound=True)))
+    assert (unbound["I_MPI_PIN"], "I_MPI_PIN_DOMAIN" in unbound) == ("off", False)
+
+
+@pytest.mark.parametrize(("launcher", "told"), [("srun", True), ("mpirun", True), ("none", True), ("torchrun", False)])
+def test_mvapich_leaves_ranks_on_the_cores_that_they_have(launcher: str, told: bool) -> None:
+    """By itself it binds each to one core, with all of its threads. The workers of torchrun do not use it."""
+    has = replace(LAYOUT, nodes=1, ranks_per_node=1) if launcher == "none" else LAYOUT
+    job = replace(JOB, launcher=launcher, launcher_flavour="mvapich", resources=has, command=("./solver",))
+    assert ("export MV2_ENABLE_AFFINITY=0" in render(job, "slurm").text) is told
+    assert "MV2_" not in render(replace(job, launcher_flavour="mpich"), "slurm").text
 
 
 def test_mpirun_of_an_unknown_family_is_refused() -> None:
