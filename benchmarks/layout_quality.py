@@ -20,9 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.output import say
-from benchmarks.problem_sizes import figures
+from benchmarks.problem_sizes import figures, quantile
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Question, fit, layouts, predict
+from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
 
 COUNTS = ("nodes", *layouts.COUNTS)
@@ -44,11 +45,19 @@ class Table(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Log cost of a hidden run and its standard deviation (NaN: the model gives none), and its true log cost."""
+    """Log cost of a hidden run and its standard deviation (NaN: the model gives none), its true log cost, and on how many nodes."""
 
     log_cost: float
     deviation: float
     truth: float
+    nodes: int
+
+
+class Task(NamedTuple):
+    """What a model says of the hidden runs of a table, beside the log costs of the visible ones, each with its nodes."""
+
+    answers: Sequence[Answer]
+    visible: Sequence[tuple[int, float]]
 
 
 Model = Callable[[Table, Sequence[Layout], Sequence[Layout]], Sequence[tuple[float, float]]]
@@ -93,7 +102,7 @@ def _order(run: Layout) -> tuple[int, ...]:
     return tuple(getattr(run, name) or 0 for name in COUNTS)
 
 
-def _logs(runs: Sequence[Layout]) -> np.ndarray:
+def _logs(runs: Sequence[Layout]) -> Array:
     """Log2 of the counts of runs, ``[run, count]``; 0 where unknown."""
     return np.array([[math.log2(max(getattr(run, name) or 1, 0.5)) for name in COUNTS] for run in runs])
 
@@ -143,28 +152,59 @@ def protocols(table: Table) -> Iterator[tuple[str, list[Layout]]]:
     yield "lower third", known[:thirds]
 
 
-def answers(table: Table, model: Model) -> dict[str, list[Answer]]:
+def tasks(table: Table, model: Model) -> dict[str, list[Task]]:
     """What a model says of the hidden runs of a table, by protocol."""
-    found: dict[str, list[Answer]] = defaultdict(list)
+    found: dict[str, list[Task]] = defaultdict(list)
     for name, hidden in protocols(table):
         visible = [run for run in table.runs if _on_a_node(run) not in hidden]
         asked = [run for run in table.runs if _on_a_node(run) in hidden]
-        said = model(table, visible, asked)
-        found[name] += [Answer(*each, table.runs[run]) for each, run in zip(said, asked, strict=True)]
+        pairs = zip(model(table, visible, asked), asked, strict=True)
+        answers = [Answer(*said, table.runs[run], run.nodes or 1) for said, run in pairs]
+        found[name].append(Task(answers, [(run.nodes or 1, table.runs[run]) for run in visible]))
+    return found
+
+
+def losses(task: Task, *, measured_alone: bool) -> list[float]:
+    """By how much the chosen layout takes longer than the best one, in logs, for each number of nodes on which layouts are hidden.
+
+    Chosen is the one with the least time, measured or predicted, or of the measured ones alone.
+    """
+    found = []
+    for nodes in sorted({one.nodes for one in task.answers}):
+        seen = [(cost, cost) for where, cost in task.visible if where == nodes]
+        hidden = [(one.log_cost, one.truth) for one in task.answers if one.nodes == nodes]
+        best = min(truth for _, truth in (*seen, *hidden))
+        choices = seen if measured_alone else [*seen, *hidden]
+        if seen:
+            found.append(min(choices)[1] - best)
     return found
 
 
 def report(tables: Sequence[Table]) -> None:
-    """Print the errors of each model by protocol; every table counts alike."""
+    """Print the errors and the choices of each model by protocol; every table counts alike."""
     say(f"{len(tables)} tables of {len({one.origin for one in tables})} origins, {sum(len(one.runs) for one in tables)} runs\n")
-    say(f"{'':16}{'tables':>8}{'model':>12}{'median':>9}{'p90':>9}{'>100 %':>9}{'covered':>9}{'width':>8}   absolute errors in per cent")
-    told = {title: [answers(table, model) for table in tables] for title, model in MODELS.items()}
+    heading = f"{'':12}{'tables':>8}{'model':>12}{'median':>9}{'p90':>9}{'>100 %':>9}{'covered':>9}{'width':>8}{'loss':>8}{'p90':>8}"
+    say(f"{heading}   absolute errors, and time lost by the choice, in per cent")
+    told = {title: [tasks(table, model) for table in tables] for title, model in MODELS.items()}
     for name in told["MODAK"][0]:
         for title, of_tables in told.items():
-            each = [found[name] for found in of_tables]
-            weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in each])
-            log_cost, deviation, truth = np.array([answer for one in each for answer in one]).T
-            say(f"{name if title == 'MODAK' else '':16}{len(each):8d}{title:>12}{figures(log_cost - truth, deviation, weights)}")
+            each = [[answer for task in found[name] for answer in task.answers] for found in of_tables]
+            log_cost, deviation, truth, _ = np.array([answer for one in each for answer in one]).T
+            errors = figures(log_cost - truth, deviation, _weights(each))
+            lost = _lost([found[name] for found in of_tables], measured_alone=False)
+            say(f"{name if title == 'MODAK' else '':12}{len(each):8d}{title:>12}{errors}{'' if title == 'MODAK' else ' ' * 17}{lost}")
+        say(f"{'':20}{'measured':>12}{'':44}{_lost([found[name] for found in told['MODAK']], measured_alone=True)}")
+
+
+def _lost(of_tables: Sequence[Sequence[Task]], *, measured_alone: bool) -> str:
+    """Mean and 90th percentile of the time that choices lose."""
+    each = [[loss for task in found for loss in losses(task, measured_alone=measured_alone)] for found in of_tables]
+    lost, weights = np.expm1(np.concatenate([np.array(one) for one in each])), _weights(each)
+    return f"{100 * np.average(lost, weights=weights):8.1f}{100 * quantile(lost, weights, 0.9):8.1f}"
+
+
+def _weights(each: Sequence[Sequence[object]]) -> Array:
+    return np.concatenate([np.full(len(one), 1 / max(len(one), 1)) for one in each])
 
 
 if __name__ == "__main__":

@@ -49,9 +49,11 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
 
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
-        peers = _peers(nearest, alike, question.layout)
-        if _needs_others(nearest, peers, question.layout):
-            return _across_layouts(peers, question.layout, count, curves)
+        if nearest.shape or _unmeasured_count(nearest.curve, question.layout):
+            peers = _peers(nearest, alike, question.layout)
+            # A curve over ranks alone, or over threads alone, tells itself how it goes on.
+            if nearest.shape or any(peer.match.curve is not nearest.curve for peer in peers):
+                return _across_layouts(peers, question.layout, count, curves)
         return _answer(nearest, question.layout, count, curves)
 
     by_one = from_one(match, found)
@@ -320,12 +322,10 @@ def _within_node(curve: Curve, layout: Layout) -> int | None:
     return getattr(layout, curve.varying) if curve.scale in ("ranks", "threads") and curve.varying else None
 
 
-def _needs_others(match: Match, peers: Sequence[Peer], layout: Layout) -> bool:
-    """Whether the layout in question was not measured, and results of others tell what it would take: a curve over ranks alone, or over
-    threads alone, tells itself how it goes on."""
-    count = _within_node(match.curve, layout)
-    inside = count is not None and count not in match.curve.per_node
-    return bool(match.shape) or (inside and any(peer.match.curve is not match.curve for peer in peers))
+def _unmeasured_count(curve: Curve, layout: Layout) -> bool:
+    """Whether a curve is over ranks or threads of a node, and was never measured with as many as the layout in question has."""
+    count = _within_node(curve, layout)
+    return count is not None and count not in curve.per_node
 
 
 def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
