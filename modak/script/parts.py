@@ -16,6 +16,7 @@ from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
 from modak.script import gate
 from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, quiet, run, variable, word
+from modak.text.faults import faults_of
 from modak.text.grammar import CopiedName
 
 NO_MODULE: Final = 70
@@ -101,7 +102,7 @@ def valid(grammar: Any, value: str, field: str) -> str:
     try:
         return str(_adapter(grammar).validate_python(value))
     except ValidationError as error:
-        raise RequestError(f"{value!r:.80}: {error.errors()[0]['msg']}", field=field) from None
+        raise RequestError(f"{value!r:.80}: {faults_of(error)[0].message}", field=field) from None
 
 
 @cache
