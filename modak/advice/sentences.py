@@ -194,8 +194,9 @@ def _source(chosen: Chosen) -> str | None:
     system = curve.series.system or "an unnamed system"
     results = counted(curve.results_used, "result")
     rests = f"{results} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
-    if chosen.problem_sizes:
-        return f"the prediction rests on {counted(chosen.prediction.results_used, 'result')}; of the nearest problem size there are {rests}"
+    if chosen.prediction.results_used > curve.results_used:
+        nearest = "problem size" if chosen.problem_sizes else "layout"
+        return f"the prediction rests on {counted(chosen.prediction.results_used, 'result')}; of the nearest {nearest} there are {rests}"
     return f"the prediction rests on {rests}"
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -291,7 +290,8 @@ class Peer(NamedTuple):
 
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
-    the match. The nearest layout of the match comes first, then the nearest others. Of a curve over ranks or threads each number is one."""
+    the match. The nearest comes first, but one of a match in the layout in question before all others. Of a curve over ranks or threads
+    each number is a layout."""
 
     def of_run(curve: Curve) -> tuple[dict[str, float], bool, list[object]]:
         told = [getattr(curve.series, name) for name in ("metric", "unit", *match.attributes)]
@@ -300,9 +300,12 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     curve = match.curve
     same = (one for one in found if one.attributes == match.attributes and of_run(one.curve) == of_run(curve))
     others = sorted((one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus)), key=seen)
-    first, *rest = [sorted(_layouts_of(one, layout), key=lambda peer: layouts.distance(peer.layout, layout)) for one in (match, *others)]
-    near = sorted((*first[1:], *chain.from_iterable(rest)), key=lambda peer: layouts.distance(peer.layout, layout))
-    return [first[0], *near][:MOST_LAYOUTS]
+    peers = [peer for one in (match, *others) for peer in _layouts_of(one, layout)]
+
+    def rank(peer: Peer) -> tuple[bool, float]:
+        return bool(peer.match.shape) and not match.shape, layouts.distance(peer.layout, layout)
+
+    return sorted(peers, key=rank)[:MOST_LAYOUTS]
 
 
 def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
@@ -343,7 +346,8 @@ def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves:
     apart = math.sqrt(max(match.spread**2 - of_shape**2, 0.0))
     spread = np.hypot(common, Z90 * np.hypot(deviation, apart)).reshape(nodes.shape)
     transferred: Basis = "transferred"
-    others = (*(peer.match.curve.measured for peer in peers), *(series for one in answers for series in one.others))
+    used = [peer.match.curve for peer in peers]
+    others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
     return replace(
         _answer(match, layout, nodes, curves),
         value=np.exp(log_cost).reshape(nodes.shape),
@@ -351,6 +355,7 @@ def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves:
         below=spread,
         basis=(transferred,) * nodes.size,
         others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
+        other_results=sum(curve.results_used for curve in {id(one): one for one in used}.values() if curve is not match.curve),
     )
 
 

@@ -42,6 +42,13 @@ def test_the_nearer_layout_counts_more() -> None:
     assert asked(known, 8, 6).value[0] < asked(known, 2, 24).value[0]
 
 
+def test_the_nearest_layout_is_named_and_the_results_of_all_are_counted() -> None:
+    """4 ranks of 12 are nearest to 8 of 6, whose curve is not the one in the middle by its cost."""
+    found = asked(curves((48, 1, 500.0), (24, 2, 450.0), (8, 6, 400.0)), 4, 12)
+    assert found.curve is not None
+    assert (found.curve.layout.ranks_per_node, found.other_results) == (8, 8)
+
+
 def test_the_interval_widens_with_the_distance_of_layouts() -> None:
     """And a measured layout has the narrowest."""
     known = curves((1, 48, 400.0))
