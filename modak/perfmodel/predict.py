@@ -332,7 +332,7 @@ def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves:
     """Predictions for an unmeasured layout from those of ``peers``, each scaled to an even share of the work per worker."""
     match = peers[0].match
     answers = [_answer(replace(peer.match, spread=0.0), peer.counted, nodes, curves) for peer in peers]
-    shares = [0.0 if peer.match.curve.grows else layouts.even_share(layout, peer.counted) for peer in peers]
+    shares = [0.0 if peer.match.curve.per_batch else layouts.even_share(layout, peer.counted) for peer in peers]
     on = bool(match.question.attributes.get("hyperthreads"))
     away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
     logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]

@@ -182,3 +182,15 @@ def test_threads_that_feed_a_gpu_matter_little() -> None:
     apart = np.array([[0.0, -3.0, 0.0, 0.0, -3.0]])
     (_, wide), (_, narrow) = (between(apart, np.zeros((1, 1)), np.zeros((1, 1)), on_gpus=on_gpus) for on_gpus in (False, True))
     assert wide[0] > 2 * narrow[0]
+
+
+def test_layouts_of_weak_scaling_share_the_work_of_a_node_alike() -> None:
+    """Beside a curve over ranks, whose work grows with them, are layouts that are curves of their own: one share of work holds for all."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s", params={"scaling": "weak"})
+    known = fit(
+        Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads), value=100 / threads)
+        for ranks, threads in ((16, 1), (8, 2), (4, 4), (8, 1), (4, 1))
+    )
+    assert {curve.scale for curve in known} == {"ranks", "nodes"}
+    weak = Question({**HERE, "params": {"scaling": "weak"}}, Layout(ranks_per_node=16, threads_per_rank=2))
+    assert predict(known, weak, [1]).value[0] == pytest.approx(50, rel=0.1)
