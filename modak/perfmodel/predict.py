@@ -50,10 +50,11 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
         if nearest.shape or _unmeasured_count(nearest.curve, question.layout):
-            peers = _peers(nearest, alike, question.layout)
+            layout = _as_there(question.layout, nearest.curve)
+            peers = _peers(nearest.asked_with(layout), alike, layout)
             # A curve over ranks alone, or over threads alone, tells itself how it goes on.
             if nearest.shape or any(peer.match.curve is not nearest.curve for peer in peers):
-                return _across_layouts(peers, question.layout, count, curves)
+                return _across_layouts(peers, layout, count, curves)
         return _answer(nearest, question.layout, count, curves)
 
     by_one = from_one(match, found)
@@ -289,9 +290,18 @@ class Peer(NamedTuple):
     """The layout in question, with the count of this one where it varies along its curve."""
 
 
+def _as_there(layout: Layout, curve: Curve) -> Layout:
+    """The layout in question; what it leaves open is as in the results of the curve."""
+    there = curve.layout_on(layout.gpus_per_node)
+    return layout.model_copy(update={name: getattr(there, name) for name in layouts.COUNTS if getattr(layout, name) is None})
+
+
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
-    the match. The nearest layout of the match comes first, then the nearest others. Of a curve over ranks or threads each number is one."""
+    the match. The nearest layout of the match comes first, then the nearest others. Of a curve over ranks or threads each number is one.
+
+    Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
+    """
 
     def of_run(curve: Curve) -> tuple[dict[str, float], bool, list[object]]:
         told = [getattr(curve.series, name) for name in ("metric", "unit", *match.attributes)]
@@ -299,9 +309,11 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
 
     curve = match.curve
     same = (one for one in found if one.attributes == match.attributes and of_run(one.curve) == of_run(curve))
-    others = sorted((one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus)), key=seen)
+    apart = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
+    others = sorted((one.asked_with(layout) for one in apart), key=seen)
     first, *rest = [sorted(_layouts_of(one, layout), key=lambda peer: layouts.distance(peer.layout, layout)) for one in (match, *others)]
-    near = sorted((*first[1:], *chain.from_iterable(rest)), key=lambda peer: layouts.distance(peer.layout, layout))
+    stated = (peer for peer in chain.from_iterable(rest) if not layouts.unasked(layout, peer.layout))
+    near = sorted((*first[1:], *stated), key=lambda peer: layouts.distance(peer.layout, layout))
     return [first[0], *near][:MOST_LAYOUTS]
 
 
