@@ -363,6 +363,8 @@ def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves:
         below=spread,
         basis=(transferred,) * nodes.size,
         others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
+        other_results=sum(curve.results_used for curve in {id(peer.match.curve): peer.match.curve for peer in peers}.values())
+        - match.curve.results_used,
     )
 
 
