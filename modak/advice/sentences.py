@@ -215,7 +215,7 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
     pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]
     apart = {name: there for name, there, here in pairs if there and here and there != here}
-    if apart.keys() - {"batch_size"}:
+    if apart.keys() - {"batch_size"} or _of_unmeasured_count(chosen):
         other.append(f"layouts other than {chosen.shape.ranks_per_node}x{chosen.shape.threads_per_rank}")
     other += [f"batch_size {apart['batch_size']}"] if "batch_size" in apart else []
     on_gpus = chosen.curve.on_gpus if chosen.curve else None
@@ -227,6 +227,14 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
         options = " ".join(f"--set {name}=…" for name in silent)
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
         yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
+
+
+def _of_unmeasured_count(chosen: Chosen) -> bool:
+    """Whether a time is transferred to a number of ranks or threads that the curve behind it was not measured with."""
+    curve = chosen.curve
+    if curve is None or curve.scale not in ("ranks", "threads") or chosen.prediction.basis != "transferred":
+        return False
+    return getattr(chosen.shape.layout, str(curve.varying)) not in curve.per_node
 
 
 def _unscaled(chosen: Chosen, stated: Mapping[str, object]) -> str:

@@ -67,6 +67,11 @@ def away(asked: Layout, there: Layout, hyperthreads: tuple[bool, bool] = (False,
     return [*ratios.values(), ratios["ranks_per_node"] + ratios["threads_per_rank"] if told else 0.0]
 
 
+def unasked(asked: Layout, there: Layout) -> bool:
+    """Whether a measured layout states its ranks or threads where the one in question leaves them open."""
+    return any(getattr(asked, name) is None and getattr(there, name) is not None for name in COUNTS[:2])
+
+
 def _ratio(one: Layout, other: Layout, name: str) -> float:
     counts = getattr(one, name), getattr(other, name)
     return 0.0 if None in counts else math.log(max(counts[1], 0.5) / max(counts[0], 0.5))

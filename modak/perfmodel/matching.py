@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -82,6 +82,11 @@ class Match:
             factor *= 1.0 if away else _even_share(curve, self.question, self.power)
             factor *= _batches(curve, layout) if curve.per_batch else 1.0
         return factor
+
+    def asked_with(self, layout: Layout) -> Match:
+        """The match with another layout in question; its spread is that of the one before."""
+        shape = _shape_differences(self.curve, layout, _other_device(self.curve, layout, self.power))
+        return replace(self, question=replace(self.question, layout=layout), shape=tuple(shape))
 
     @property
     def doubt(self) -> float:

@@ -49,10 +49,11 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
         if nearest.shape or _unmeasured_count(nearest.curve, question.layout):
-            peers = _peers(nearest, alike, question.layout)
+            layout = _as_there(question.layout, nearest.curve)
+            peers = _peers(nearest.asked_with(layout), alike, layout)
             # A curve over ranks alone, or over threads alone, tells itself how it goes on.
             if nearest.shape or any(peer.match.curve is not nearest.curve for peer in peers):
-                return _across_layouts(peers, question.layout, count, curves)
+                return _across_layouts(peers, layout, count, curves)
         return _answer(nearest, question.layout, count, curves)
 
     by_one = from_one(match, found)
@@ -288,10 +289,19 @@ class Peer(NamedTuple):
     """The layout in question, with the count of this one where it varies along its curve."""
 
 
+def _as_there(layout: Layout, curve: Curve) -> Layout:
+    """The layout in question; what it leaves open is as in the results of the curve."""
+    there = curve.layout_on(layout.gpus_per_node)
+    return layout.model_copy(update={name: getattr(there, name) for name in layouts.COUNTS if getattr(layout, name) is None})
+
+
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
     the match. The nearest comes first, but one of a match in the layout in question before all others. Of a curve over ranks or threads
-    each number is a layout."""
+    each number is a layout.
+
+    Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
+    """
 
     def of_run(curve: Curve) -> tuple[dict[str, float], bool, list[object]]:
         told = [getattr(curve.series, name) for name in ("metric", "unit", *match.attributes)]
@@ -299,13 +309,13 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
 
     curve = match.curve
     same = (one for one in found if one.attributes == match.attributes and of_run(one.curve) == of_run(curve))
-    others = sorted((one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus)), key=seen)
-    peers = [peer for one in (match, *others) for peer in _layouts_of(one, layout)]
+    apart = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
+    others = sorted((one.asked_with(layout) for one in apart), key=seen)
+    stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
 
-    def rank(peer: Peer) -> tuple[bool, float]:
-        return bool(peer.match.shape) and not match.shape, layouts.distance(peer.layout, layout)
-
-    return sorted(peers, key=rank)[:MOST_LAYOUTS]
+    near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
+    first = next(peer for peer in near if match.shape or peer.match is match)
+    return [first, *(peer for peer in near if peer is not first)][:MOST_LAYOUTS]
 
 
 def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
@@ -335,7 +345,7 @@ def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves:
     """Predictions for an unmeasured layout from those of ``peers``, each scaled to an even share of the work per worker."""
     match = peers[0].match
     answers = [_answer(replace(peer.match, spread=0.0), peer.counted, nodes, curves) for peer in peers]
-    shares = [0.0 if peer.match.curve.grows else layouts.even_share(layout, peer.counted) for peer in peers]
+    shares = [0.0 if peer.match.curve.per_batch else layouts.even_share(layout, peer.counted) for peer in peers]
     on = bool(match.question.attributes.get("hyperthreads"))
     away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
     logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]

@@ -38,7 +38,7 @@ class Predictions:
     problem_doublings: float = 0.0
     """How far the problem size in question is outside of these: doublings of the number that is furthest outside."""
     other_results: int = 0
-    """The number of results at these sizes, or of other layouts that tell of the one in question, beside those of ``curve``."""
+    """The number of results at these sizes, or in the layouts on whose trend the prediction lies, beside those of ``curve``."""
 
     @property
     def half_width(self) -> Array:

@@ -255,6 +255,32 @@ def test_a_layout_that_nobody_ran_is_told(known: Known) -> None:
     assert any("the interval is wider" in text and text.endswith("layouts other than 3x16") for text in advice)
 
 
+def test_a_trend_over_layouts_rests_on_more_than_its_nearest_one(known: Known) -> None:
+    """The number of results is that of all layouts; the nodes are those of the nearest."""
+    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
+    runs = [
+        Result(series=key, layout=Layout(nodes=p, ranks_per_node=r, threads_per_rank=48 // r), value=100 / p)
+        for r in (2, 8, 16)
+        for p in (1, 2, 4)
+    ]
+    counts = {"application": {"threads": 12}, "job_options": {"process_count_per_node": 4, "node_count": 2}}
+    document = {"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}, **counts}}
+    advice = recommend(normalise(document).request, replace(known(None), models=fit(runs))).advice
+    assert "the prediction rests on 9 results; of the nearest layout there are 3 results on 1 to 4 nodes of supermuc-ng" in advice
+
+
+def test_ranks_that_nobody_ran_are_told_with_all_results_of_the_trend(known: Known) -> None:
+    """Forty-eight ranks follow from up to 24 of one thread and from layouts of several: of seven results, not of the four on the curve."""
+    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
+    ways = ((3, 1), (6, 1), (12, 1), (24, 1), (12, 2), (6, 4), (6, 2))
+    runs = [Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=t), value=1000 / (r * t) ** 0.9) for r, t in ways]
+    counts = {"application": {"threads": 1}, "job_options": {"process_count_per_node": 48, "node_count": 1}}
+    document = {"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}, **counts}}
+    found = recommend(normalise(document).request, replace(known(None), models=fit(runs)))
+    assert (found.choices[0].prediction.basis, found.choices[0].prediction.results_used) == ("transferred", 7)
+    assert "the results differ from this run, so the interval is wider: layouts other than 48x1" in found.advice
+
+
 def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
     """3DGAN has results; if the request names no system, the advice says how to use them."""
     request = normalise({"job": {"optimisation": {"workload": {"application": "3dgan"}}}}).request

@@ -189,3 +189,49 @@ def test_threads_that_feed_a_gpu_matter_little() -> None:
     apart = np.array([[0.0, -3.0, 0.0, 0.0, -3.0]])
     (_, wide), (_, narrow) = (between(apart, np.zeros((1, 1)), np.zeros((1, 1)), on_gpus=on_gpus) for on_gpus in (False, True))
     assert wide[0] > 2 * narrow[0]
+
+
+def test_layouts_of_weak_scaling_share_the_work_of_a_node_alike() -> None:
+    """Beside a curve over ranks, whose work grows with them, are layouts that are curves of their own: one share of work holds for all."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s", params={"scaling": "weak"})
+    known = fit(
+        Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads), value=100 / threads)
+        for ranks, threads in ((16, 1), (8, 2), (4, 4), (8, 1), (4, 1))
+    )
+    assert {curve.scale for curve in known} == {"ranks", "nodes"}
+    weak = Question({**HERE, "params": {"scaling": "weak"}}, Layout(ranks_per_node=16, threads_per_rank=2))
+    assert predict(known, weak, [1]).value[0] == pytest.approx(50, rel=0.1)
+
+
+def test_threads_that_are_left_open_are_those_of_the_nearest_results() -> None:
+    """Three ranks lie between two and four of as many threads, whatever other threads take."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    known = fit(
+        Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads), value=1000 / (ranks * threads) ** 0.85)
+        for ranks in (1, 2, 4, 8)
+        for threads in (1, 8)
+    )
+    two, three, four = (predict(known, Question(HERE, Layout(ranks_per_node=ranks)), [1]) for ranks in (2, 3, 4))
+    assert (two.basis, four.basis) == (("measured",), ("measured",))
+    assert four.value[0] < three.value[0] < two.value[0]
+
+
+def test_a_share_of_the_work_counts_threads_that_are_left_open() -> None:
+    """Twice the ranks of the nearest results take about half the time, though the question does not give their threads."""
+    known = curves((4, 1, 400.0), (4, 8, 60.0), (16, 1, 110.0), (16, 4, 40.0))
+    open_threads = predict(known, Question(HERE, Layout(ranks_per_node=8)), [1])
+    assert open_threads.curve is not None
+    threads = open_threads.curve.layout.threads_per_rank
+    assert open_threads.value[0] == pytest.approx(asked(known, 8, threads or 1, nodes=1).value[0])
+
+
+def test_results_that_state_threads_tell_nothing_where_these_are_unknown() -> None:
+    """Results that state their threads do not change the answer for a run that is as silent as the nearest results."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    silent = [Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks), value=1000 / ranks) for ranks in (1, 4, 16, 64)]
+    stated = [
+        Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads), value=16.0)
+        for ranks, threads in ((4, 16), (16, 4))
+    ]
+    alone, beside = (predict(fit(rows), Question(HERE, Layout(ranks_per_node=8)), [1]) for rows in (silent, silent + stated))
+    assert (beside.value[0], beside.basis) == (pytest.approx(alone.value[0]), alone.basis)
