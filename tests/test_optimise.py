@@ -313,7 +313,7 @@ def test_more_nodes_are_offered_where_they_would_do(known: Known, deadline: int,
     assert ("max_nodes" in str(refused.value)) == offered
 
 
-@pytest.mark.parametrize(("ranks", "nodes", "per_node", "at_least"), [(10, 1, 10, 300.0), (50, 2, 25, 75.0), (96, 2, 48, 52.0)])
+@pytest.mark.parametrize(("ranks", "nodes", "per_node", "at_least"), [(10, 1, 10, 200.0), (50, 2, 25, 70.0), (96, 2, 48, 52.0)])
 def test_a_total_of_ranks_is_predicted_as_it_runs(known: Known, ranks: int, nodes: int, per_node: int, at_least: float) -> None:
     """Measured were full nodes of 48 ranks: ten ranks on a node take far longer than these, and 50 ranks are 25 on each of two nodes."""
     series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")

@@ -89,5 +89,10 @@ def between(apart: Array, log_costs: Array, spreads: Array, *, on_gpus: bool = F
     deviations): the cost in question by each of them, if work is shared evenly among workers.
     """
     either, workers = (EITHER_ON_GPUS, WORKERS_ON_GPUS) if on_gpus else (EITHER, WORKERS)
-    slopes = (either, either, GPUS, BATCH, workers)
+    slopes = [_known(slope, column) for slope, column in zip((either, either, GPUS, BATCH, workers), apart.T, strict=True)]
     return predicted(apart, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS)
+
+
+def _known(slope: Slope, away: Array) -> Slope:
+    """The slope of a number that ``away`` is from: one measured value alone is no end of a range, beyond which other slopes hold."""
+    return slope if np.ptp(away) else slope._replace(above=slope.between, below=slope.between)

@@ -201,10 +201,10 @@ def test_steps_with_a_batch_per_worker_take_as_long_on_more_nodes() -> None:
     assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=32)), [4]).value[0] == pytest.approx(0.4, rel=0.2)
 
 
-def test_steps_of_twice_the_batch_take_twice_as_long() -> None:
-    """On the same workers."""
+def test_steps_of_twice_the_batch_take_nearly_twice_as_long() -> None:
+    """On the same workers, which a larger batch may fill better."""
     found = [curve for curve in fit([result(1, 0.4, metric="step_time", ranks_per_node=4, batch_size=32)]) if curve.per_batch]
-    assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=64)), [1]).value[0] == pytest.approx(0.8)
+    assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=64)), [1]).value[0] == pytest.approx(0.8 / 2**0.2)
 
 
 def test_steps_of_unknown_batch_do_not_tell_of_those_with_a_batch_per_worker() -> None:

@@ -71,11 +71,11 @@ def test_an_answer_depends_on_no_other_size_that_is_asked_about() -> None:
     assert among.spread.tolist() == sorted(set(among.spread.tolist()))
 
 
-def test_half_the_workers_take_nearly_twice_the_time() -> None:
+def test_half_the_workers_take_less_than_twice_the_time() -> None:
     """And twice as many save less than half of it: the node's memory and its network are shared."""
     known = curves((1, 24, 400.0))
     fewer, more = asked(known, 1, 12).value[0] / 100, asked(known, 1, 48).value[0] / 100
-    assert 1.6 < fewer < 2
+    assert 1.2 < fewer < 2
     assert 0.6 < more < 1
     assert asked(known, 1, 48).below[0] > np.log(1 / 0.5) / 2
 
@@ -150,7 +150,7 @@ def on_gpus() -> tuple[Curve, ...]:
 def test_sizes_that_count_gpus_share_them_once() -> None:
     """Another batch on as many GPUs is expected to take about as long, not that time over the GPUs of a node."""
     found = predict(on_gpus(), Question(HERE, Layout(gpus_per_node=4, batch_size=128)), [2])
-    assert found.value[0] == pytest.approx(100)
+    assert found.value[0] == pytest.approx(100, rel=0.2)
 
 
 def test_as_many_gpus_on_more_nodes_are_not_what_was_measured() -> None:
@@ -235,3 +235,10 @@ def test_results_that_state_threads_tell_nothing_where_these_are_unknown() -> No
     ]
     alone, beside = (predict(fit(rows), Question(HERE, Layout(ranks_per_node=8)), [1]) for rows in (silent, silent + stated))
     assert (beside.value[0], beside.basis) == (pytest.approx(alone.value[0]), alone.basis)
+
+
+def test_a_single_measured_count_is_at_no_end_of_a_range() -> None:
+    """Nothing says that one layout filled the node, or left it empty: twice its threads save as large a share as half of them cost."""
+    known = curves((1, 24, 400.0))
+    fewer, more = (np.log(asked(known, 1, threads).value[0] / 100) for threads in (12, 48))
+    assert fewer == pytest.approx(-more)
