@@ -147,6 +147,7 @@ def protocols(table: Table) -> Iterator[tuple[str, list[Layout]]]:
     yield "every other", known[1::2]
     yield "every other", known[::2]
     yield "all but two", known[1:-1]
+    yield from (("all but one", [other for other in known if other != one]) for one in known)
     thirds = len(known) // 3
     yield "upper third", known[-thirds:]
     yield "lower third", known[:thirds]
