@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks.output import say
-from modak.perfmodel import problems
+from modak.perfmodel import kriging, problems
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import OTHER_SIZE, WORK_SPREAD, Z90
 
@@ -49,7 +49,7 @@ Model = Callable[[Array, Array], tuple[float, float]]
 
 def law(away: Array, costs: Array) -> tuple[float, float]:
     """MODAK: the law over all visible sizes."""
-    log_cost, deviation = problems.between(away, costs[:, None], np.full((len(costs), 1), problems.REPEAT))
+    log_cost, deviation = problems.between(away, costs[:, None], np.full((len(costs), 1), kriging.REPEAT))
     return float(log_cost[0]), float(deviation[0])
 
 

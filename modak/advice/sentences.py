@@ -19,6 +19,7 @@ from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Layout, Rule
 from modak.perfmodel.layouts import COUNTS
+from modak.perfmodel.matching import of_another_count
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.results.metrics import metric_of
 from modak.text.amounts import counted, listed, span
@@ -232,9 +233,9 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
 def _of_unmeasured_count(chosen: Chosen) -> bool:
     """Whether a time is transferred to a number of ranks or threads that the curve behind it was not measured with."""
     curve = chosen.curve
-    if curve is None or curve.scale not in ("ranks", "threads") or chosen.prediction.basis != "transferred":
+    if curve is None or curve.scale == "gpus" or chosen.prediction.basis != "transferred":
         return False
-    return getattr(chosen.shape.layout, str(curve.varying)) not in curve.per_node
+    return of_another_count(curve, chosen.shape.layout)
 
 
 def _unscaled(chosen: Chosen, stated: Mapping[str, object]) -> str:

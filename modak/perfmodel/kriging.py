@@ -8,11 +8,14 @@ their restricted likelihood (Patterson and Thompson 1971). The kriging itself: C
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from modak.perfmodel.forms import Array
+
+REPEAT: Final = 0.05
+"""Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
 
 Prior = tuple[float, float]
 """Mean and standard deviation of a slope, before anything is measured."""

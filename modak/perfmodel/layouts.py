@@ -14,7 +14,7 @@ import numpy as np
 
 from modak.facts import Layout
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import Slope, predicted
+from modak.perfmodel.kriging import REPEAT, Slope, predicted
 
 COUNTS: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 """The counts that make a layout within a node."""
@@ -42,8 +42,6 @@ SMOOTHNESS: Final = np.array(
 )
 """How smooth costs are over layouts (:func:`modak.perfmodel.kriging.predicted`): around the trend are caches, sockets, and counts that
 divide the work badly."""
-REPEAT: Final = 0.05
-"""Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
 
 
 def distance(one: Layout, other: Layout) -> float:

@@ -133,7 +133,7 @@ def _doublings_away(curve: Curve, nodes: Array) -> float:
 
 def _says_hyperthreads(match: Match) -> bool:
     """Whether the results say that they used hyper-threads, and were measured in as many ranks, GPUs or threads as are asked for."""
-    return bool(match.curve.series.hyperthreads) and not _of_another_count(match.curve, match.question.layout)
+    return bool(match.curve.series.hyperthreads) and not of_another_count(match.curve, match.question.layout)
 
 
 def _nearness(
@@ -141,7 +141,7 @@ def _nearness(
 ) -> tuple[int, float, float, tuple[int, bool, bool, bool], int, int, int, str]:
     """Sorts matches of one spread. ``unclear``: other results say what these leave open."""
     curve, series, layout = match.curve, match.curve.series, question.layout
-    varying, other = curve.varying, _of_another_count(curve, layout)
+    varying, other = curve.varying, of_another_count(curve, layout)
     named = (varying, "ranks_per_node") if curve.ranks_per_gpu else (varying,)
     silent = [name for name in layouts.COUNTS if name not in named and getattr(layout, name) and getattr(curve.layout, name) is None]
     threads = "threads_per_rank" in silent  # unsaid or of several numbers
@@ -229,7 +229,7 @@ def _shape_differences(curve: Curve, layout: Layout, other_device: bool) -> list
     return ["gpus_per_node", *apart] if other_device and "gpus_per_node" not in apart else apart
 
 
-def _of_another_count(curve: Curve, layout: Layout) -> bool:
+def of_another_count(curve: Curve, layout: Layout) -> bool:
     """Whether the ranks, GPUs or threads that vary along a curve were never as many as those of the layout."""
     varying = curve.varying
     return varying is not None and getattr(layout, varying) not in (None, *curve.per_node)

@@ -20,7 +20,7 @@ from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, layouts, problems, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, seen, shape_spread
+from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, of_another_count, seen, shape_spread
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import Question, both_differ, closed
@@ -48,7 +48,7 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
 
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
-        if nearest.shape or _unmeasured_count(nearest.curve, question.layout):
+        if nearest.shape or (nearest.curve.scale != "gpus" and of_another_count(nearest.curve, question.layout)):
             layout = _as_there(question.layout, nearest.curve)
             peers = _peers(nearest.asked_with(layout), alike, layout)
             # A curve over ranks alone, or over threads alone, tells itself how it goes on.
@@ -312,7 +312,6 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     apart = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
     others = sorted((one.asked_with(layout) for one in apart), key=seen)
     stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
-
     near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
     first = next(peer for peer in near if match.shape or peer.match is match)
     return [first, *(peer for peer in near if peer is not first)][:MOST_LAYOUTS]
@@ -321,24 +320,12 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
 def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
     """The measured layouts of a curve, each as a peer."""
     curve = match.curve
-    there = curve.layout_on(layout.gpus_per_node)
-    if _within_node(curve, layout) is None:
+    there, name = curve.layout_on(layout.gpus_per_node), curve.varying
+    if name is None or curve.scale == "gpus" or getattr(layout, name) is None:
         yield Peer(match, there, layout)
         return
     for count in sorted(curve.per_node):
-        of_count = {str(curve.varying): count}
-        yield Peer(match, there.model_copy(update=of_count), layout.model_copy(update=of_count))
-
-
-def _within_node(curve: Curve, layout: Layout) -> int | None:
-    """The number of ranks or threads in question, if a curve is over these; ``None``: it is not, or they are open."""
-    return getattr(layout, curve.varying) if curve.scale in ("ranks", "threads") and curve.varying else None
-
-
-def _unmeasured_count(curve: Curve, layout: Layout) -> bool:
-    """Whether a curve is over ranks or threads of a node, and was never measured with as many as the layout in question has."""
-    count = _within_node(curve, layout)
-    return count is not None and count not in curve.per_node
+        yield Peer(match, there.model_copy(update={name: count}), layout.model_copy(update={name: count}))
 
 
 def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
@@ -358,8 +345,9 @@ def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves:
     transferred: Basis = "transferred"
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
+    own = answers[0] if peers[0].counted == layout else _answer(match, layout, nodes, curves)
     return replace(
-        _answer(match, layout, nodes, curves),
+        own,
         value=np.exp(log_cost).reshape(nodes.shape),
         spread=spread,
         below=spread,

@@ -21,7 +21,7 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import Slope, predicted
+from modak.perfmodel.kriging import REPEAT, Slope, predicted
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Match, best_match, matches, tells_of_work
@@ -50,8 +50,6 @@ SMOOTHNESS: Final = np.array(
 )
 """How smooth costs are over problem sizes (:func:`modak.perfmodel.kriging.predicted`): around the law are caches, and sizes that divide
 badly."""
-REPEAT: Final = 0.05
-"""Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
 RATIO: Final = 0.2
 """Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
 e; it grows with the square root of the distance, and for what is less alike than :data:`LEAST_RATIO` (processors beside GPUs) in
@@ -119,8 +117,8 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
 
 
 def without_names(question: Question, curves: Iterable[Curve]) -> Question:
-    """The question without the texts among its parameters, and its data set, that only name an unmeasured problem size: ``mesh: huge``
-    beside ``cells: 64e6``, if in the results each mesh has its own number of cells."""
+    """The question without the texts among its parameters, and its data set, that only name its problem size: ``mesh: huge`` beside
+    ``cells: 64e6``, if each mesh has its own number of cells, in the results and in the question."""
     asked = _named(question.attributes.get("params", {}), question.attributes.get("dataset"))
     texts = {name for name, text in asked.items() if magnitude(text) is None}
     if not texts or len(texts) == len(asked):
@@ -128,10 +126,9 @@ def without_names(question: Question, curves: Iterable[Curve]) -> Question:
     of_metric = [curve for curve in curves if question.metric in (None, curve.series.metric)]
     if not all(map(tells_of_work, of_metric)):
         texts -= {"dataset"}  # an epoch of another data set has other samples, whatever their size
-    known = [_named(curve.series.params, curve.series.dataset) for curve in of_metric]
     numbers = sorted(asked.keys() - texts - {"dataset"})
     sizes = [[name] for name in numbers] + ([numbers] if len(numbers) > 1 else [])
-    names = {text for text in texts if any(_names(text, size, asked, known) for size in sizes)}
+    names = {text for text in texts if any(_names(text, size, asked, of_metric) for size in sizes)}
     params = {name: text for name, text in question.attributes["params"].items() if name not in names}
     return replace(question, attributes={**question.attributes, "params": params, **dict.fromkeys(names & {"dataset"})})
 
@@ -141,10 +138,17 @@ def _named(params: Mapping[str, str], dataset: str | None) -> Mapping[str, str]:
     return {**params, "dataset": dataset} if dataset else params
 
 
-def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], known: Iterable[Mapping[str, str]]) -> bool:
-    """Whether a text goes one-to-one with numbers: both of those asked are unknown, and of those known each text has its own numbers."""
-    pairs = {(one[text], tuple(magnitude(one.get(name)) for name in numbers)) for one in known if text in one}
-    pairs.add((asked[text], tuple(magnitude(asked[name]) for name in numbers)))
+def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], curves: Iterable[Curve]) -> bool:
+    """Whether a text goes one-to-one with numbers, in the results of curves and in the question."""
+    in_question = asked[text], tuple(magnitude(asked[name]) for name in numbers)
+    pairs = {in_question}
+    for curve in curves:
+        there = _named(curve.series.params, curve.series.dataset)
+        if text in there:
+            pair = there[text], tuple(magnitude(there.get(name)) for name in numbers)
+            if (pair[0] == in_question[0]) != (pair[1] == in_question[1]):
+                return False  # what is soon found of a solver, among many results
+            pairs.add(pair)
     return len(pairs) > LEAST_NAMED and all(len(set(each)) == len(pairs) for each in zip(*pairs, strict=True))
 
 

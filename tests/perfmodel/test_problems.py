@@ -286,6 +286,13 @@ def test_samples_of_another_data_set_are_not_told_by_its_number() -> None:
     assert predict(known, asked_with("dataset", "faces"), [1]).problem_sizes == 0
 
 
+def test_the_name_of_a_size_that_was_run_elsewhere_does_not_hide_the_trend() -> None:
+    """The finest mesh is known from another system alone; here the coarser ones show how long it takes."""
+    elsewhere = timed_over((8000, 1e-6 * 8000**3 * 2), mesh="finest", system="there")
+    here = [run for n, mesh in ((500, "coarse"), (1000, "medium"), (2000, "fine")) for run in timed_over((n, 1e-6 * n**3), mesh=mesh)]
+    assert predict(fit([*here, *elsewhere]), asked_with("mesh", "finest"), [1]).problem_sizes == 3
+
+
 def test_two_numbers_together_have_a_name() -> None:
     """Of a grid ``nx`` by ``ny``, of which each number alone occurs in several."""
     grids = {"a": (100, 100), "b": (100, 200), "c": (200, 200), "d": (200, 400)}
