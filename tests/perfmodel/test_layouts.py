@@ -242,3 +242,40 @@ def test_a_single_measured_count_is_at_no_end_of_a_range() -> None:
     known = curves((1, 24, 400.0))
     fewer, more = (np.log(asked(known, 1, threads).value[0] / 100) for threads in (12, 48))
     assert fewer == pytest.approx(-more)
+
+
+def test_several_layouts_are_not_surer_than_one_of_more_nodes() -> None:
+    """None of them was measured there, and all are extrapolated in the same way."""
+    known = curves(*((ranks, 48 // ranks, 400.0) for ranks in (1, 2, 4, 6, 12, 16, 24, 48)))
+    alone = min(float(asked(known, ranks, 48 // ranks, nodes=128).spread[0]) for ranks in (4, 6, 12, 16))
+    assert asked(known, 8, 6, nodes=128).spread[0] >= alone
+
+
+def test_steps_with_a_batch_per_worker_share_no_work() -> None:
+    """Two ranks take as long a step as one: sixteen take no less, and not sixteen times as long either, beside other layouts."""
+    key = SeriesKey(application="app", system="here", metric="step_time", unit="s")
+    ways = ((1, 1), (2, 1), (2, 2))
+    known = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=t, batch_size=32), value=0.4) for r, t in ways)
+    steps = [curve for curve in known if curve.series.metric == "step_time"]
+    layout = Layout(ranks_per_node=16, threads_per_rank=1, batch_size=32)
+    assert 0.4 <= predict(steps, Question(HERE, layout), [1]).value[0] < 1.2
+
+
+def test_a_curve_over_ranks_is_named_before_nearer_layouts_of_other_threads() -> None:
+    """Its runs differ from the one in question in nothing but their number."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    ways = ((1, 1), (2, 1), (4, 1), (16, 2))
+    known = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=t), value=100 / (r * t)) for r, t in ways)
+    found = asked(known, 16, 1, nodes=1)
+    assert found.curve is not None
+    assert (found.curve.scale, found.differences, found.other_results) == ("ranks", (), 1)
+
+
+def test_runs_without_gpus_do_not_tell_how_many_gpus_help() -> None:
+    """None is no small number of them."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    ways = ((8, 1), (4, 2), (2, 4))
+    rows = [Layout(nodes=1, ranks_per_node=r, threads_per_rank=t, gpus_per_node=0) for r, t in ways]
+    known = fit(Result(series=key, layout=layout, value=100.0) for layout in rows)
+    one, eight = (predict(known, Question(HERE, Layout(ranks_per_node=8, threads_per_rank=1, gpus_per_node=n)), [1]) for n in (1, 8))
+    assert one.value[0] == pytest.approx(eight.value[0])
