@@ -5,6 +5,11 @@
 Tables are CSV files with one row for each run: ``origin`` (where it was published), ``series`` (what differs in layout and nodes alone),
 ``nodes``, ``ranks_per_node``, ``threads_per_rank``, ``gpus_per_node``, ``batch_size`` (empty: unknown), ``value``, ``higher_better`` (1 for
 rates) and ``scaling`` (``weak``: the work grows with the workers). Predictions are those of the product: :func:`modak.perfmodel.predict`.
+
+    python -m benchmarks.layout_quality --data FOLDER --relatives
+
+predicts tables that share two layouts or more with another one of their origin, alone and with (at most three) others of these, as if they
+were measured on another system.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import numpy as np
 from benchmarks.output import say
 from benchmarks.problem_sizes import figures, quantile
 from modak.facts import Layout, Result, SeriesKey
+from modak.grouping import grouped
 from modak.perfmodel import Question, fit, layouts, predict
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
@@ -29,6 +35,9 @@ from modak.perfmodel.matching import Z90
 COUNTS = ("nodes", *layouts.COUNTS)
 LEAST_LAYOUTS = 4
 """Tables of fewer layouts are left out."""
+MOST_RELATIVES = 3
+LEAST_SHARED = 2
+"""Layouts that a table shares with its relatives."""
 
 
 class Table(NamedTuple):
@@ -66,9 +75,41 @@ Model = Callable[[Table, Sequence[Layout], Sequence[Layout]], Sequence[tuple[flo
 
 def modak(table: Table, visible: Sequence[Layout], asked: Sequence[Layout]) -> Sequence[tuple[float, float]]:
     """The product: fit, then predict."""
+    return _predicted(table, _results(table, visible), asked)
+
+
+def with_relatives(tables: Sequence[Table]) -> tuple[list[Table], Model]:
+    """The tables that have relatives, and the product that knows all runs of these."""
+    by_origin = grouped(tables, lambda one: (one.origin, one.key.metric))
+    related: dict[int, list[Table]] = {}
+    for table in tables:
+        others = [one for one in by_origin[table.origin, table.key.metric] if one is not table]
+        near = sorted((one for one in others if _shared(one, table) >= LEAST_SHARED), key=lambda one: -_shared(one, table))
+        if near:
+            related[id(table)] = near[:MOST_RELATIVES]
+
+    def model(table: Table, visible: Sequence[Layout], asked: Sequence[Layout]) -> Sequence[tuple[float, float]]:
+        results = _results(table, visible)
+        for number, one in enumerate(related[id(table)]):
+            there = table.key.model_copy(update={"system": f"elsewhere {number}"})
+            results += _results(one._replace(key=there), list(one.runs))
+        return _predicted(table, results, asked)
+
+    return [one for one in tables if id(one) in related], model
+
+
+def _shared(one: Table, other: Table) -> int:
+    return len(set(one.layouts) & set(other.layouts))
+
+
+def _results(table: Table, runs: Sequence[Layout]) -> list[Result]:
     sign = -1 if table.key.metric == "throughput" else 1
-    curves = fit([Result(series=table.key, layout=run, value=math.exp(sign * table.runs[run])) for run in visible])
-    found = [predict(curves, Question({}, _on_a_node(run), table.key.metric), [run.nodes or 1]) for run in asked]
+    return [Result(series=table.key, layout=run, value=math.exp(sign * table.runs[run])) for run in runs]
+
+
+def _predicted(table: Table, results: Sequence[Result], asked: Sequence[Layout]) -> Sequence[tuple[float, float]]:
+    curves, here = fit(results), {"system": table.key.system}
+    found = [predict(curves, Question(here, _on_a_node(run), table.key.metric), [run.nodes or 1]) for run in asked]
     return [(math.log(one.value[0]), float(max(one.spread[0], one.below[0])) / Z90) for one in found]
 
 
@@ -181,19 +222,20 @@ def losses(task: Task, *, measured_alone: bool) -> list[float]:
     return found
 
 
-def report(tables: Sequence[Table]) -> None:
+def report(tables: Sequence[Table], models: Mapping[str, Model]) -> None:
     """Print the errors and the choices of each model by protocol; every table counts alike."""
     say(f"{len(tables)} tables of {len({one.origin for one in tables})} origins, {sum(len(one.runs) for one in tables)} runs\n")
     heading = f"{'':12}{'tables':>8}{'model':>12}{'median':>9}{'p90':>9}{'>100 %':>9}{'covered':>9}{'width':>8}{'loss':>8}{'p90':>8}"
     say(f"{heading}   absolute errors, and time lost by the choice, in per cent")
-    told = {title: [tasks(table, model) for table in tables] for title, model in MODELS.items()}
+    told = {title: [tasks(table, model) for table in tables] for title, model in models.items()}
     for name in told["MODAK"][0]:
         for title, of_tables in told.items():
             each = [[answer for task in found[name] for answer in task.answers] for found in of_tables]
             log_cost, deviation, truth, _ = np.array([answer for one in each for answer in one]).T
             errors = figures(log_cost - truth, deviation, _weights(each))
             lost = _lost([found[name] for found in of_tables], measured_alone=False)
-            say(f"{name if title == 'MODAK' else '':12}{len(each):8d}{title:>12}{errors}{'' if title == 'MODAK' else ' ' * 17}{lost}")
+            no_interval = "" if np.isfinite(deviation).all() else " " * 17
+            say(f"{name if title == 'MODAK' else '':12}{len(each):8d}{title:>12}{errors}{no_interval}{lost}")
         say(f"{'':20}{'measured':>12}{'':44}{_lost([found[name] for found in told['MODAK']], measured_alone=True)}")
 
 
@@ -211,4 +253,11 @@ def _weights(each: Sequence[Sequence[object]]) -> Array:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the tables")
-    report(read(parser.parse_args().data))
+    parser.add_argument("--relatives", action="store_true", help="tables with others of their origin, alone and with these")
+    options = parser.parse_args()
+    every = read(options.data)
+    if options.relatives:
+        some, related = with_relatives(every)
+        report(some, {"MODAK": modak, "relatives": related})
+    else:
+        report(every, MODELS)

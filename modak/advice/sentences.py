@@ -263,7 +263,8 @@ def _cores(chosen: Chosen) -> str | None:
     """How many cores go with a GPU is not known: each rank gets one."""
     options, shape = chosen.request.job_options, chosen.shape
     given = chosen.request.application.threads or options.core_count_per_process or options.core_count
-    stated_there = chosen.curve and (chosen.curve.layout.threads_per_rank or chosen.curve.scale == "threads")
+    curve = chosen.curve
+    stated_there = curve and (curve.layout_on(shape.gpus_per_node).threads_per_rank or curve.scale == "threads")
     if chosen.target.system or given or stated_there or not shape.gpus_per_node or shape.threads_per_rank > 1:
         return None
     place = chosen.target.name or "the target"

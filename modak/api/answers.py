@@ -189,6 +189,7 @@ def _without_null(field: Schema) -> Schema:
 
 
 _NUMBERS: Final[Schema] = {"type": "array", "items": {"type": "number"}}
+_PAIR: Final = list_of({"type": "integer"}, "GPUs per node, threads per rank")
 MODEL: Final = object_of(
     ("id", "application", "series", "layout", "scale", "sizes", "costs", "repeats", "nodes", "mixture", "results_used"),
     id=text("changes with the series and the layout, not with the results"),
@@ -208,6 +209,7 @@ MODEL: Final = object_of(
     ),
     results_used=whole("how many results it rests on"),
     ranks_per_gpu={"type": "number", "description": "of a curve over GPUs whose ranks per node vary with these"},
+    threads_on=list_of(_PAIR, "of a curve over GPUs whose threads vary with these"),
     told={"type": "object", "description": "what stands behind a curve that was not measured"},
 )
 _ROWS: Final = {

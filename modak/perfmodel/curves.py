@@ -31,7 +31,7 @@ class Scatter(Fact):
     freedom: int
 
 
-FIT_VERSION: Final = 16
+FIT_VERSION: Final = 17
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES: Final = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -73,6 +73,8 @@ class Curve(Fact):
     """Start-up time of its runs, which costs do not include; ``None``: unknown."""
     ranks_per_gpu: float | None = None
     """Of a curve over GPUs with another number of ranks per node for each number of GPUs; ``None``: see ``layout``."""
+    threads_on: tuple[tuple[int, int], ...] = ()
+    """Of a curve over GPUs with several numbers of threads per rank: GPUs per node, and the threads with so many."""
 
     @property
     def results_used(self) -> int:
@@ -96,9 +98,10 @@ class Curve(Fact):
         return frozenset(round(size / nodes) for size, nodes in zip(self.sizes, self.nodes, strict=True))
 
     def layout_on(self, gpus: int | None) -> Layout:
-        """The layout, with the ranks per node that go with so many GPUs per node."""
-        ranks = round((self.ranks_per_gpu or 0) * (gpus or 0))
-        return self.layout.model_copy(update={"ranks_per_node": ranks}) if ranks else self.layout
+        """The layout, with the ranks per node, and their threads, that go with so many GPUs per node."""
+        ranks, threads = round((self.ranks_per_gpu or 0) * (gpus or 0)), dict(self.threads_on).get(gpus or 0)
+        told = {name: count for name, count in (("ranks_per_node", ranks), ("threads_per_rank", threads)) if count}
+        return self.layout.model_copy(update=told) if told else self.layout
 
     @property
     def grows(self) -> bool:
@@ -172,6 +175,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
         layout=part.layout,
         scale=part.scale,
         ranks_per_gpu=part.ranks_per_gpu,
+        threads_on=part.threads_on,
         sizes=sizes,
         costs=tuple(float(np.median(1.0 / each if rate else each)) for each in values),
         repeats=tuple(map(len, values)),

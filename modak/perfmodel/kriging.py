@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.perfmodel.forms import Array
 
@@ -70,6 +71,21 @@ def predicted(
     log_cost = (weights * level).sum(axis=0)
     variance = 1 / total + wiggle[:, None] ** 2 + (level - log_cost) ** 2
     return log_cost, np.sqrt((weights * variance).sum(axis=0))
+
+
+def walks(away: Array) -> Array:
+    """Covariances ``[k, k]`` of random walks over each of ``away [k, m]``, which start at the place in question, on either side of it."""
+    one, other = away[:, None], away[None]
+    return np.asarray(np.where(one * other > 0, np.minimum(np.abs(one), np.abs(other)), 0.0).sum(axis=-1))
+
+
+def parted(variances: Array, kind: npt.NDArray[np.int_], sure: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """What makes the ``variances [k, n]`` of log costs that are of a ``kind [k]`` each: what every one does not know by itself, what those
+    of its kind do not know together (both ``[k, n]``), and what no one is ``sure [k]`` of (``[n]``; sizes of the job beyond all measured
+    ones), of which several are not surer."""
+    together = np.array([variances[kind == one].min(axis=0) for one in kind])
+    common = together[sure].min(axis=0) if sure.any() else together.min(axis=0)
+    return variances - together, np.maximum(together - common, 0.0), common
 
 
 def _prior(away: Array, slope: Slope) -> Prior:

@@ -8,13 +8,15 @@ node, of the batch size, and of ranks times threads: more workers gain less each
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.facts import Layout
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import REPEAT, Slope, predicted
+from modak.perfmodel.kriging import REPEAT, Slope, predicted, walks
 
 COUNTS: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 """The counts that make a layout within a node."""
@@ -42,6 +44,14 @@ SMOOTHNESS: Final = np.array(
 )
 """How smooth costs are over layouts (:func:`modak.perfmodel.kriging.predicted`): around the trend are caches, sockets, and counts that
 divide the work badly."""
+RATIO: Final = 0.25
+"""Standard deviation of the change of the log ratio of two systems, programs or problems between layouts of which a count differs by a
+factor of e; it grows with the square root of the distance. For what is more alike than :data:`ALIKE` it is less, in proportion. This and
+the next are from public tables of several systems, programs or problems in the same layouts."""
+ALIKE: Final = 0.5
+"""Standard deviation of the log ratio of two programs, and of others that are about as unlike."""
+UNLIKE: Final = np.array([(1.0, 0.5), (4.0, 0.5)])
+"""Rows of two: a factor on the standard deviations of log ratios, and how often it applies."""
 
 
 def distance(one: Layout, other: Layout) -> float:
@@ -80,15 +90,31 @@ def even_share(asked: Layout, there: Layout) -> float:
     return math.log(math.prod((getattr(there, name) or 1) / (getattr(asked, name) or 1) for name in COUNTS[:2]))
 
 
-def between(apart: Array, log_costs: Array, spreads: Array, *, on_gpus: bool = False) -> tuple[Array, Array]:
+def between(
+    apart: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, on_gpus: bool = False
+) -> tuple[Array, Array]:
     """Log cost of an unmeasured layout and its standard deviation, both ``[n]``, at each of ``n`` sizes.
 
     ``apart [k, 5]``: how far each of ``k`` measured layouts is :func:`away`; ``log_costs [k, n]`` and ``spreads [k, n]`` (standard
-    deviations): the cost in question by each of them, if work is shared evenly among workers.
+    deviations): the cost in question by each of them, if work is shared evenly among workers. ``ratios``: see :func:`ratios_of`; none: all
+    costs are of the configuration in question.
     """
     either, workers = (EITHER_ON_GPUS, WORKERS_ON_GPUS) if on_gpus else (EITHER, WORKERS)
     slopes = [_known(slope, column) for slope, column in zip((either, either, GPUS, BATCH, workers), apart.T, strict=True)]
-    return predicted(apart, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS)
+    return predicted(apart, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS, ratios)
+
+
+def ratios_of(apart: Array, kind: npt.NDArray[np.int_], unlike: Array) -> list[tuple[float, Array]]:
+    """Possible covariances ``[k, k]`` of the log ratios of costs to those of the configuration in question, with their probabilities.
+
+    ``apart``: see :func:`between`; ``kind [k]``: 0 for results of the configuration in question, 1, 2, … for those of others, of which
+    ``unlike [k]`` are the standard deviations of the ratios. What sets the configuration in question apart from all others is half of the
+    covariance: it is the same for all of these.
+    """
+    others = np.where(np.equal.outer(kind, kind), 1.0, 0.5) * np.outer(kind > 0, kind > 0)
+    drift = RATIO * np.minimum(unlike / ALIKE, 1.0)
+    ratios = others * (np.outer(unlike, unlike) + np.outer(drift, drift) * walks(apart[:, : len(COUNTS)]))
+    return [(share, factor**2 * ratios) for factor, share in UNLIKE]
 
 
 def _known(slope: Slope, away: Array) -> Slope:

@@ -77,9 +77,10 @@ class Match:
         """Factor from the curve's cost to that of the question."""
         curve, layout = self.curve, self.question.layout
         away = "system" in self.attributes or _on_other_nodes(curve, self.attributes, self.question)
-        factor = _power_ratio(curve, self.question, self.power) if away else 1.0
+        ratio = _power_ratio(curve, self.question, self.power) if away else None
+        factor = ratio or 1.0
         if self.shape:
-            factor *= 1.0 if away else _even_share(curve, self.question, self.power)
+            factor *= 1.0 if ratio else _even_share(curve, self.question, self.power)
             factor *= _batches(curve, layout) if curve.per_batch else 1.0
         return factor
 
@@ -222,9 +223,9 @@ def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tup
 
 
 def _shape_differences(curve: Curve, layout: Layout, other_device: bool) -> list[str]:
-    varying = curve.varying
-    apart = [name for name in layouts.COUNTS if name != varying and both_differ(getattr(curve.layout, name), getattr(layout, name))]
-    if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu):
+    varying, there = curve.varying, curve.layout_on(layout.gpus_per_node) if curve.threads_on else curve.layout
+    apart = [name for name in layouts.COUNTS if name != varying and both_differ(getattr(there, name), getattr(layout, name))]
+    if curve.ranks_per_gpu and layout.ranks_per_gpu not in (None, curve.ranks_per_gpu) and "ranks_per_node" not in apart:
         apart.append("ranks_per_node")
     return ["gpus_per_node", *apart] if other_device and "gpus_per_node" not in apart else apart
 
@@ -291,10 +292,11 @@ def _batches(curve: Curve, layout: Layout) -> float:
     return math.prod(asked / there for there, asked in pairs if there and asked)
 
 
-def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float:
-    """Factor from the curve's cost to the question's system: the computing power behind the curve over that in question."""
+def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float | None:
+    """Factor from the curve's cost to the question's system: the computing power behind the curve over that in question; ``None``: not
+    known of both."""
     if power is None:
-        return 1.0
+        return None
     gpus, threads = _gpus(curve, question.layout.gpus_per_node), _threads(curve, question.layout)
     series, system, partition = curve.series, question.attributes.get("system"), question.attributes.get("partition")
     there = power(series.system, series.partition, gpus[0], threads[0])
@@ -303,7 +305,7 @@ def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float
         # No side names GPUs, and only one has some: the program does without.
         there, here = power(series.system, series.partition, 0, threads[0]), power(system, partition, 0, threads[1])
     ratio = next((one / other for one, other in zip(there, here, strict=True) if one and other), None)
-    return ratio * _share(curve, question.layout) if ratio else 1.0
+    return ratio * _share(curve, question.layout) if ratio else None
 
 
 def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:

@@ -28,7 +28,8 @@ class Part(NamedTuple):
     layout: Layout
     scale: Scale
     ranks_per_gpu: float | None = None
-    """As in :class:`~modak.perfmodel.Curve`."""
+    """This and the next as in :class:`~modak.perfmodel.Curve`."""
+    threads_on: tuple[tuple[int, int], ...] = ()
 
     @property
     def series(self) -> SeriesKey:
@@ -155,7 +156,8 @@ def _within_node(group: list[Cell]) -> Part:
     if scale == "gpus":
         ranks, share = _ranks_over_gpus(group)
         threads = _common(group, "threads_per_rank")
-        return Part(group, Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size), "gpus", share)
+        layout = Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size)
+        return Part(group, layout, "gpus", share, () if threads else _threads_over_gpus(group))
     gpus = _common(group, "gpus_per_node")
     if scale == "threads":
         return Part(group, Layout(ranks_per_node=first.ranks_per_node, gpus_per_node=gpus, batch_size=first.batch_size), "threads")
@@ -174,6 +176,12 @@ def _ranks_over_gpus(cells: Sequence[Cell]) -> tuple[int | None, float | None]:
     if len(ranks) == 1 and (len(shares) > 1 or len(given) == len(cells)):
         return ranks.pop(), None
     return None, shares.pop() if len(shares) == 1 < len(ranks) else None
+
+
+def _threads_over_gpus(cells: Sequence[Cell]) -> tuple[tuple[int, int], ...]:
+    """Numbers of GPUs per node with the threads per rank that all their cells have."""
+    by_gpus = grouped(cells, lambda cell: cell.layout.gpus_per_node or 0)
+    return tuple((gpus, threads) for gpus in sorted(by_gpus) if (threads := _common(by_gpus[gpus], "threads_per_rank")))
 
 
 def _common(group: Sequence[Cell], name: str) -> int | None:

@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout, same_name
+from modak.grouping import grouped
 from modak.perfmodel import intervals, layouts, problems, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
+from modak.perfmodel.kriging import parted
 from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, of_another_count, seen, shape_spread
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Predictions
@@ -48,12 +50,12 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
 
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
-        if nearest.shape or (nearest.curve.scale != "gpus" and of_another_count(nearest.curve, question.layout)):
-            layout = _as_there(question.layout, nearest.curve)
-            peers = _peers(nearest.asked_with(layout), alike, layout)
-            # A curve over ranks alone, or over threads alone, tells itself how it goes on.
-            if nearest.shape or any(peer.match.curve is not nearest.curve for peer in peers):
-                return _across_layouts(peers, layout, count, curves)
+        # Other layouts of the configuration in question tell how unlike results of another one are, even in the layout in question.
+        own = best_match([one for one in alike if not one.attributes], nearest.question, count) if nearest.attributes else None
+        for one in filter(None, (own, nearest)):
+            found = _of_layouts(one, alike, question.layout, count, curves)
+            if found and nearest.curve.measured in (one.curve.measured, *found.others):
+                return found
         return _answer(nearest, question.layout, count, curves)
 
     by_one = from_one(match, found)
@@ -94,8 +96,9 @@ def _forecast_as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, n
     if (whole := _without_layout(curve, curves)) is not None:
         return _moved(curve, whole, [one for one in curves if one is not curve], sizes, nodes, level)
     beside = None if curve.scale == "nodes" else nodes
-    own, kin = scaling.evaluate(curve.mixture, sizes, beside), _kin_of(curve, curves)
+    own = scaling.evaluate(curve.mixture, sizes, beside)
     few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
+    kin = _kin_of(curve, curves) if few or (own.doublings > 0).any() else ()
     forecast = own.log_value, intervals.half_widths(own, level)
     pooled = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
     if pooled.any():
@@ -295,6 +298,28 @@ def _as_there(layout: Layout, curve: Curve) -> Layout:
     return layout.model_copy(update={name: getattr(there, name) for name in layouts.COUNTS if getattr(layout, name) is None})
 
 
+def _of_layouts(match: Match, found: Sequence[Match], asked: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions | None:
+    """Predictions for a layout in which the results of ``match`` were not measured; ``None``: they were, or tell by themselves."""
+    if not match.shape and (match.curve.scale == "gpus" or not of_another_count(match.curve, asked)):
+        return None
+    layout = _as_there(asked, match.curve)
+    first = _peers(match.asked_with(layout), found, layout)
+    # A curve over ranks alone, or over threads alone, tells itself how it goes on.
+    if not match.shape and all(peer.match.curve is match.curve for peer in first):
+        return None
+    return _across_layouts([first, *_peers_elsewhere(match, found, layout)], layout, nodes, curves)
+
+
+def _work(curve: Curve) -> tuple[object, ...]:
+    """What costs must have in common to be of the same work: the metric, and the length of the run."""
+    return curve.series.metric, curve.series.unit, curve.per_batch, tuple(sorted(startup.lengths(curve.series.params).items()))
+
+
+def _configuration(match: Match) -> tuple[tuple[str, str], ...]:
+    """In what results differ from the question, besides their layout, with their values."""
+    return tuple((name, str(getattr(match.curve.series, name))) for name in match.attributes)
+
+
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
     the match. The nearest comes first, but one of a match in the layout in question before all others. Of a curve over ranks or threads
@@ -302,19 +327,38 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
 
     Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
     """
-
-    def of_run(curve: Curve) -> tuple[dict[str, float], bool, list[object]]:
-        told = [getattr(curve.series, name) for name in ("metric", "unit", *match.attributes)]
-        return startup.lengths(curve.series.params), curve.per_batch, told
-
     curve = match.curve
-    same = (one for one in found if one.attributes == match.attributes and of_run(one.curve) == of_run(curve))
-    apart = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
+    configuration, work = _configuration(match), _work(curve)
+    same = (one for one in found if one.attributes == match.attributes and _configuration(one) == configuration)
+    alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
+    apart = (one for one in alike if _work(one.curve) == work)
     others = sorted((one.asked_with(layout) for one in apart), key=seen)
     stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
     near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
     first = next(peer for peer in near if match.shape or peer.match is match)
     return [first, *(peer for peer in near if peer is not first)][:MOST_LAYOUTS]
+
+
+def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
+    """If the results of a match are of the configuration in question, the layouts of each other one, the most alike first; of all at most
+    :data:`MOST_LAYOUTS`."""
+    if match.attributes:
+        return
+    work = _work(match.curve)
+    elsewhere = (one for one in found if one.attributes and not both_differ(one.curve.on_gpus, match.curve.on_gpus))
+    near = sorted((one for one in elsewhere if _work(one.curve) == work), key=lambda one: (_unlikeness(one), seen(one)))
+    left = MOST_LAYOUTS
+    for alike in grouped(near, _configuration).values():
+        if left:
+            peers = _peers(alike[0].asked_with(layout), alike, layout)[:left]
+            left -= len(peers)
+            yield peers
+
+
+def _unlikeness(match: Match) -> float:
+    """The standard deviation of log cost for the attributes in which results differ from the question, without the layout."""
+    of_shape = shape_spread(match.curve, match.question.layout, match.shape) if match.shape else 0.0
+    return math.sqrt(max(match.spread**2 - of_shape**2, 0.0))
 
 
 def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
@@ -328,20 +372,26 @@ def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
         yield Peer(match, there.model_copy(update={name: count}), layout.model_copy(update={name: count}))
 
 
-def _across_layouts(peers: Sequence[Peer], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
-    """Predictions for an unmeasured layout from those of ``peers``, each scaled to an even share of the work per worker."""
+def _across_layouts(kinds: Sequence[Sequence[Peer]], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
+    """Predictions for an unmeasured layout from those of peers, each scaled to an even share of the work per worker.
+
+    ``kinds``: the peers of the configuration in question, or the one nearest to it, and of others.
+    """
+    peers = [peer for kind in kinds for peer in kind]
     match = peers[0].match
     answers = [_answer(replace(peer.match, spread=0.0), peer.counted, nodes, curves) for peer in peers]
     shares = [0.0 if peer.match.curve.per_batch else layouts.even_share(layout, peer.counted) for peer in peers]
     on = bool(match.question.attributes.get("hyperthreads"))
     away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
     logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]
-    halves = np.array([one.spread.ravel() for one in answers])
-    common = halves.min(axis=0)  # several layouts are not surer of sizes beyond all of them
-    log_cost, deviation = layouts.between(away, logs, np.sqrt(halves**2 - common**2) / Z90, on_gpus=bool(layout.gpus_per_node))
-    of_shape = shape_spread(match.curve, layout, match.shape) if match.shape else 0.0
-    apart = math.sqrt(max(match.spread**2 - of_shape**2, 0.0))
-    spread = np.hypot(common, Z90 * np.hypot(deviation, apart)).reshape(nodes.shape)
+    variances = np.array([(one.spread.ravel() / Z90) ** 2 for one in answers])
+    kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
+    alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
+    together = np.equal.outer(kind, kind) * of_kind.T[:, None]
+    unlike = np.array([_unlikeness(peer.match) for peer in peers])
+    ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
+    log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
+    spread = (Z90 * np.sqrt(common + deviation**2 + _unlikeness(match) ** 2)).reshape(nodes.shape)
     transferred: Basis = "transferred"
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))

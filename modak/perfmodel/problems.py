@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout
@@ -21,7 +20,7 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import REPEAT, Slope, predicted
+from modak.perfmodel.kriging import REPEAT, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Match, best_match, matches, tells_of_work
@@ -248,12 +247,6 @@ def between(
     return predicted(away, log_costs, spreads, [slope] * away.shape[1], SMOOTHNESS, ratios)
 
 
-def _walks(away: Array) -> Array:
-    """Covariances ``[k, k]`` of a random walk that starts at the problem in question, on either side of it."""
-    distance = np.abs(away)
-    return np.where(np.multiply.outer(away, away) > 0, np.minimum.outer(distance, distance), 0.0)
-
-
 def _measured(found: Sequence[Match], question: Question) -> Mapping[Source, Sequence[Measured]]:
     """The measured problem sizes of each kind of results, the nearest first. The one in question is among them if another system, layout or
     program ran it."""
@@ -305,35 +298,23 @@ def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
     logs, halves = (np.array([value.ravel() for value in values]) for values in zip(*map(_logs, answers), strict=True))
     kind = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
     unlike = np.repeat([_unlikeness(source, first=source is sources[0]) for source in sources], [len(source) for source in sources])
-    doubts, of_kind, common = _parts(halves, unlike, kind, np.array([not one.match.shape for one in answers]))
+    # Of answers from another layout it is not told apart how unlike they are.
+    sure = np.array([not one.match.shape for one in answers])
+    alone, of_kind, common = parted(np.maximum((halves / Z90) ** 2 - unlike[:, None] ** 2, 0.0), kind, sure)
     drift = RATIO * np.maximum(unlike / LEAST_RATIO, unlike > 0)
-    walks = drift**2 * sum(map(_walks, away.T), np.zeros((len(kind), len(kind))))
-    ratios = np.equal.outer(kind, kind) * (unlike**2 + of_kind.T[:, None] + walks)
+    ratios = np.equal.outer(kind, kind) * (unlike**2 + of_kind.T[:, None] + drift**2 * walks(away))
     tails = UNLIKE if len(sources) > 1 and answers[0].match.own else [(1.0, 1.0)]
     of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
     log_cost, deviation = between(
-        away, logs, np.hypot(doubts, REPEAT), [(share, factor**2 * ratios) for factor, share in tails], of_work=of_work
+        away, logs, np.sqrt(alone + REPEAT**2), [(share, factor**2 * ratios) for factor, share in tails], of_work=of_work
     )
-    return _of_law(answers, log_cost, np.sqrt(common + (Z90 * deviation) ** 2))
+    return _of_law(answers, log_cost, Z90 * np.sqrt(common + deviation**2))
 
 
 def _unlikeness(source: Sequence[AtProblem], *, first: bool) -> float:
     """Standard deviation of the log ratio of the costs of a kind of results to those of the configuration in question."""
     spread = source[0].match.spread
     return spread if first else max(spread, LEAST_RATIO)
-
-
-def _parts(halves: Array, unlike: Array, kind: npt.NDArray[np.int_], sure: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
-    """What makes the half-widths ``[k, n]`` of answers, beside how ``unlike`` their kind of results is.
-
-    The standard deviations of what each does not know by itself; the variances of what those of a ``kind`` do not know together; and the
-    squared half-width of what no answer is sure of (sizes of the job beyond the measured ones), of which several are not surer. Of answers
-    that are not ``sure`` it is not told apart how unlike they are.
-    """
-    rest = np.maximum(halves**2 - (Z90 * unlike[:, None]) ** 2, 0.0)
-    together = np.array([rest[kind == one].min(axis=0) for one in kind])
-    common = together[sure].min(axis=0) if sure.any() else together.min(axis=0)
-    return np.sqrt(rest - together) / Z90, np.maximum(together - common, 0.0) / Z90**2, common
 
 
 def _outside(away: Sequence[float]) -> float:

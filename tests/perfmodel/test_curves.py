@@ -172,6 +172,18 @@ def test_one_and_two_ranks_per_gpu_are_two_layouts() -> None:
         assert (told.value[0], told.basis) == (value, ("measured",))
 
 
+def test_each_number_of_gpus_has_the_threads_it_was_measured_with() -> None:
+    """One rank of 32 threads on one GPU, four of 8 on four; with other threads neither is measured."""
+    runs = [(1, 1, 32), (1, 2, 16), (1, 4, 8), (2, 4, 8)]
+    layouts = [Layout(nodes=nodes, ranks_per_node=gpus, threads_per_rank=threads, gpus_per_node=gpus) for nodes, gpus, threads in runs]
+    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
+    (curve,) = fit([Result(series=key, layout=one, value=100.0 * (one.nodes or 1) * (one.gpus_per_node or 1)) for one in layouts])
+    assert [curve.layout_on(gpus).threads_per_rank for gpus in (1, 2, 4, 8)] == [32, 16, 8, None]
+    for threads, basis in ((8, "measured"), (16, "transferred"), (None, "measured")):
+        asked = Layout(ranks_per_node=4, threads_per_rank=threads, gpus_per_node=4)
+        assert predict([curve], Question({"system": "here"}, asked), [1]).basis == (basis,)
+
+
 def test_ranks_per_gpu_that_were_not_measured_are_another_layout() -> None:
     """Two ranks on each GPU, where one was measured."""
     found = fit([result(1, 100 / gpus, gpus_per_node=gpus, ranks_per_node=gpus) for gpus in (1, 2, 4)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,20 +14,75 @@ from modak.perfmodel.layouts import between, distance
 HERE = {"system": "here"}
 
 
-def curves(*layouts: tuple[int, int, float]) -> tuple[Curve, ...]:
-    """One curve for each (ranks, threads, seconds on a node), scaling perfectly."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    rows = [
+def runs(*layouts: tuple[int, int, float], **series: Any) -> list[Result]:
+    """Results in each (ranks, threads, seconds on a node), scaling perfectly."""
+    key = SeriesKey.model_validate({"application": "app", "system": "here", "metric": "wall_time", "unit": "s", **series})
+    return [
         Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads), value=cost / nodes)
         for ranks, threads, cost in layouts
         for nodes in (1, 2, 4, 8)
     ]
-    return fit(rows)
+
+
+def curves(*layouts: tuple[int, int, float]) -> tuple[Curve, ...]:
+    """One curve for each (ranks, threads, seconds on a node), scaling perfectly."""
+    return fit(runs(*layouts))
 
 
 def asked(known: tuple[Curve, ...], ranks: int, threads: int, nodes: int = 4) -> Predictions:
     """The answer for a layout."""
     return predict(known, Question(HERE, Layout(ranks_per_node=ranks, threads_per_rank=threads)), [nodes])
+
+
+LAYOUTS = ((1, 48, 200.0), (2, 24, 150.0), (4, 12, 110.0), (8, 6, 100.0), (48, 1, 120.0))
+"""Of a run on another system."""
+
+
+def test_one_layout_here_makes_results_of_another_system_surer() -> None:
+    """It tells by how much this system is faster; without it that is guessed, without those of the other system the layout is."""
+    here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there")
+    alone, elsewhere, both = (asked(fit(known), 8, 6) for known in (here, there, [*here, *there]))
+    assert both.spread[0] < 0.5 * min(alone.spread[0], elsewhere.spread[0])
+    assert both.value[0] == pytest.approx(100 / 2 / 4, rel=0.3)
+    assert (both.curve.series.system if both.curve else "", both.other_results) == ("here", 20)
+
+
+def test_layouts_of_several_other_systems_share_what_sets_this_one_apart() -> None:
+    """A second system with the same results makes little surer."""
+    here, there = runs((2, 24, 75.0)), [runs(*LAYOUTS, system=name) for name in ("there", "elsewhere")]
+    one, two = asked(fit([*here, *there[0]]), 8, 6), asked(fit([*here, *there[0], *there[1]]), 8, 6)
+    assert 0.85 * one.spread[0] < two.spread[0] < 1.01 * one.spread[0]
+
+
+def test_other_layouts_here_correct_results_of_other_software_in_the_layout_in_question() -> None:
+    """A framework that was faster by a third in two layouts is expected to be faster in the third one."""
+    old = runs(*LAYOUTS, framework="old")
+    known = fit([*old, *runs((2, 24, 100.0), (4, 12, 110 / 1.5), framework="new")])
+    found = predict(known, Question({**HERE, "framework": "new"}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+    assert found.value[0] == pytest.approx(100 / 1.5 / 4, rel=0.1)
+    assert found.differences == ("ranks_per_node", "threads_per_rank")
+
+
+def test_the_more_alike_a_configuration_is_the_more_its_layouts_tell() -> None:
+    """Another image tells more than another framework."""
+    spreads = []
+    for name in ("image", "framework"):
+        known = fit([*runs(*LAYOUTS, **{name: "one"}), *runs((2, 24, 140.0), **{name: "other"})])
+        spreads.append(predict(known, Question({**HERE, name: "other"}, Layout(ranks_per_node=48, threads_per_rank=1)), [4]).spread[0])
+    assert spreads[0] < 0.7 * spreads[1]
+
+
+def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
+    """Another system's ``step_time`` beside this one's ``wall_time``."""
+    here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there", metric="step_time")
+    question = Question(HERE, Layout(ranks_per_node=8, threads_per_rank=6), "wall_time")
+    alone, both = (predict(fit(known), question, [4]) for known in (here, [*here, *there]))
+    assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+
+
+def test_work_is_shared_evenly_on_an_unknown_system() -> None:
+    """Where nobody knows how powerful its nodes are, half as many ranks take twice the time."""
+    assert asked(fit(runs((8, 1, 100.0), system="there")), 4, 1).value[0] == pytest.approx(2 * 100 / 4, rel=0.3)
 
 
 def test_between_two_layouts_the_answer_lies_between_theirs() -> None:
