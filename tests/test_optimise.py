@@ -340,6 +340,22 @@ def test_a_wall_time_is_the_upper_bound_rounded_up(known: Known, start_up: float
     assert plan.wall_time_s == wall_time
 
 
+@pytest.mark.parametrize(
+    ("seconds", "wall_time", "why"), [(None, 1800, "the partition's default"), (20_000.0, 7200, "the partition's limit")]
+)
+def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float | None, wall_time: int, why: str) -> None:
+    """Without a prediction its default; with one that is longer than its limit that limit: a scheduler rejects a job that asks for more."""
+    system = known(None).systems["hlrs-testbed"]
+    limits = {"default_wall_time_s": 1800, "max_wall_time_s": 7200, "queues": ()}
+    system = system.model_copy(update={"partitions": tuple(part.model_copy(update=limits) for part in system.partitions)})
+    series = SeriesKey(application="tiny", system="hlrs-testbed", metric="wall_time", unit="s")
+    results = [Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)] if seconds else []
+    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
+    found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=fit(results)))
+    assert found.plan.wall_time_s == wall_time
+    assert any(text.startswith("wall time: ") and why in text for text in found.plan.decisions)
+
+
 def test_a_signal_that_would_come_before_the_job_is_left_out(known: Known) -> None:
     """It would end the script at its start."""
     for limit, kept in ((700, True), (600, False)):

@@ -206,6 +206,7 @@ def test_where_no_single_concession_is_enough_all_that_are_needed_are_named(dead
     offers = str(refused.value).partition("feasible with all of: ")[2]
     found = re.fullmatch(r"a deadline of ([0-9:]+), a budget of ([0-9.]+) node-hours(?:, an efficiency of ([0-9.]+))?", offers)
     assert found is not None, refused.value
+    assert float(found[3] or 0.0) < floor  # no limit that is met is said to be needed
     limits = {"deadline": duration(found[1]), "budget_node_hours": float(found[2]), "min_efficiency": float(found[3] or floor)}
     assert rank(table, asked.model_copy(update=limits)).order
 
@@ -256,6 +257,14 @@ def test_max_nodes_holds_where_nothing_could_be_predicted() -> None:
     assert rank(unknown, Objective(max_nodes=10)).decisions == (
         "objective: not applied but for nodes <= 10, because nothing could be predicted",
     )
+
+
+def test_max_nodes_below_all_sizes_is_what_a_refusal_names() -> None:
+    """Whatever else is not met: no other limit would help."""
+    table = scored()
+    larger = replace(table, nodes=table.nodes + 9)
+    with pytest.raises(Infeasible, match=r"no configuration runs on max_nodes = 9 or fewer: the smallest has 10$"):
+        rank(larger, Objective(deadline=60, max_nodes=9))
 
 
 def test_more_nodes_are_offered_only_where_time_is_what_lacks() -> None:

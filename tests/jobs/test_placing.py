@@ -19,7 +19,9 @@ PLACES = (
 )
 
 
-def planned(image_wants: Any = None, workload: Any = None, places: Any = PLACES, **application: Any) -> tuple[Plan, Texts]:
+def planned(
+    image_wants: Any = None, workload: Any = None, places: Any = PLACES, data: Any = None, **application: Any
+) -> tuple[Plan, Texts]:
     """The plan of a training job on a system with some storage, in the one image of the catalogue."""
     system = site(Node(processor="any", sockets=1, cores=4), runtimes=(RuntimePolicy(name="apptainer"),), filesystems=places)
     labels = ImageLabels(framework="pytorch", version="2.8.0", source="hub", python="3.11")
@@ -28,7 +30,11 @@ def planned(image_wants: Any = None, workload: Any = None, places: Any = PLACES,
         "target": {"name": "site"},
         "application": {"executable": "python3 train.py", "app_type": "python", **application},
         "job_options": {"node_count": 1},
-        "optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {"version": "2.8"}}, "workload": workload or {}},
+        "optimisation": {
+            "app_type": "ai_training",
+            "ai_training": {"pytorch": {"version": "2.8"}, "data": data or {}},
+            "workload": workload or {},
+        },
     }
     read = normalise({"job": job})
     answer = optimise(read.request, Facts(version="1", systems={"site": system}, images=(image,)), read.warnings)
@@ -124,6 +130,14 @@ def test_data_is_staged_into_the_preferred_place(wants: str, place: str, stripes
     assert f"MODAK_SCRATCH={place}" in text
     assert ("setstripe" in text, stripes in text) == (bool(stripes), True)
     assert "\nmodak_unpack /data/train.tar train ||\n" in text
+
+
+@pytest.mark.parametrize(("files", "stripes"), [(2000, 1), (500, 4)])
+def test_small_files_get_one_stripe(files: int, stripes: int) -> None:
+    """A gigabyte in 2000 files has half a megabyte in each: more stripes than one would only cost requests to more servers."""
+    stage_in = [{"from": "/data/train.tar", "to": "train", "unpack": True}]
+    text = planned("default-high", data={"size_bytes": 10**9, "files": files}, stage_in=stage_in)[1].job_script
+    assert f"lfs setstripe -c {stripes} " in text
 
 
 @pytest.mark.parametrize(
