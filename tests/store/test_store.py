@@ -238,6 +238,15 @@ def test_a_system_that_is_described_later_is_compared_with_its_results(store: St
     assert used(store) == 3
 
 
+def test_a_system_that_is_removed_doubts_no_result_any_more(store: Store, known: knowledge.Knowledge) -> None:
+    """What nothing describes is not impossible: the rows are freed, and used."""
+    store.add([with_gpus(known, 4)], ME)
+    store.load([csv_table(GPUS)], ME)
+    assert used(store) == 1
+    assert store.remove(System, "my-cluster", ME) == ("no longer suspicious, and used by the models: 2 results",)
+    assert used(store) == 3
+
+
 def test_names_in_several_spellings_are_noted(store: Store) -> None:
     """Of applications and their data sets, also if the other spelling was loaded before; models keep them apart."""
     store.load([csv_table("application,dataset,metric,value\nLAMMPS,lj,wall_time,1\n")], ME)
