@@ -616,6 +616,22 @@ def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[1])] == [0o660] * 3
 
 
+def test_a_backup_of_a_damaged_database_is_refused(tmp_path: Path) -> None:
+    """In one line that says so, wherever the damage is, and without a copy."""
+    file, folder = tmp_path / "a.db", tmp_path / "backups"
+    folder.mkdir()
+    with open_store(f"sqlite:///{file}", fill=False) as store:
+        store.load([csv_table(ROWS)], ME)
+        with reading(store.engine) as connection:
+            page = connection.execute(text("SELECT rootpage FROM sqlite_master WHERE name = 'results'")).scalar_one()
+    with file.open("r+b") as content:
+        content.seek((page - 1) * 4096)
+        content.write(b"X" * 4096)
+    with pytest.raises(Unavailable, match="the file is damaged; restore a backup"):
+        backup(f"sqlite:///{file}", folder / "copy.db")
+    assert list(folder.iterdir()) == []
+
+
 def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     """No half copy that somebody takes for a backup, and that stands in the way of the next one; the file is named, not the database."""
     folder = tmp_path / "backups"
