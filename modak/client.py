@@ -170,9 +170,9 @@ class Remote:
         answer = self._post(f"/{kind}", document, replace=replace)
         return Added(bool(answer["changed"]), tuple(answer.get("notes", ())))
 
-    def remove(self, kind: str, name: str) -> None:
+    def remove(self, kind: str, name: str) -> tuple[str, ...]:
         """``DELETE /kind/NAME``."""
-        self._call("DELETE", _path(f"/{kind}/{name}"))
+        return tuple(self._call("DELETE", _path(f"/{kind}/{name}")).get("notes", ()))
 
     def audit(self, cursor: str, limit: int) -> dict[str, Any]:
         """``GET /audit``."""

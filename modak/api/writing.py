@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Query, Request
@@ -175,6 +176,10 @@ def _selected(sent: Any) -> Selection:
     return numbers
 
 
+def _changed(changed: bool, notes: Sequence[str]) -> Mapping[str, Any]:
+    return {"changed": changed} | ({"notes": notes} if notes else {})
+
+
 def add_adding(app: FastAPI, kind: str) -> None:
     """Add ``POST /kind``."""
 
@@ -183,8 +188,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
         from modak.knowledge import from_document
 
         added = service_of(request).add(from_document(kind, document(body)), replace=replace, actor=actor_of(request))
-        notes = {"notes": added.notes} if added.notes else {}
-        return answer({"changed": added.changed, **notes}, status=201 if added else 200)
+        return answer(_changed(added.changed, added.notes), status=201 if added else 200)
 
     reference = ref(KINDS[kind])
     schema = request_body({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})
@@ -201,8 +205,7 @@ def add_removing(app: FastAPI, kind: str) -> None:
 
     def remove(request: Request, name: Wanted) -> Response:
         """Results and plans that name it stay."""
-        service_of(request).remove(kind, name, actor_of(request))
-        return answer({"changed": True})
+        return answer(_changed(True, service_of(request).remove(kind, name, actor_of(request))))
 
     path, summary = f"/{kind}/{{name:path}}", f"Remove one of the {kind}"
     answers = json_response(ref("changed"), "It is removed")

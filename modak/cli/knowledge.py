@@ -34,8 +34,10 @@ def _group(kind: str, about: str, listed: str, shown: str, removable: bool = Tru
         show.document(common.client().item(kind, name))
 
     def remove(name: Name) -> None:
-        common.client().remove(kind, name)
+        notes = common.client().remove(kind, name)
         typer.echo(f"{kind.removesuffix('s')} {name} is removed")
+        for note in notes:
+            show.note(note)
 
     group.command("list", help=listed)(list_)
     group.command("show", help=shown)(show_)

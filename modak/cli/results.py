@@ -288,7 +288,7 @@ def export(
     where: Where = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the table to this file.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="csv, json or extrap; default: json if FILE ends in .json, else csv.")
+        str | None, typer.Option("--format", help="csv, json or extrap; default: what FILE ends in, .csv or .json; csv without an ending.")
     ] = None,
 ) -> None:
     """Write results as CSV, as JSON or for Extra-P. Values are in base units; CSV and JSON can be loaded again."""
@@ -296,8 +296,11 @@ def export(
     from modak.ingest.csv import write_csv
     from modak.ingest.writing import write_extrap, write_json
 
-    chosen = format_ or ("json" if output is not None and output.suffix == ".json" else "csv")
+    ending = output.suffix.lower() if output else ""
+    chosen = format_ or {"": "csv", ".csv": "csv", ".json": "json"}.get(ending)
     writers = {"json": write_json, "extrap": write_extrap}
+    if chosen is None:
+        raise RequestError(f"{ending!r} is no format; allowed: a FILE that ends in .csv or .json, or --format", field="--output")
     if chosen not in ("csv", *writers):
         raise RequestError(unknown("format", chosen, ("csv", *writers)), field="--format")
     filters = _filters(application, system, metric, where)

@@ -322,18 +322,19 @@ class Service:
         strange = admission.strange_names(values, self.store.described_systems()) if admission.names_a_place(values) else ()
         return Added(added.changed, (*added.notes, *strange))
 
-    def remove(self, kind: str, name: str, actor: Actor | None = None) -> None:
-        """Remove one of ``systems``, ``images`` or ``rules``. Results and plans that name it stay.
+    def remove(self, kind: str, name: str, actor: Actor | None = None) -> tuple[str, ...]:
+        """Remove one of ``systems``, ``images`` or ``rules``. Results and plans that name it stay. Returns what should be known of those.
 
         Raises :class:`~modak.errors.UnknownName`.
         """
-        self.store.remove(admission.REMOVABLE[kind], name, actor or Actor(principal()))
+        return self.store.remove(admission.REMOVABLE[kind], name, actor or Actor(principal()))
 
     def refresh(self, names: Sequence[str] = (), *, replace: bool = False, dry_run: bool = False) -> Json:
         """Store what this MODAK knows and the database does not: all or none. What was changed or removed here stays, unless ``replace``.
 
         ``differences``: ``kind``, ``name``, ``standing``, whether it is ``taken`` in, what the database has instead (``held``: its name),
-        ``by`` whom and ``at`` what time, and a unified ``diff``; ``load``: what became of the results.
+        ``by`` whom and ``at`` what time, and a unified ``diff``; ``load``: what became of the results;
+        ``notes``: which results look wrong, or no more, beside the new descriptions of their systems.
         Raises :class:`~modak.errors.NotFound` for a name in which nothing differs.
         """
         from modak.ingest.reading import tables
@@ -342,7 +343,7 @@ class Service:
         rows = tables(found.result_files).tables if found.result_files else ()
         report = self.store.refresh(found.entries, rows, Actor(principal()), only=names, replace=replace, dry_run=dry_run)
         differing = [records.difference(one, replace=replace) for one in report.differences]
-        return {"differences": differing, "load": records.report(report.load, ())}
+        return {"differences": differing, "load": records.report(report.load, ()), "notes": list(report.notes)}
 
     def preview(self, rules: Sequence[Rule], *, last: int = 20) -> Json:
         """What the rules would change in the scripts of the last stored requests: ``plans``, the newest first; nothing is stored.

@@ -250,7 +250,11 @@ def translated(engine: Engine) -> Iterator[None]:
         if type(error) is not DatabaseError and getattr(error.orig, "sqlstate", "") != NO_RIGHT:
             raise
         raise _failed(engine.url, error.orig) from error
-    except (driver.OperationalError, driver.InterfaceError, PoolTimeout) as error:
+    except driver.DatabaseError as error:  # of a connection past SQLAlchemy
+        if type(error) not in (driver.DatabaseError, driver.OperationalError):
+            raise
+        raise _failed(engine.url, error) from error
+    except (driver.InterfaceError, PoolTimeout) as error:
         raise _failed(engine.url, error) from error
 
 
@@ -266,7 +270,7 @@ _REASONS: Final = {
     "database is locked": "another process holds it; try again when that has ended",
     "attempt to write a readonly database": "it is read-only",
     "unable to open database file": "it cannot be opened: look at the rights on the file and its folder",
-    "database or disk is full": "the disk is full",
+    "database or disk is full": "the disk is full, its own or that of temporary files (TMPDIR)",
     "disk I/O error": "the disk answers with errors (full, or a quota is reached)",
     "database disk image is malformed": "the file is damaged; restore a backup",
     "file is not a database": "the file is no SQLite database",

@@ -161,21 +161,22 @@ class Store:
             if not catalogue.add(connection, given, actor.principal, replace=replace):
                 return Added(changed=False)
             audit.note(connection, actor, "replace" if replace else "add", names(given))
-            number, _ = versions.bump(connection)
-            reviewed = suspects.review_systems(connection, [value for value in given if isinstance(value, System)], number)
-            return Added(changed=True, notes=tuple(_told(reviewed)))
+            versions.bump(connection)
+            return Added(changed=True, notes=_reviewed(connection, given))
 
-    def remove(self, kind: type[System | Image | Rule], name: str, actor: Actor) -> None:
+    def remove(self, kind: type[System | Image | Rule], name: str, actor: Actor) -> tuple[str, ...]:
         """Remove an entry, also one that no longer passes the checks of its kind. Results and plans that name it stay.
 
+        Results on a system are judged again, without it: returns what should be known of that.
         Raises :class:`modak.errors.UnknownName` where none has the name (an image: the reference).
         """
         single = kind.__name__.lower()
         with writing(self.engine) as connection:
+            removed = [one for one in catalogue.read(connection, System, sound=True) if one.name == name] if kind is System else ()
             if catalogue.remove(connection, kind, name):
                 audit.note(connection, actor, audit.REMOVE, [f"{single} {name}"])
                 versions.bump(connection)
-                return
+                return _reviewed(connection, removed)
         with reading(self.engine) as connection:  # not while others wait to write: the search for a similar name may take seconds
             known = catalogue.keys(connection, kind)
         raise UnknownName(single, name, known, field="name")
@@ -197,7 +198,8 @@ class Store:
     ) -> Refreshed:
         """Store what a newer MODAK knows, all of it or none. Entries that were changed or removed here stay so, unless ``replace``.
 
-        New rows of results are loaded as by :meth:`load`; with ``only``, the names of some entries, no results are loaded.
+        New rows of results are loaded as by :meth:`load`; with ``only``, the names of some entries, no results are loaded. Results on
+        the systems are judged again.
         Raises :class:`modak.errors.NotFound` for a name in which nothing differs.
         """
         with staging.staged(() if only else tables, self._loaded, silent) as checked, writing(self.engine) as connection:
@@ -206,12 +208,13 @@ class Store:
             taken = [one.packaged for one in found if one.packaged is not None and one.taken(replace=replace)]
             catalogue.add(connection, taken, PRINCIPAL, replace=True)
             report = loading.load(connection, checked, PRINCIPAL, knowledge=bool(taken))
+            notes = _reviewed(connection, taken)
             if (taken or report.new) and not dry_run:
                 file_counts = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files if file.new]
                 audit.note(connection, actor, "refresh", [*names(taken), *file_counts])
-                return Refreshed(found, report)
+                return Refreshed(found, report, notes)
             connection.rollback()
-        return Refreshed(found, dataclasses.replace(report, version=before, dry_run=dry_run))
+        return Refreshed(found, dataclasses.replace(report, version=before, dry_run=dry_run), notes)
 
     # --- results
 
@@ -398,8 +401,12 @@ class Store:
         return Builds(self.engine)
 
 
+def _reviewed(connection: Connection, changed: Iterable[Fact]) -> tuple[str, ...]:
+    """Judge the results on the systems among what was changed; lines for those that look wrong since, and for those that do no more."""
+    return tuple(_told(suspects.review_systems(connection, [value for value in changed if isinstance(value, System)])))
+
+
 def _told(reviewed: suspects.Reviewed) -> Iterator[str]:
-    """Which results look wrong beside a new description of their system, and how many do no more."""
     lines = reviewed.doubted
     yield from (f"suspicious from now on: {line}" for line in lines[:JUDGED_SHOWN])
     if len(lines) > JUDGED_SHOWN:

@@ -18,7 +18,7 @@ from modak.results.suspicion import Cell
 from modak.store import catalogue
 from modak.store.cells import LEFT_OUT
 from modak.store.chunks import chunks
-from modak.store.schema import DOUBTED, loads, results, series, texts
+from modak.store.schema import DOUBTED, loads, meta, results, series, texts
 from modak.store.series import by_number
 from modak.text.amounts import listed
 from modak.text.numbering import Selection
@@ -70,10 +70,10 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
     return found
 
 
-def review_systems(connection: Connection, described: Iterable[System], number: int) -> Reviewed:
-    """Judge the results on these systems, which are described otherwise than before; the series of those that this changes get the number
-    of the change."""
-    folded = frozenset[str]().union(*(system.folded_names for system in described))
+def review_systems(connection: Connection, systems: Iterable[System]) -> Reviewed:
+    """Judge the results on these systems, which are described otherwise than before, or no more; the series of those that this changes
+    get the number of the change, which is counted already."""
+    folded = frozenset[str]().union(*(system.folded_names for system in systems))
     names = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all()
     found = Reviewed()
     if meant := [name for name in names if same_name(name) in folded]:
@@ -81,7 +81,7 @@ def review_systems(connection: Connection, described: Iterable[System], number: 
             connection, {at: key for part in chunks(meant) for at, key in by_number(connection, series.c.system.in_(part)).items()}
         )
     for numbers in chunks(sorted(found.changed)):
-        connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=number))
+        connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=select(meta.c.number).scalar_subquery()))
     return found
 
 

@@ -78,6 +78,8 @@ class Refreshed:
 
     differences: tuple[Difference, ...]
     load: LoadReport
+    notes: tuple[str, ...]
+    """Which results look wrong, or no more, beside the new descriptions of their systems."""
 
 
 @dataclass(frozen=True)

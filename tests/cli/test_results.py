@@ -270,6 +270,14 @@ def test_an_export_as_json_loads_again(run: Run) -> None:
     assert " 0 new," in run("load", "all.json")[1]
 
 
+def test_an_export_is_of_no_other_kind_than_its_name_says(run: Run, tmp_path: Path) -> None:
+    """A spreadsheet's ending is refused in one line, and nothing is written; whoever names a format gets that one."""
+    status, _, told = run("results", "export", "-o", "all.xlsx")
+    line = "modak: --output: '.xlsx' is no format; allowed: a FILE that ends in .csv or .json, or --format\n"
+    assert (status, told, (tmp_path / "all.xlsx").exists()) == (1, line, False)
+    assert run("results", "export", "-o", "all.xlsx", "--format", "csv")[0] == 0
+
+
 def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
     """Nodes are the parameter, systems the regions, repeats the values; it loads as Extra-P's format."""
     run("load", "t.csv")

@@ -99,6 +99,17 @@ def test_new_results_come_and_corrected_ones_stay_corrected(store: Store) -> Non
     assert len(results_of(store, "3dgan")) == 8
 
 
+def test_results_are_judged_by_the_systems_that_came(older: Store, package: Knowledge) -> None:
+    """Those on a system of which the older version did not know how many GPUs a node has; a dry run tells the same, and changes nothing."""
+    system = next(one for one in package.systems[2:] if all(part.node.accelerators for part in one.partitions))
+    older.load([csv_table(f"application,system,nodes,gpus_per_node,metric,value\na,{system.name},1,900,wall_time,5\n")], ADA)
+    dry = older.refresh(package.entries, (), ADA, only=[system.name], dry_run=True)
+    assert results_of(older, "a")[0].suspect is None
+    assert older.refresh(package.entries, (), ADA, only=[system.name]).notes == dry.notes
+    assert "900 GPUs" in dry.notes[0]
+    assert results_of(older, "a")[0].suspect is not None
+
+
 def test_a_filled_database_differs_in_nothing(packaged_database: Path, package: Knowledge) -> None:
     """What an empty database is filled with is what a refresh would take in."""
     with open_store(f"sqlite:///{packaged_database}") as store:

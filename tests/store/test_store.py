@@ -238,6 +238,15 @@ def test_a_system_that_is_described_later_is_compared_with_its_results(store: St
     assert used(store) == 3
 
 
+def test_a_system_that_is_removed_doubts_no_result_any_more(store: Store, known: knowledge.Knowledge) -> None:
+    """What nothing describes is not impossible: the rows are freed, and used."""
+    store.add([with_gpus(known, 4)], ME)
+    store.load([csv_table(GPUS)], ME)
+    assert used(store) == 1
+    assert store.remove(System, "my-cluster", ME) == ("no longer suspicious, and used by the models: 2 results",)
+    assert used(store) == 3
+
+
 def test_names_in_several_spellings_are_noted(store: Store) -> None:
     """Of applications and their data sets, also if the other spelling was loaded before; models keep them apart."""
     store.load([csv_table("application,dataset,metric,value\nLAMMPS,lj,wall_time,1\n")], ME)
@@ -605,6 +614,22 @@ def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
         store.load([csv_table(ROWS.replace("3dgan", "other"))], ME)
         backup(str(store.engine.url), copies[1])
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[1])] == [0o660] * 3
+
+
+def test_a_backup_of_a_damaged_database_is_refused(tmp_path: Path) -> None:
+    """In one line that says so, wherever the damage is, and without a copy."""
+    file, folder = tmp_path / "a.db", tmp_path / "backups"
+    folder.mkdir()
+    with open_store(f"sqlite:///{file}", fill=False) as store:
+        store.load([csv_table(ROWS)], ME)
+        with reading(store.engine) as connection:
+            page = connection.execute(text("SELECT rootpage FROM sqlite_master WHERE name = 'results'")).scalar_one()
+    with file.open("r+b") as content:
+        content.seek((page - 1) * 4096)
+        content.write(b"X" * 4096)
+    with pytest.raises(Unavailable, match="the file is damaged; restore a backup"):
+        backup(f"sqlite:///{file}", folder / "copy.db")
+    assert list(folder.iterdir()) == []
 
 
 def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
