@@ -163,7 +163,7 @@ def measurement(request: Request, facts: Facts, programme: Programme, proposal: 
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
     fixed = request.changed(
-        job_options={**counts, "core_count": None, "core_count_per_process": None},
+        job_options=counts,
         application={**ranks, "write_result": True, "result_file": _result_file(request, programme.decision, proposal.index)},
         optimisation=one_run(request, shape.compiler) | _fixed(request, shape),
     )

@@ -67,6 +67,15 @@ def test_layouts_that_nobody_has_run_come_first(known: Known) -> None:
     assert {(2, 24), (1, 48)} <= {(ranks, threads) for _, ranks, threads in counts(programme)[:2]}
 
 
+def test_a_run_on_gpus_has_the_cores_of_the_choice(known: Known) -> None:
+    """Its ranks, which have a thread each, share those that go with the GPUs; else it would measure another run."""
+    asked, facts = example("resnet50-gpu-cluster"), known("resnet50")
+    programme = next_runs(asked, facts, most=1)
+    scripts = optimise(asked, facts).texts.job_script, measurement(asked, facts, programme, programme.proposals[0]).texts.job_script
+    cores = [re.findall(r"#SBATCH --cpus-per-task=(\d+)", script) for script in scripts]
+    assert cores == [["12"], ["12"]]
+
+
 def test_given_counts_leave_the_sizes(known: Known) -> None:
     """With the layout given and few sizes known, all runs are of that layout, and one is near what will be chosen."""
     given = request(job_options__process_count_per_node=4, job_options__core_count_per_process=12)

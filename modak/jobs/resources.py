@@ -47,11 +47,11 @@ def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
 
 
 def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
-    """Cores of a rank: one for each thread. With GPUs and without a word of the request on cores, its part of those that go with them,
-    so that ranks lie as far apart as their GPUs, and have cores to feed them."""
+    """Cores of a rank: one for each thread. With GPUs and without a word of the request on cores, its part of those that go with them, if
+    these are more: so ranks lie as far apart as their GPUs, and have cores to feed them."""
     cores = shape.cores_per_rank(node.threads_per_core if node else 1)
     options = request.job_options
-    said = request.application.threads or options.core_count_per_process or options.core_count
+    said = options.core_count_per_process or options.core_count
     if node is None or said or not shape.gpus_per_node:
         return cores
     there = node.cores_with(0 if options.node_exclusive else shape.gpus_per_node)

@@ -23,7 +23,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import Z90, Match, best_match, matches, tells_of_work
+from modak.perfmodel.matching import Z90, Match, best_match, matches, seen, tells_of_work
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
 
@@ -278,7 +278,7 @@ def _source(match: Match) -> Source:
 def _rank(kind: tuple[Source, Sequence[Measured]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
     """Sorts kinds of results: by what they differ in, then by the number of problem sizes. Names decide nothing."""
     (layout, labels), problems = kind
-    nearest = problems[0].matches[0]
+    nearest = min(problems[0].matches, key=seen)
     spread = sum(SPREAD[name] ** 2 for name, _ in labels)
     return spread, layout is not None, -len(problems), nearest.spread, nearest.curve.costs
 

@@ -44,8 +44,9 @@ def base_of(request: Request, chosen: Configuration) -> Request:
     follows = "process_count_per_node" in layout and "threads" not in layout and request.application.threads is None
     counts = {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": chosen.gpus_per_node or None}
     threads = None if follows else chosen.threads_per_rank
+    open_cores = {"core_count": None, "core_count_per_process": None} if follows else {}
     return request.changed(
-        job_options={**counts, "core_count": None, "core_count_per_process": None},
+        job_options={**counts, **open_cores},
         application={"mpi_ranks": None, "threads": threads, "minimal_efficiency": None},
         optimisation=one_run(request, chosen.compiler),
     )

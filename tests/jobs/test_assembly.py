@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,6 +16,8 @@ from modak.facts import Facts, HostMpi, ImageLabels, Layout, Node, Partition, Re
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
+from modak.response import filled
+from modak.tuning.trial import base_of
 from tests.systems import site
 
 NODE = Node(processor="epyc", sockets=2, cores=64, reserved_cores=8, usable_memory_gb=512, accelerator="a100", accelerators=4)
@@ -145,13 +148,30 @@ def test_nodes_that_nothing_reaches_are_refused() -> None:
         ({"request_gpus": 2, "process_count_per_node": 4}, {}, 7),
         ({"request_gpus": 2, "process_count_per_node": 4, "node_exclusive": True}, {}, 14),
         ({"request_gpus": 4, "process_count_per_node": 4, "core_count_per_process": 2}, {}, 2),
-        ({"request_gpus": 4, "process_count_per_node": 4}, {"threads": 3}, 3),
+        ({"request_gpus": 4, "process_count_per_node": 4}, {"threads": 3}, 14),
+        ({"request_gpus": 4, "process_count_per_node": 4, "core_count_per_process": 2}, {"threads": 3}, 3),
         ({"request_gpus": 0, "process_count_per_node": 4}, {}, 1),
     ],
 )
 def test_ranks_with_gpus_have_the_cores_that_go_with_them(options: dict[str, Any], application: dict[str, Any], cores: int) -> None:
     """A rank of a program without threads, too: packed on the first cores, all but one would be far from their GPUs."""
     assert f"--cpus-per-task={cores}\n" in script(GPUS, {"node_count": 2, **options}, **application)
+
+
+@pytest.mark.parametrize("options", [{}, {"core_count_per_process": 2}], ids=str)
+def test_a_choice_that_is_fixed_keeps_its_cores(options: dict[str, Any]) -> None:
+    """An answer that is sent again, and the trials of a search, ask for as many cores as the choice, though they give its threads."""
+    application = {"app_type": "mpi", "executable": "./solver"}
+    tuned = {"autotuning": {"space": {"environment": {"LEVEL": [1, 2]}}}}
+    job = {"job_options": {"request_gpus": 4, **options}, "application": application, "target": {"name": "here"}, "optimisation": tuned}
+    document = {"job": job}
+    facts, request = Facts(version="1", systems={"here": GPUS}), normalise(document).request
+    first = optimise(request, facts)
+    again = normalise(json.loads(filled(document, first.plan, first.texts))).request
+    fixed = [optimise(one, facts).texts.job_script for one in (again, base_of(request, first.plan.configuration))]
+    chosen, *others = [re.findall(r"#SBATCH --cpus-per-task=(\d+)", text) for text in (first.texts.job_script, *fixed)]
+    assert chosen
+    assert others == [chosen] * 2
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,24 @@ def test_the_name_of_a_parameter_does_not_matter() -> None:
     assert predict(other, renamed, [1]).value == predict(known, asked_about(4000), [1]).value
 
 
+def test_the_order_of_results_does_not_matter() -> None:
+    """Of two layouts equally far from the one in question, either's curves of two compilers, which it leaves open, may come first."""
+    built = {"cce": ((8, 6, 1.0), (2, 24, 1.8)), "gcc": ((8, 6, 3.0), (2, 24, 2.0))}
+    known = fit(
+        Result(
+            series=SeriesKey(application="app", system="here", compiler=compiler, params={"n": str(n)}, metric="wall_time", unit="s"),
+            layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads),
+            value=factor * 1e-6 * n**power / nodes,
+        )
+        for compiler, layouts in built.items()
+        for ranks, threads, factor in layouts
+        for n, power in ((500, 3), (1000, 3.1), (2000, 3))
+        for nodes in (1, 2, 4)
+    )
+    orders = [known, known[::-1], sorted(known, key=lambda one: one.series.compiler == "cce")]
+    assert len({predict(order, asked_about(4000), [1]).value[0].round(6) for order in orders}) == 1
+
+
 @pytest.mark.parametrize("measured", [(500, 2000), (2000,), (500, 1000, 2000)], ids=str)
 def test_a_layout_in_few_problems_follows_the_law_of_the_others(measured: tuple[int, ...]) -> None:
     """Else the layout that was measured in the fewest problems would look fastest in a large one."""
