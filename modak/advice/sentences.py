@@ -40,6 +40,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         *_unlike(chosen),
         _assumed(chosen),
         _cores(chosen),
+        _crowded(chosen),
         _image(chosen),
         _version(chosen),
         _islands(chosen),
@@ -270,6 +271,18 @@ def _cores(chosen: Chosen) -> str | None:
     place = chosen.target.name or "the target"
     text = f"how many cores go with each GPU of {place} is not known, so each rank is given one"
     return f"{text}: give job_options.core_count_per_process, or describe the system ('modak systems detect' writes most of it)"
+
+
+def _crowded(chosen: Chosen) -> str | None:
+    """More ranks x threads in the results than a node runs at once, which the request does not ask for: counts of a whole run, perhaps."""
+    node, shape, options = chosen.target.node, chosen.shape, chosen.request.job_options
+    asked = options.process_count_per_node or chosen.request.application.mpi_ranks or chosen.request.application.threads
+    room = node.cores * node.threads_per_core if node else math.inf
+    if asked or shape.ranks_per_node * shape.threads_per_rank <= room:
+        return None
+    layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
+    why = f"{layout} on a node, as in the results, share its cores: it runs at most {room} at once"
+    return f"{why}; if the results count over all nodes, mark them ('modak results doubt') and load them again, divided by the nodes"
 
 
 def _image(chosen: Chosen) -> str | None:

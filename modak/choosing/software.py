@@ -101,8 +101,12 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     return replace(
         chosen,
         rules=applied,
-        decisions=(*_without_catalogue(chosen, found, target), *choice.decisions, *_instead_of_own(chosen, found), *applied.decisions),
-        warnings=(*(choice.warnings if choice.image or recipe or not own else ()), *_other_mpi(request, shape, chosen)),
+        decisions=(*_without_catalogue(chosen, found, target), *choice.decisions, *applied.decisions),
+        warnings=(
+            *(choice.warnings if choice.image or recipe or not own else ()),
+            *_instead_of_own(chosen, found),
+            *_other_mpi(request, shape, chosen),
+        ),
     )
 
 
@@ -331,8 +335,10 @@ def _without_catalogue(chosen: Software, found: Carrier | None, target: Target) 
     return ("image: none; the application runs without a container",)
 
 
-def _instead_of_own(chosen: Software, found: Carrier | None) -> tuple[str, ...]:
-    """A note if the job does not run in the image that the request names."""
+def _instead_of_own(chosen: Software, found: Carrier | None) -> tuple[Notice, ...]:
+    """A warning if the job does not run in the image that the request names."""
     if found is None or chosen.own_image in (None, chosen.reference):
         return ()
-    return (f"image: {chosen.own_image} is requested, but for {found.framework} the catalogue decides",)
+    why = f"{chosen.own_image} is not used: for {found.framework} the catalogue decides, on {chosen.reference}"
+    how = "an image of your own is among those that it chooses from once 'modak images add' has described it"
+    return (Notice(field="application.container_runtime", message=f"{why}; {how}"),)

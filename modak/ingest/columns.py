@@ -84,6 +84,8 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         yield missing[0], f"no column {', '.join(map(repr, missing))}{one}; the header (in JSON, a key of the records) must name it{filled}"
     if sizes:
         yield sizes[0], headings.wide(sizes)
+    hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
+    names = f"; the columns are {', '.join(COLUMNS)}" if any(headings.OPEN in hint for hint in hints.values()) else ""
     for name in strange:
-        how = "; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[0] else ""
-        yield name, f"unknown column {quoted(name)}{headings.meant(name, COLUMNS, columns, loading=loading)}{how}"
+        how = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[0] else ""
+        yield name, f"unknown column {quoted(name)}{hints[name]}{how}"

@@ -123,6 +123,8 @@ _SIZE: Final = re.compile(
 )
 _LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ł": "l"})
 """Letters that are written with others where there are only those of ASCII."""
+OPEN: Final = "if it is a parameter of the run"
+"""In the hint for a heading that may be anything: a parameter, or a column in another language."""
 _PARAMETER: Final = re.compile(r"[a-z0-9_][a-z0-9_.+-]{0,63}")
 
 
@@ -175,7 +177,7 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
     if not _PARAMETER.fullmatch(plain) or "params" in plain:
         return ""
     time = _time_of(name, words) if timed and loading and "value" not in among else ""
-    return f"; {time}if it is a parameter of the run, call it 'params.{plain}'"
+    return f"; {time}{OPEN}, call it 'params.{plain}'"
 
 
 def _time_of(name: str, words: Sequence[str]) -> str:
@@ -184,6 +186,19 @@ def _time_of(name: str, words: Sequence[str]) -> str:
     metric, of = (f"{part}_time", f"each {part}") if part else ("time", "the whole run")
     unit = words[-1] if words[-1] in _ENDINGS else "…"
     return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
+
+
+def unit_in(name: str) -> str | None:
+    """What a heading gives as the unit of its numbers, in whatever language; ``None``: nothing.
+
+    >>> unit_in("Laufzeit (Minuten)"), unit_in("Dauer in Stunden"), unit_in("time_ms"), unit_in("Laufzeit")
+    ('Minuten', 'Stunden', 'ms', None)
+    """
+    bracket, found = _BRACKETS.search(name[:_LONGEST]), _measured(name)
+    if bracket or found:
+        return (bracket[1] if bracket else None) or (found[1] if found else None)
+    words = re.split(r"[_ ]+", name.strip()[:_LONGEST])
+    return words[-1] if len(words) > 1 and (words[-1].lower() in _ENDINGS or words[-2].lower() == "in") else None
 
 
 def counted(name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -18,8 +18,11 @@ from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format, checking, values
 from modak.ingest.columns import canonical, header_faults, is_known
+from modak.ingest.headings import unit_in
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
+from modak.ingest.values import quoted
+from modak.results.metrics import known_unit
 
 REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
@@ -144,7 +147,8 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "the file is empty"
     if mark := _separator(head.decode(errors="replace")):
         return f"its cells are separated by {mark}; separate them by commas, semicolons or tabs"
-    hint = "; records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "; --format names one" if loading else ""
+    own = "records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "write what a program printed into a table, as CSV"
+    hint = f"; {own}" if loading else ""
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
 
 
@@ -182,6 +186,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     faults: list[Fault] = []
     rows = notes = 0
     full = set(options.fill)
+    remarks: tuple[str, ...] = ()
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
     while len(faults) < MOST_FAULTS:
@@ -192,8 +197,9 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             batch = checking.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
             rows += len(batch)
             notes += len(batch.notes)
-            if full and raw.columns:
+            if raw.columns and (full or options.rename):
                 columns = _renamed(raw, source.name, options)
+                remarks = tuple(_unit_left_behind(columns, options))
                 full = {name for name in full if name in columns and all(map(str.strip, columns[name].texts))}
         except DataError as error:
             faults += error.faults
@@ -204,9 +210,22 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
         raise DataError(faults=first_faults(faults))
     if not rows and not notes:
         raise DataError("no rows of results", field=source.name)
-    if rows and full:
-        idle = tuple(f"{source.name}: --set {column}=… fills nothing: no cell of the column is empty" for column in sorted(full))
-        yield checking.batch(Raw({}, np.zeros(0, np.int64), idle), source.name, now)
+    remarks += tuple(f"--set {column}=… fills nothing: no cell of the column is empty" for column in sorted(full))
+    if rows and remarks:
+        told = tuple(f"{source.name}: {remark}" for remark in remarks)
+        yield checking.batch(Raw({}, np.zeros(0, np.int64), told), source.name, now)
+
+
+def _unit_left_behind(columns: Container[str], options: Options) -> Iterator[str]:
+    """A note for a heading that seems to name a unit and becomes ``value``, where nothing else gives one."""
+    if "unit" in columns or "unit" in options.fill:
+        return
+    for old, new in options.rename.items():
+        unit = unit_in(old) if new == "value" else None
+        known = known_unit(unit) if unit else None
+        if unit and not (known and known.factor == 1):
+            way = f"if {quoted(unit)} is its unit, give it ('--set unit=…', and '--replace' for rows that are stored)"
+            yield f"column {quoted(old)} is loaded without a unit, so it counts in the base unit of its metric (times in s): {way}"
 
 
 def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
@@ -226,12 +245,15 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
 
 
 def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
-    for old in options.rename:
-        if old not in raw.columns:
-            raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={options.rename[old]}")
+    renamed = {}
+    for old, new in options.rename.items():
+        found = [each for each in raw.columns if old in (each, canonical(each))]
+        if not found:
+            raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={new}")
+        renamed.update(dict.fromkeys(found, new))
     columns: dict[str, Cells] = {}
     for old, cells in raw.columns.items():
-        new = options.rename.get(old) if old in options.rename else canonical(old)
+        new = renamed[old] if old in renamed else canonical(old)
         if new in columns:
             raise DataError(f"two columns are called {new!r}", field=f"{name}:1")
         if new:

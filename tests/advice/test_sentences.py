@@ -281,6 +281,19 @@ def test_ranks_that_nobody_ran_are_told_with_all_results_of_the_trend(known: Kno
     assert "the results differ from this run, so the interval is wider: layouts other than 48x1" in found.advice
 
 
+@pytest.mark.parametrize(
+    ("ranks", "asked", "told"),
+    [(96, {}, False), (97, {}, True), (192, {}, True), (192, {"process_count_per_node": 192}, False)],
+)
+def test_more_ranks_than_a_node_runs_at_once_are_told(known: Known, ranks: int, asked: dict[str, int], told: bool) -> None:
+    """A node of SuperMUC-NG runs 96 threads: results with more give the ranks of all nodes, perhaps, unless the request wants so many."""
+    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
+    runs = [Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=1), value=100 / nodes) for nodes in (1, 2)]
+    job = {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}, "job_options": asked}
+    advice = recommend(normalise({"job": job}).request, replace(known(None), models=fit(runs))).advice
+    assert any("it runs at most 96 at once; if the results count over all nodes" in text for text in advice) == told
+
+
 def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
     """3DGAN has results; if the request names no system, the advice says how to use them."""
     request = normalise({"job": {"optimisation": {"workload": {"application": "3dgan"}}}}).request

@@ -132,12 +132,14 @@ def test_a_time_from_another_image_than_the_chosen_one_is_said_to_be(known: Know
 
 
 def test_an_image_that_the_catalogue_replaces_is_named(known: Known) -> None:
-    """The decisions state that the request named another one."""
+    """A warning says that the request named another one, and what to do about it."""
     wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {"version": "2.1"}}}
     job = {"application": {"app_tag": "net", "container_runtime": "docker://mine/net:1"}, "optimisation": wanted}
     plan = optimise(normalise({"job": {"target": TARGET, **job}}).request, known(None)).plan
     assert plan.configuration.image != "docker://mine/net:1"
-    assert "image: docker://mine/net:1 is requested, but for tensorflow the catalogue decides" in plan.decisions
+    warning = next(each.message for each in plan.warnings if each.field == "application.container_runtime")
+    assert f"docker://mine/net:1 is not used: for tensorflow the catalogue decides, on {plan.configuration.image}" in warning
+    assert "modak images add" in warning
 
 
 def test_an_mpi_program_runs_in_an_image_of_its_library(known: Known) -> None:

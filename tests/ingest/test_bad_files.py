@@ -349,10 +349,23 @@ def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) ->
     assert faults(content, "r.txt") == [f"r.txt: its cells are separated by {mark}; separate them by commas, semicolons or tabs"]
 
 
+def test_headings_in_another_language_are_told_what_columns_there_are() -> None:
+    """Once, with the first of them: what a word may mean in every language is not known."""
+    messages = faults("Anwendung;Knoten;metric;value\na;1;wall_time;9\n")
+    assert ["; the columns are application, dataset, " in message for message in messages] == [False, True, False]
+
+
+def test_headings_that_are_understood_need_no_list_of_columns() -> None:
+    """The hint names the one column."""
+    assert not any("the columns are" in message for message in faults("application,metric,velue\na,wall_time,1\n"))
+
+
 @pytest.mark.parametrize("content", ["solver started\nstep 1 of 9\n", "812 431\n231 150\n"])
 def test_a_text_without_names_above_numbers_is_no_table(content: str) -> None:
-    """What a program prints, and numbers alone."""
-    assert "of no known format" in faults(content, "r.txt")[0]
+    """What a program prints, and numbers alone: no format reads that, so the message names a way that works."""
+    (message,) = faults(content, "r.txt")
+    assert "of no known format" in message
+    assert message.endswith("; write what a program printed into a table, as CSV")
 
 
 def test_a_log_without_a_training_run_says_so() -> None:

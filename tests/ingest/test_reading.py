@@ -103,6 +103,30 @@ def test_points_that_may_separate_thousands_are_noted(heading: str, options: Opt
     assert note not in only(text.replace("931", "93.1"), options=options).notes
 
 
+@pytest.mark.parametrize(
+    ("heading", "fill", "unit"),
+    [
+        ("Laufzeit (Minuten)", {}, "Minuten"),
+        ("Dauer in Stunden", {}, "Stunden"),
+        ("time_ms", {}, "ms"),
+        ("time [s]", {}, None),
+        ("Laufzeit", {}, None),
+        ("Laufzeit (Minuten)", {"unit": "min"}, None),
+    ],
+)
+def test_a_unit_that_renaming_loses_is_noted(heading: str, fill: dict[str, str], unit: str | None) -> None:
+    """Minutes would count as seconds."""
+    options = Options(rename={heading: "value"}, fill={"metric": "wall_time", "application": "a", **fill})
+    notes = [note for each in table(from_bytes(f"nodes,{heading}\n1,46.7\n".encode(), "r.csv"), options).batches() for note in each.notes]
+    assert [f"if {unit!r} is its unit" in note for note in notes] == ([True] if unit else [])
+
+
+def test_a_column_is_renamed_by_its_name_in_any_case() -> None:
+    """Messages name columns as they are in the table, in small letters."""
+    options = Options(rename={"runtime": "value"}, fill={"metric": "run_time"})
+    assert only("application,Runtime\na,812\n", options=options).values.tolist() == [812.0]
+
+
 @pytest.mark.parametrize("small", [0, 2**20])
 def test_the_header_again_is_no_row(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that append a table each to one file."""
