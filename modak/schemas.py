@@ -7,9 +7,12 @@ generated from the models.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DictSchema
 
 from modak import dsl, facts, plugins
 from modak.errors import UnknownName
@@ -111,8 +114,7 @@ def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
     parts["JobOptions"]["properties"]["signal"]["anyOf"].append(
         {"type": "string", "pattern": rf"^(B:)?(SIG)?({'|'.join(get_args(dsl.SignalName))})(@[0-9]{{2,5}})?$", "description": "USR1@120"}
     )
-    params = parts["Workload"]["properties"]["params"]
-    params |= {"additionalProperties": False, "patternProperties": dict.fromkeys(params["patternProperties"], _PARAMETER)}
+    parts["Workload"]["properties"]["params"]["additionalProperties"] = _PARAMETER
     parts["Job"] |= {"title": "Job", "description": "Every section, and every field of one, may be left out or null."}
     for field, kind in (("job_scheduler_type", "schedulers"), ("container_runtime", "runtimes")):
         described = parts["Target"]["properties"][field]["description"]
@@ -249,11 +251,24 @@ def _filled_section(fields: Mapping[str, Schema]) -> Schema:
 def _model(model: type[BaseModel]) -> Callable[[str], tuple[Schema, dict[str, Schema]]]:
     """A function that returns a model's schema and those of the models in it, for a template of references."""
 
-    def made(refs: str) -> tuple[Schema, dict[str, Schema]]:
-        main = model.model_json_schema(ref_template=refs)
-        return main, main.pop("$defs", {})
+    return partial(of_model, model)
 
-    return made
+
+def of_model(model: type[BaseModel], refs: str) -> tuple[Schema, dict[str, Schema]]:
+    """A model's schema and those of the models in it; ``refs`` is the template of references."""
+    main = model.model_json_schema(ref_template=refs, schema_generator=_Generated)
+    return main, main.pop("$defs", {})
+
+
+class _Generated(GenerateJsonSchema):
+    """Objects with any keys of a grammar, without ``patternProperties``: generators of clients pass over these, and the values are lost."""
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        """The same, with the grammar in ``propertyNames``."""
+        found = super().dict_schema(schema)
+        for pattern, values in found.pop("patternProperties", {}).items():
+            found |= {"additionalProperties": values, "propertyNames": {**found.get("propertyNames", {}), "pattern": pattern}}
+        return found
 
 
 _COLUMNS: Final[Mapping[str, str]] = {
