@@ -16,6 +16,7 @@ from pydantic_core.core_schema import DictSchema
 
 from modak import dsl, facts, plugins
 from modak.errors import UnknownName
+from modak.recipes.plan import Recipe
 from modak.sizing.answer import Sizing
 
 Schema = dict[str, Any]
@@ -228,7 +229,16 @@ def _described(options: Schema) -> Schema:
 
 def _response(refs: str) -> tuple[Schema, dict[str, Schema]]:
     """The request stays as the caller wrote it, in any spelling: only what is filled in can be described."""
-    plan, more = _model(dsl.Plan)(refs)
+    plan, more = of_model(dsl.Plan, refs)
+    image, labels = of_model(facts.Image, refs)
+    recipe, _ = of_model(Recipe, refs)
+    written = {"file": {"type": "string", "description": "name of its file"}, "content": {"type": "string", "description": "its text"}}
+    more |= labels | {
+        "PlanImage": image | {"title": "PlanImage", "required": ["reference", "source"]},  # nobody labelled the image that a request names
+        "Recipe": recipe | {"properties": recipe["properties"] | written},
+    }
+    for field, name in (("image", "PlanImage"), ("recipe", "Recipe")):
+        plan["properties"][field]["anyOf"] = [{"$ref": refs.format(model=name)}, _NULL]
     parts = {f"Filled{name}": _filled_section(fields) for name, fields in _FILLED.values()}
     sections = {section: {"$ref": refs.format(model=f"Filled{name}")} for section, (name, _) in _FILLED.items()}
     sections |= {section: {"description": "as sent"} for section in ("target", "optimisation")}

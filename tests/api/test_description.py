@@ -170,6 +170,16 @@ def test_objects_with_any_keys_say_so_in_words_that_generators_know() -> None:
     assert {"type": "string", "maxLength": 500} in params["additionalProperties"]["anyOf"]
 
 
+def test_what_a_plan_runs_in_or_builds_has_a_type(web: TestClient) -> None:
+    """An image of the catalogue, one that the request names, a recipe: every key of the answer is described."""
+    plan = API["components"]["schemas"]["Plan"]["properties"]
+    for file, field in (("3dgan-supermuc-ng", "image"), ("code-aster-mpi", "image"), ("mnist-hlrs-glow", "recipe")):
+        answer = web.post("/optimise", json=json.loads((ROOT / f"examples/{file}.json").read_text()))
+        assert faults(answer, "/optimise") == []
+        told = API["components"]["schemas"][plan[field]["anyOf"][0]["$ref"].rsplit("/", 1)[1]]
+        assert answer.json()["job"]["plan"][field].keys() <= told["properties"].keys()
+
+
 def test_names_of_operations_are_those_of_their_addresses() -> None:
     """Generated clients call their functions so."""
     names = {f"{method} {path}": operation["operationId"] for path, each in API["paths"].items() for method, operation in each.items()}
