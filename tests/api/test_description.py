@@ -170,6 +170,12 @@ def test_objects_with_any_keys_say_so_in_words_that_generators_know() -> None:
     assert {"type": "string", "maxLength": 500} in params["additionalProperties"]["anyOf"]
 
 
+def test_files_of_a_form_are_files_to_generators() -> None:
+    """Those of 3.0, too, which know them by their format: other text is sent without a file name, and is refused."""
+    form = API["paths"]["/results"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert form["properties"]["file"]["items"]["format"] == "binary"
+
+
 def test_what_a_plan_runs_in_or_builds_has_a_type(web: TestClient) -> None:
     """An image of the catalogue, one that the request names, a recipe: every key of the answer is described."""
     plan = API["components"]["schemas"]["Plan"]["properties"]
