@@ -85,9 +85,19 @@ class Match:
         return factor
 
     def asked_with(self, layout: Layout) -> Match:
-        """The match with another layout in question; its spread is that of the one before."""
+        """The match with another layout in question."""
         shape = _shape_differences(self.curve, layout, _other_device(self.curve, layout, self.power))
-        return replace(self, question=replace(self.question, layout=layout), shape=tuple(shape))
+        asked = replace(self, question=replace(self.question, layout=layout), shape=tuple(shape))
+        return replace(asked, spread=math.hypot(self.unlikeness, asked._of_shape))
+
+    @property
+    def unlikeness(self) -> float:
+        """The spread for the attributes in which they differ, without that of the layout."""
+        return math.sqrt(max(self.spread**2 - self._of_shape**2, 0.0))
+
+    @property
+    def _of_shape(self) -> float:
+        return shape_spread(self.curve, self.question.layout, self.shape) if self.shape else 0.0
 
     @property
     def doubt(self) -> float:

@@ -22,7 +22,7 @@ from modak.perfmodel import intervals, layouts, problems, relatives, scaling, st
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import parted
-from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, of_another_count, seen, shape_spread
+from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, of_another_count, seen
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import Question, both_differ, closed
@@ -346,19 +346,13 @@ def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> It
         return
     work = _work(match.curve)
     elsewhere = (one for one in found if one.attributes and not both_differ(one.curve.on_gpus, match.curve.on_gpus))
-    near = sorted((one for one in elsewhere if _work(one.curve) == work), key=lambda one: (_unlikeness(one), seen(one)))
+    near = sorted((one for one in elsewhere if _work(one.curve) == work), key=lambda one: (one.unlikeness, seen(one)))
     left = MOST_LAYOUTS
     for alike in grouped(near, _configuration).values():
         if left:
             peers = _peers(alike[0].asked_with(layout), alike, layout)[:left]
             left -= len(peers)
             yield peers
-
-
-def _unlikeness(match: Match) -> float:
-    """The standard deviation of log cost for the attributes in which results differ from the question, without the layout."""
-    of_shape = shape_spread(match.curve, match.question.layout, match.shape) if match.shape else 0.0
-    return math.sqrt(max(match.spread**2 - of_shape**2, 0.0))
 
 
 def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
@@ -388,10 +382,10 @@ def _across_layouts(kinds: Sequence[Sequence[Peer]], layout: Layout, nodes: Arra
     kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
     alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
     together = np.equal.outer(kind, kind) * of_kind.T[:, None]
-    unlike = np.array([_unlikeness(peer.match) for peer in peers])
+    unlike = np.array([peer.match.unlikeness for peer in peers])
     ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
     log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
-    spread = (Z90 * np.sqrt(common + deviation**2 + _unlikeness(match) ** 2)).reshape(nodes.shape)
+    spread = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(nodes.shape)
     transferred: Basis = "transferred"
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))

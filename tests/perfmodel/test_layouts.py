@@ -72,6 +72,16 @@ def test_the_more_alike_a_configuration_is_the_more_its_layouts_tell() -> None:
     assert spreads[0] < 0.7 * spreads[1]
 
 
+def test_how_unlike_other_software_is_does_not_depend_on_counts_that_are_left_open() -> None:
+    """Threads that the question leaves open are those of the nearest results: it is the same question as one that gives these."""
+    known = fit([*runs((4, 2, 100.0), framework="new"), *runs((8, 1, 300.0), framework="old")])
+    open_, given = (
+        predict(known, Question({**HERE, "framework": "new"}, Layout(ranks_per_node=8, threads_per_rank=threads)), [4])
+        for threads in (None, 2)
+    )
+    assert (open_.value[0], open_.spread[0]) == pytest.approx((given.value[0], given.spread[0]))
+
+
 def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
     """Another system's ``step_time`` beside this one's ``wall_time``."""
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there", metric="step_time")
