@@ -340,13 +340,15 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
 
 
 def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
-    """If the results of a match are of the configuration in question, the layouts of each other one, the most alike first; of all at most
-    :data:`MOST_LAYOUTS`."""
+    """If the results of a match are of the configuration in question, the layouts of each other one; of all at most :data:`MOST_LAYOUTS`.
+
+    First come those of the nearest match, in its attributes and its layout: what would answer by itself is among them.
+    """
     if match.attributes:
         return
     work = _work(match.curve)
     elsewhere = (one for one in found if one.attributes and not both_differ(one.curve.on_gpus, match.curve.on_gpus))
-    near = sorted((one for one in elsewhere if _work(one.curve) == work), key=lambda one: (one.unlikeness, seen(one)))
+    near = sorted((one for one in elsewhere if _work(one.curve) == work), key=lambda one: (one.doubt, seen(one)))
     left = MOST_LAYOUTS
     for alike in grouped(near, _configuration).values():
         if left:

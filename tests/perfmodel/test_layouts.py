@@ -82,6 +82,22 @@ def test_how_unlike_other_software_is_does_not_depend_on_counts_that_are_left_op
     assert (open_.value[0], open_.spread[0]) == pytest.approx((given.value[0], given.spread[0]))
 
 
+def test_many_layouts_of_one_configuration_leave_room_for_the_layout_in_question_in_another() -> None:
+    """Eight layouts of another image make 8 x 6 with another compiler no surer answer than all of them together."""
+    here = {"image": "own", "compiler": "gcc"}
+    ways = ((1, 48), (2, 24), (4, 12), (48, 1), (24, 2), (16, 3), (12, 4), (6, 8))
+    known = fit(
+        [
+            *runs((2, 24, 100.0), **here),
+            *runs(*((ranks, threads, 100.0) for ranks, threads in ways), image="other", compiler="gcc"),
+            *runs((8, 6, 140.0), image="own", compiler="icc"),
+        ]
+    )
+    found = predict(known, Question({**HERE, **here}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+    assert (found.differences, found.other_results) == (("ranks_per_node", "threads_per_rank"), 32)
+    assert found.value[0] == pytest.approx(100 / 4, rel=0.1)
+
+
 def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
     """Another system's ``step_time`` beside this one's ``wall_time``."""
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there", metric="step_time")
