@@ -189,7 +189,7 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     different, other_device = question.differing(curve.series), _other_device(curve, question.layout, power)
     shape = _shape_differences(curve, question.layout, other_device)
-    silent = curve.series.hyperthreads is None and (curve.scale == "threads" or curve.layout.threads_per_rank is not None)
+    silent = curve.series.hyperthreads is None and curve.states_threads
     if question.crowded and silent and not shape and not _beyond(curve, question.layout):
         different = [name for name in different if name != "hyperthreads"]
     spreads = _spreads(different, curve, question)

@@ -184,6 +184,15 @@ def test_each_number_of_gpus_has_the_threads_it_was_measured_with() -> None:
         assert predict([curve], Question({"system": "here"}, asked), [1]).basis == (basis,)
 
 
+def test_each_number_of_gpus_may_use_all_hyper_threads_of_a_node() -> None:
+    """80 threads of one rank, 20 of four, on 40 cores: that these were hyper-threads need not be said, if there are as many threads."""
+    layouts = [Layout(nodes=1, ranks_per_node=gpus, threads_per_rank=80 // gpus, gpus_per_node=gpus) for gpus in (1, 2, 4)]
+    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
+    found = fit(Result(series=key, layout=one, value=100.0 * (one.gpus_per_node or 1)) for one in layouts)
+    asked = Layout(ranks_per_node=4, threads_per_rank=20, gpus_per_node=4)
+    assert predict(found, Question({"system": "here", "hyperthreads": True}, asked, crowded=True), [1]).basis == ("measured",)
+
+
 def test_ranks_per_gpu_that_were_not_measured_are_another_layout() -> None:
     """Two ranks on each GPU, where one was measured."""
     found = fit([result(1, 100 / gpus, gpus_per_node=gpus, ranks_per_node=gpus) for gpus in (1, 2, 4)])
