@@ -48,9 +48,10 @@ def test_one_layout_here_makes_results_of_another_system_surer() -> None:
 
 
 def test_layouts_of_several_other_systems_share_what_sets_this_one_apart() -> None:
-    """A second system with the same results makes little surer."""
-    here, there = runs((2, 24, 75.0)), [runs(*LAYOUTS, system=name) for name in ("there", "elsewhere")]
-    one, two = asked(fit([*here, *there[0]]), 8, 6), asked(fit([*here, *there[0], *there[1]]), 8, 6)
+    """A second system makes little surer; nor does it make less sure, if its nodes are slower by a third."""
+    here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there")
+    slower = runs(*((ranks, threads, 1.3 * cost) for ranks, threads, cost in LAYOUTS), system="elsewhere")
+    one, two = asked(fit([*here, *there]), 8, 6), asked(fit([*here, *there, *slower]), 8, 6)
     assert 0.85 * one.spread[0] < two.spread[0] < 1.01 * one.spread[0]
 
 
@@ -70,6 +71,20 @@ def test_the_more_alike_a_configuration_is_the_more_its_layouts_tell() -> None:
         known = fit([*runs(*LAYOUTS, **{name: "one"}), *runs((2, 24, 140.0), **{name: "other"})])
         spreads.append(predict(known, Question({**HERE, name: "other"}, Layout(ranks_per_node=48, threads_per_rank=1)), [4]).spread[0])
     assert spreads[0] < 0.7 * spreads[1]
+
+
+def test_what_sets_another_image_apart_changes_little_from_layout_to_layout() -> None:
+    """One that takes a fifth longer in one layout is expected to take longer in a far one, too."""
+    known = fit([*runs(*LAYOUTS, image="one"), *runs((2, 24, 1.2 * 150), image="other")])
+    found = predict(known, Question({**HERE, "image": "other"}, Layout(ranks_per_node=48, threads_per_rank=1)), [4])
+    assert 1.03 < found.value[0] / (120 / 4) < 1.2
+
+
+def test_another_image_may_differ_by_far_more_than_is_usual() -> None:
+    """One that takes twice as long in two layouts is expected to do so in a third one, between those of the other image."""
+    known = fit([*runs(*LAYOUTS, image="one"), *runs((2, 24, 300.0), (4, 12, 220.0), image="other")])
+    found = predict(known, Question({**HERE, "image": "other"}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+    assert found.value[0] == pytest.approx(2 * 100 / 4, rel=0.2)
 
 
 def test_how_unlike_other_software_is_does_not_depend_on_counts_that_are_left_open() -> None:
@@ -104,6 +119,21 @@ def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
     question = Question(HERE, Layout(ranks_per_node=8, threads_per_rank=6), "wall_time")
     alone, both = (predict(fit(known), question, [4]) for known in (here, [*here, *there]))
     assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+
+
+def test_runs_of_another_length_tell_nothing_of_layouts() -> None:
+    """Another system's runs of one epoch beside this one's of ten."""
+    here, there = runs((2, 24, 75.0), params={"epochs": "10"}), runs(*LAYOUTS, system="there", params={"epochs": "1"})
+    question = Question(HERE, Layout(ranks_per_node=8, threads_per_rank=6), lengths={"epochs": 10.0})
+    alone, both = (predict(fit(known), question, [4]) for known in (here, [*here, *there]))
+    assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+
+
+def test_the_nearest_results_answer_where_other_layouts_here_tell_of_other_work() -> None:
+    """Steps in the layout in question with a version that is almost the same, beside whole runs of this one in another layout."""
+    here, steps = runs((2, 24, 75.0), framework_version="2.1"), runs((8, 6, 4.0), framework_version="2.0", metric="step_time")
+    found = predict(fit([*here, *steps]), Question({**HERE, "framework_version": "2.1"}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+    assert (found.value[0], found.differences) == (pytest.approx(1.0), ("framework_version",))
 
 
 def test_work_is_shared_evenly_on_an_unknown_system() -> None:
