@@ -7,12 +7,16 @@ generated from the models.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DictSchema
 
 from modak import dsl, facts, plugins
 from modak.errors import UnknownName
+from modak.recipes.plan import Recipe
 from modak.sizing.answer import Sizing
 
 Schema = dict[str, Any]
@@ -111,8 +115,7 @@ def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
     parts["JobOptions"]["properties"]["signal"]["anyOf"].append(
         {"type": "string", "pattern": rf"^(B:)?(SIG)?({'|'.join(get_args(dsl.SignalName))})(@[0-9]{{2,5}})?$", "description": "USR1@120"}
     )
-    params = parts["Workload"]["properties"]["params"]
-    params |= {"additionalProperties": False, "patternProperties": dict.fromkeys(params["patternProperties"], _PARAMETER)}
+    parts["Workload"]["properties"]["params"]["additionalProperties"] = _PARAMETER
     parts["Job"] |= {"title": "Job", "description": "Every section, and every field of one, may be left out or null."}
     for field, kind in (("job_scheduler_type", "schedulers"), ("container_runtime", "runtimes")):
         described = parts["Target"]["properties"][field]["description"]
@@ -226,7 +229,16 @@ def _described(options: Schema) -> Schema:
 
 def _response(refs: str) -> tuple[Schema, dict[str, Schema]]:
     """The request stays as the caller wrote it, in any spelling: only what is filled in can be described."""
-    plan, more = _model(dsl.Plan)(refs)
+    plan, more = of_model(dsl.Plan, refs)
+    image, labels = of_model(facts.Image, refs)
+    recipe, _ = of_model(Recipe, refs)
+    written = {"file": {"type": "string", "description": "name of its file"}, "content": {"type": "string", "description": "its text"}}
+    more |= labels | {
+        "PlanImage": image | {"title": "PlanImage", "required": ["reference", "source"]},  # nobody labelled the image that a request names
+        "Recipe": recipe | {"properties": recipe["properties"] | written},
+    }
+    for field, name in (("image", "PlanImage"), ("recipe", "Recipe")):
+        plan["properties"][field]["anyOf"] = [{"$ref": refs.format(model=name)}, _NULL]
     parts = {f"Filled{name}": _filled_section(fields) for name, fields in _FILLED.values()}
     sections = {section: {"$ref": refs.format(model=f"Filled{name}")} for section, (name, _) in _FILLED.items()}
     sections |= {section: {"description": "as sent"} for section in ("target", "optimisation")}
@@ -249,11 +261,24 @@ def _filled_section(fields: Mapping[str, Schema]) -> Schema:
 def _model(model: type[BaseModel]) -> Callable[[str], tuple[Schema, dict[str, Schema]]]:
     """A function that returns a model's schema and those of the models in it, for a template of references."""
 
-    def made(refs: str) -> tuple[Schema, dict[str, Schema]]:
-        main = model.model_json_schema(ref_template=refs)
-        return main, main.pop("$defs", {})
+    return partial(of_model, model)
 
-    return made
+
+def of_model(model: type[BaseModel], refs: str) -> tuple[Schema, dict[str, Schema]]:
+    """A model's schema and those of the models in it; ``refs`` is the template of references."""
+    main = model.model_json_schema(ref_template=refs, schema_generator=_Generated)
+    return main, main.pop("$defs", {})
+
+
+class _Generated(GenerateJsonSchema):
+    """Objects with any keys of a grammar, without ``patternProperties``: generators of clients pass over these, and the values are lost."""
+
+    def dict_schema(self, schema: DictSchema) -> JsonSchemaValue:
+        """The same, with the grammar in ``propertyNames``."""
+        found = super().dict_schema(schema)
+        for pattern, values in found.pop("patternProperties", {}).items():
+            found |= {"additionalProperties": values, "propertyNames": {**found.get("propertyNames", {}), "pattern": pattern}}
+        return found
 
 
 _COLUMNS: Final[Mapping[str, str]] = {

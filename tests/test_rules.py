@@ -331,6 +331,7 @@ def test_no_packaged_rule_binds_threads_where_the_launcher_does_not(packaged: tu
     [
         ("tensorflow", "multi-worker", "TF_CONFIG"),
         ("tensorflow", "parameter-server", "TF_CONFIG"),
+        ("mxnet", "parameter-server", "DMLC_ROLE"),
         ("jax", "jax-distributed", "jax.distributed.initialize()"),
         ("tensorflow", "horovod", "hvd.init()"),
     ],

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Path, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of
-from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text
+from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text, whole
 from modak.api.bodies import Body, document
 from modak.api.native import Limit, address, service_of
 from modak.api.problems import answer
@@ -29,7 +29,10 @@ STATE: Final = {
         step=text("what it is at"),
         message=text("why it failed: the step, and what went wrong in it"),
         image=text("the image's reference in the catalogue, once it is done"),
-        files=list_of({"type": "object"}, "every form of the image: file, sha256, bytes"),
+        files=list_of(
+            object_of(("file",), file=text("its path"), sha256=text("of its content; left out for a directory"), bytes=whole("its size")),
+            "every form of the image",
+        ),
         findings=list_of(TEXT, "what running it showed, a line a label"),
     ),
     "description": "how far a build is",
@@ -56,7 +59,9 @@ def schemas() -> dict[str, Any]:
     """What the routes refer to, for the OpenAPI document."""
     from modak.builds.request import BuildRequest
 
-    return {"build_state": STATE, "build_request": BuildRequest.model_json_schema()}
+    request = BuildRequest.model_json_schema()
+    request["properties"]["recipe"]["anyOf"][0] = ref("Recipe")
+    return {"build_state": STATE, "build_request": request}
 
 
 def order(request: Request, body: Body) -> Response:

@@ -30,6 +30,7 @@ from modak.dsl import Texts
 from modak.errors import Conflict, NotFound
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
 from modak.response import with_image
+from modak.schemas import OPENAPI, of_model
 from modak.service import Known, Service
 
 TAG: Final = TOLERANT
@@ -158,8 +159,8 @@ def schemas() -> dict[str, Any]:
         "posted_container_mapping": posted.PostedMapping,
     }
     for name, model in models.items():
-        main = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        found |= {**main.pop("$defs", {}), name: main}
+        main, parts = of_model(model, OPENAPI)
+        found |= {**parts, name: main}
     return found
 
 

@@ -73,7 +73,9 @@ TABLES: Final = {
                 "schema": {
                     "type": "object",
                     "properties": {
-                        "file": list_of(TEXT | {"contentMediaType": "application/octet-stream"}, "result files of any known format")
+                        "file": list_of(
+                            TEXT | {"format": "binary", "contentMediaType": "application/octet-stream"}, "result files of any known format"
+                        )
                     },
                 },
                 "example": {"file": ["application,nodes,metric,value,unit\nsolver,4,wall_time,812.5,s\n"]},

@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from modak.builds.order import FurtherForm
+from modak.builds.order import RUNTIMES, FurtherForm
 from modak.errors import RequestError
+from modak.recipes.plan import Recipe, recipe
+from modak.recipes.text import text_for
 from modak.text.described import Described
 from modak.text.faults import validated
 
@@ -19,7 +21,7 @@ class BuildRequest(Described):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     recipe: Mapping[str, Any] | None = None
-    """A recipe as plans show it: framework, version, variant, …"""
+    """A recipe as plans show it: framework, version, variant, …; its `file` and `content` follow from these, and may be left out."""
     job: Mapping[str, Any] | None = None
     """A request as `POST /optimise` takes it; what its plan has to build is built."""
     runtime: Literal["apptainer", "singularity", "charliecloud"] | None = None
@@ -36,3 +38,14 @@ def read_build_request(document: Any) -> BuildRequest:
     if (found.recipe is None) == (found.job is None):
         raise RequestError("one of 'recipe' and 'job' is needed, and only one", field="recipe")
     return found
+
+
+def read_recipe(shown: Mapping[str, Any]) -> Recipe:
+    """The recipe of values as plans show them, with or without the ``file`` and ``content`` that MODAK writes for it.
+
+    Raises as :func:`modak.recipes.plan.recipe`, and :class:`modak.errors.RequestError` for a content that is not MODAK's own.
+    """
+    made = recipe({name: value for name, value in shown.items() if name not in ("file", "content")})
+    if "content" in shown and shown["content"] not in [text_for(made, runtime)[0] for runtime in RUNTIMES]:
+        raise RequestError("not the text that MODAK writes for this recipe, and no other one is taken; leave it out", field="content")
+    return made

@@ -15,10 +15,9 @@ from typing import Any, Final
 
 from modak.builds import bundle, verify, worker
 from modak.builds.order import Order, Site, of_recipe, recipe_of
-from modak.builds.request import BuildRequest
+from modak.builds.request import BuildRequest, read_recipe
 from modak.errors import Conflict, ModakError, RequestError, Unavailable, UnknownName
 from modak.facts import Facts, Image
-from modak.recipes.plan import recipe
 from modak.settings import Settings
 from modak.store import Store
 from modak.store.audit import Actor
@@ -56,9 +55,9 @@ class BuildService:
     # --- building
 
     def order(self, asked: BuildRequest, answer: Callable[[Any], Mapping[str, Any]]) -> Order:
-        """The order for a document; ``answer`` answers a request. Raises as :func:`recipe` and ``answer`` do."""
+        """The order for a document; ``answer`` answers a request. Raises as :func:`read_recipe` and ``answer`` do."""
         if asked.recipe is not None:
-            made, runtime = recipe(asked.recipe), "apptainer"
+            made, runtime = read_recipe(asked.recipe), "apptainer"
         else:
             made, runtime = recipe_of(answer({"job": asked.job}))
         return of_recipe(made, asked.runtime or runtime, self.site if asked.offline else None, asked.also)

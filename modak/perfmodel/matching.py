@@ -99,6 +99,19 @@ class Match:
     def _of_shape(self) -> float:
         return shape_spread(self.curve, self.question.layout, self.shape) if self.shape else 0.0
 
+    def unlike(self, other: Match) -> float:
+        """The standard deviation of the log ratio of costs of this configuration to those of another one, whatever their layouts."""
+        names = dict.fromkeys((*self.attributes, *other.attributes))
+        alike = {name for name in names if getattr(self.curve.series, name) == getattr(other.curve.series, name)}
+        differing = [name for name in names if name not in alike]
+        return math.sqrt(sum(spread**2 for spread in _spreads(differing, self.curve, self.question)))
+
+    @property
+    def device(self) -> tuple[bool, bool]:
+        """Whether the results are of another device (GPUs beside processors), and whether nobody knows of which."""
+        layout = self.question.layout
+        return _other_device(self.curve, layout, self.power), bool(layout.gpus_per_node) and _unknown_device(self.curve, self.power)
+
     @property
     def doubt(self) -> float:
         """The spread; for a curve that is only estimated, combined with the spread of the estimate."""

@@ -50,9 +50,9 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
 
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
-        # Other layouts of the configuration in question tell how unlike results of another one are, even in the layout in question.
-        own = best_match([one for one in alike if not one.attributes], nearest.question, count) if nearest.attributes else None
-        for one in filter(None, (own, nearest)):
+        # Other layouts of the configuration that is most alike tell how unlike another one is, even in the layout in question.
+        most_alike = _most_alike(alike, nearest, count)
+        for one in [nearest] if most_alike is nearest else [most_alike, nearest]:
             found = _of_layouts(one, alike, question.layout, count, curves)
             if found and nearest.curve.measured in (one.curve.measured, *found.others):
                 return found
@@ -310,6 +310,17 @@ def _of_layouts(match: Match, found: Sequence[Match], asked: Layout, nodes: Arra
     return _across_layouts([first, *_peers_elsewhere(match, found, layout)], layout, nodes, curves)
 
 
+def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
+    """Of the results that differ least from the question, whatever their layout, those from which it is answered; else the ``nearest``."""
+    if nearest.own:
+        return nearest
+    unlike = [round(one.unlikeness, 9) for one in found]
+    least = min(unlike)
+    if round(nearest.unlikeness, 9) == least:
+        return nearest
+    return best_match([one for one, spread in zip(found, unlike, strict=True) if spread == least], nearest.question, nodes) or nearest
+
+
 def _work(curve: Curve) -> tuple[object, ...]:
     """What costs must have in common to be of the same work: the metric, and the length of the run."""
     return curve.series.metric, curve.series.unit, curve.per_batch, tuple(sorted(startup.lengths(curve.series.params).items()))
@@ -340,15 +351,15 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
 
 
 def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
-    """If the results of a match are of the configuration in question, the layouts of each other one; of all at most :data:`MOST_LAYOUTS`.
+    """The layouts ``found`` of each other configuration than that of a match, of all at most :data:`MOST_LAYOUTS`.
 
-    First come those of the nearest match, in its attributes and its layout: what would answer by itself is among them.
+    First come those of the nearest match, in its attributes and its layout: what would answer by itself is among them. Other sizes of the
+    problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
     """
-    if match.attributes:
-        return
-    work = _work(match.curve)
-    elsewhere = (one for one in found if one.attributes and not both_differ(one.curve.on_gpus, match.curve.on_gpus))
-    near = sorted((one for one in elsewhere if _work(one.curve) == work), key=lambda one: (one.doubt, seen(one)))
+    here, work = _configuration(match), (_work(match.curve), problems.size_of(match), match.device)
+    elsewhere = (one for one in found if _configuration(one) != here)
+    same = (one for one in elsewhere if (_work(one.curve), problems.size_of(one), one.device) == work)
+    near = sorted(same, key=lambda one: (one.doubt, seen(one)))
     left = MOST_LAYOUTS
     for alike in grouped(near, _configuration).values():
         if left:
@@ -384,7 +395,7 @@ def _across_layouts(kinds: Sequence[Sequence[Peer]], layout: Layout, nodes: Arra
     kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
     alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
     together = np.equal.outer(kind, kind) * of_kind.T[:, None]
-    unlike = np.array([peer.match.unlikeness for peer in peers])
+    unlike = np.array([peer.match.unlike(match) for peer in peers])
     ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
     log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
     spread = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(nodes.shape)

@@ -210,6 +210,11 @@ def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne, like
     return found
 
 
+def size_of(match: Match) -> tuple[float | None, ...]:
+    """The numbers among those parameters of results that the question gives; ``None``: text, or not given."""
+    return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.attributes.get("params", {})))
+
+
 def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
     """Log ratios of the numbers ``there`` to those ``asked``, by parameter, where they differ; ``None``: other parameters differ, too.
 

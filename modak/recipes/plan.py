@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 from packaging.version import Version
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import ConfigDict, StringConstraints
 
 from modak import plugins
 from modak.errors import RequestError, unknown
@@ -20,6 +20,7 @@ from modak.facts import Vendor
 from modak.frameworks.base import Toolchain
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.versions import canonical, chosen, library_release
+from modak.text.described import Described
 from modak.text.faults import validated
 from modak.text.grammar import ImageReference, Name, VersionRange, image_file
 
@@ -38,27 +39,35 @@ Release = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){0
 Capability = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,2}\.[0-9]$")]
 
 
-class Recipe(BaseModel):
+class Recipe(Described):
     """What to build: typed, frozen, complete. :func:`plan` makes one for a request, :func:`recipe` one from plain values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     framework: Name
+    """The framework or MPI library for which it is used."""
     version: Release
+    """Of the framework or library."""
     asked: VersionRange | None = None
     """The version or range that was asked for; it changes a comment, not the image."""
     variant: Variant
+    """From the project's own image, from packages, or from source."""
     accelerator: Device = "none"
+    """Maker of the GPUs for which it is built."""
     compute_capability: Capability | None = None
-    """Of the GPU that a source build is for; ``None``: the default of the framework's build."""
+    """Of the GPU that a source build is for; not given: the default of the framework's build."""
     architecture: Literal["x86_64", "aarch64"] = "x86_64"
+    """Of the processors on which it runs."""
     microarchitecture: Name | None = None
-    """The archspec target of a source build; ``None``: any processor of the architecture."""
+    """The archspec target of a source build; not given: any processor of the architecture."""
     add_ons: tuple[Name, ...] = ()
     """Graph compilers that are programs of their own: ``ngraph``, ``glow``."""
     distribution: Literal["horovod"] | None = None
+    """How several processes train together."""
     mpi: Literal["openmpi", "mpich", "intel-mpi"] | None = None
+    """The MPI library inside."""
     mpi_version: Release | None = None
+    """Of the MPI library."""
     base: ImageReference | None = None
     """The base image, where it is not that of the build table: an official image of another name, a site's Linux."""
     linux: Linux | None = None

