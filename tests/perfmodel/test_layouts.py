@@ -390,6 +390,19 @@ def test_several_layouts_are_not_surer_than_one_of_more_nodes() -> None:
     assert asked(known, 8, 6, nodes=128).spread[0] >= alone
 
 
+def test_what_layouts_here_do_not_know_of_more_nodes_is_one_error_of_all() -> None:
+    """Six layouts on up to eight nodes are hardly surer of 128 if another system, by a factor unlike this one, was measured there."""
+    ways = [(ranks, 48 // ranks, 100.0) for ranks in (1, 2, 4, 12, 24, 48)]
+    there = SeriesKey(application="app", system="there", metric="wall_time", unit="s")
+    far = [
+        Result(series=there, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads), value=2 * cost / nodes)
+        for ranks, threads, cost in ways
+        for nodes in (64, 128, 256)
+    ]
+    alone, both = (asked(fit(known), 8, 6, nodes=128) for known in (runs(*ways), [*runs(*ways), *far]))
+    assert both.spread[0] > 0.8 * alone.spread[0]
+
+
 def test_steps_with_a_batch_per_worker_share_no_work() -> None:
     """Two ranks take as long a step as one: sixteen take no less, and not sixteen times as long either, beside other layouts."""
     key = SeriesKey(application="app", system="here", metric="step_time", unit="s")
