@@ -418,7 +418,7 @@ def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tu
 
 def _assumed(measured: Sequence[Curve]) -> str:
     """What of their layouts the results of these curves do not state; empty: nothing."""
-    no_threads = [curve for curve in measured if not (curve.layout.threads_per_rank or curve.threads_on or curve.scale == "threads")]
+    no_threads = [curve for curve in measured if not curve.states_threads]
     no_ranks = [curve for curve in no_threads if not (curve.layout.ranks_per_node or curve.scale == "ranks" or curve.ranks_per_gpu)]
     if not no_threads:
         return ""

@@ -97,6 +97,11 @@ class Curve(Fact):
         """The counts within a node along the curve; 1 if none varies."""
         return frozenset(round(size / nodes) for size, nodes in zip(self.sizes, self.nodes, strict=True))
 
+    @property
+    def states_threads(self) -> bool:
+        """Whether its results state their threads per rank."""
+        return bool(self.layout.threads_per_rank or self.threads_on or self.scale == "threads")
+
     def layout_on(self, gpus: int | None) -> Layout:
         """The layout, with the ranks per node, and their threads, that go with so many GPUs per node."""
         ranks, threads = round((self.ranks_per_gpu or 0) * (gpus or 0)), dict(self.threads_on).get(gpus or 0)

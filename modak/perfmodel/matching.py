@@ -85,15 +85,19 @@ class Match:
         return factor
 
     def asked_with(self, layout: Layout) -> Match:
-        """The match with another layout in question; its spread is that of the one before."""
+        """The match with another layout in question."""
         shape = _shape_differences(self.curve, layout, _other_device(self.curve, layout, self.power))
-        return replace(self, question=replace(self.question, layout=layout), shape=tuple(shape))
+        asked = replace(self, question=replace(self.question, layout=layout), shape=tuple(shape))
+        return replace(asked, spread=math.hypot(self.unlikeness, asked._of_shape))
 
     @property
     def unlikeness(self) -> float:
         """The spread for the attributes in which they differ, without that of the layout."""
-        of_shape = shape_spread(self.curve, self.question.layout, self.shape) if self.shape else 0.0
-        return math.sqrt(max(self.spread**2 - of_shape**2, 0.0))
+        return math.sqrt(max(self.spread**2 - self._of_shape**2, 0.0))
+
+    @property
+    def _of_shape(self) -> float:
+        return shape_spread(self.curve, self.question.layout, self.shape) if self.shape else 0.0
 
     def unlike(self, other: Match) -> float:
         """The standard deviation of the log ratio of costs of this configuration to those of another one, whatever their layouts."""
@@ -198,7 +202,7 @@ def matches(curves: Sequence[Curve], question: Question, power: Power | None) ->
 def _match(curve: Curve, question: Question, power: Power | None) -> Match:
     different, other_device = question.differing(curve.series), _other_device(curve, question.layout, power)
     shape = _shape_differences(curve, question.layout, other_device)
-    silent = curve.series.hyperthreads is None and (curve.scale == "threads" or curve.layout.threads_per_rank is not None)
+    silent = curve.series.hyperthreads is None and curve.states_threads
     if question.crowded and silent and not shape and not _beyond(curve, question.layout):
         different = [name for name in different if name != "hyperthreads"]
     spreads = _spreads(different, curve, question)
@@ -324,7 +328,8 @@ def _power_ratio(curve: Curve, question: Question, power: Power | None) -> float
         # No side names GPUs, and only one has some: the program does without.
         there, here = power(series.system, series.partition, 0, threads[0]), power(system, partition, 0, threads[1])
     ratio = next((one / other for one, other in zip(there, here, strict=True) if one and other), None)
-    return ratio * _share(curve, question.layout) if ratio else None
+    of_workers = curve.scale == "gpus" or (there[-1] and here[-1])  # ranks and threads share cores alone
+    return ratio * _share(curve, question.layout) if ratio and of_workers else ratio
 
 
 def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
@@ -336,12 +341,19 @@ def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:
 
 
 def _threads(curve: Curve, asked: Layout) -> tuple[int | None, int | None]:
-    """Threads per node behind the curve and in question; both ``None`` if one of them is unknown."""
-    ranks = max(curve.per_node) if curve.scale == "ranks" else curve.layout.ranks_per_node
-    threads = max(curve.per_node) if curve.scale == "threads" else curve.layout.threads_per_rank
-    if not (ranks and threads and asked.ranks_per_node and asked.threads_per_rank):
-        return None, None
-    return ranks * threads, asked.ranks_per_node * asked.threads_per_rank
+    """Threads per node behind the curve and in question; both ``None``: unknown, nodes are compared as a whole.
+
+    Where one of ranks and threads varies, the other is as on the side that gives it, or one if neither does. If results differ from the
+    question in one of them, it is also one if neither gives it.
+    """
+    names, varies = layouts.COUNTS[:2], curve.varying in layouts.COUNTS[:2]
+    pairs = [(max(curve.per_node) if name == curve.varying else getattr(curve.layout, name), getattr(asked, name)) for name in names]
+    if varies:
+        pairs = [(one or other, other or one) for one, other in pairs]
+    if varies or any(both_differ(*pair) for pair in pairs):
+        pairs = [pair if any(pair) else (1, 1) for pair in pairs]
+    there, here = zip(*pairs, strict=True)
+    return (math.prod(there), math.prod(here)) if all(there) and all(here) else (None, None)
 
 
 def _share(curve: Curve, layout: Layout) -> float:

@@ -351,14 +351,15 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
 
 
 def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
-    """The layouts ``found`` of each other configuration than that of a match, the most alike first; of all at most :data:`MOST_LAYOUTS`.
+    """The layouts ``found`` of each other configuration than that of a match, of all at most :data:`MOST_LAYOUTS`.
 
-    Other sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
+    First come those of the nearest match, in its attributes and its layout: what would answer by itself is among them. Other sizes of the
+    problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
     """
     here, work = _configuration(match), (_work(match.curve), problems.size_of(match), match.device)
     elsewhere = (one for one in found if _configuration(one) != here)
     same = (one for one in elsewhere if (_work(one.curve), problems.size_of(one), one.device) == work)
-    near = sorted(same, key=lambda one: (one.unlike(match), seen(one)))
+    near = sorted(same, key=lambda one: (one.doubt, seen(one)))
     left = MOST_LAYOUTS
     for alike in grouped(near, _configuration).values():
         if left:

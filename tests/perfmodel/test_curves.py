@@ -184,6 +184,26 @@ def test_each_number_of_gpus_has_the_threads_it_was_measured_with() -> None:
         assert predict([curve], Question({"system": "here"}, asked), [1]).basis == (basis,)
 
 
+def test_several_numbers_of_threads_on_as_many_gpus_are_unknown() -> None:
+    """Four GPUs with eight threads a rank on one node, with four on two; ranks that differ from both are named once."""
+    runs = [(1, 1, 32), (1, 4, 8), (2, 4, 4)]
+    layouts = [Layout(nodes=nodes, ranks_per_node=gpus, threads_per_rank=threads, gpus_per_node=gpus) for nodes, gpus, threads in runs]
+    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
+    (curve,) = fit([Result(series=key, layout=one, value=100.0 * (one.nodes or 1) * (one.gpus_per_node or 1)) for one in layouts])
+    assert [curve.layout_on(gpus).threads_per_rank for gpus in (1, 4)] == [32, None]
+    asked = Layout(ranks_per_node=8, threads_per_rank=8, gpus_per_node=4)
+    assert predict([curve], Question({"system": "here"}, asked), [1]).differences == ("ranks_per_node",)
+
+
+def test_each_number_of_gpus_may_use_all_hyper_threads_of_a_node() -> None:
+    """80 threads of one rank, 20 of four, on 40 cores: that these were hyper-threads need not be said, if there are as many threads."""
+    layouts = [Layout(nodes=1, ranks_per_node=gpus, threads_per_rank=80 // gpus, gpus_per_node=gpus) for gpus in (1, 2, 4)]
+    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
+    found = fit(Result(series=key, layout=one, value=100.0 * (one.gpus_per_node or 1)) for one in layouts)
+    asked = Layout(ranks_per_node=4, threads_per_rank=20, gpus_per_node=4)
+    assert predict(found, Question({"system": "here", "hyperthreads": True}, asked, crowded=True), [1]).basis == ("measured",)
+
+
 def test_ranks_per_gpu_that_were_not_measured_are_another_layout() -> None:
     """Two ranks on each GPU, where one was measured."""
     found = fit([result(1, 100 / gpus, gpus_per_node=gpus, ranks_per_node=gpus) for gpus in (1, 2, 4)])

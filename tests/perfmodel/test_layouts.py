@@ -48,9 +48,10 @@ def test_one_layout_here_makes_results_of_another_system_surer() -> None:
 
 
 def test_layouts_of_several_other_systems_share_what_sets_this_one_apart() -> None:
-    """A second system with the same results makes little surer."""
-    here, there = runs((2, 24, 75.0)), [runs(*LAYOUTS, system=name) for name in ("there", "elsewhere")]
-    one, two = asked(fit([*here, *there[0]]), 8, 6), asked(fit([*here, *there[0], *there[1]]), 8, 6)
+    """A second system makes little surer; nor does it make less sure, if its nodes are slower by a third."""
+    here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there")
+    slower = runs(*((ranks, threads, 1.3 * cost) for ranks, threads, cost in LAYOUTS), system="elsewhere")
+    one, two = asked(fit([*here, *there]), 8, 6), asked(fit([*here, *there, *slower]), 8, 6)
     assert 0.85 * one.spread[0] < two.spread[0] < 1.01 * one.spread[0]
 
 
@@ -70,6 +71,46 @@ def test_the_more_alike_a_configuration_is_the_more_its_layouts_tell() -> None:
         known = fit([*runs(*LAYOUTS, **{name: "one"}), *runs((2, 24, 140.0), **{name: "other"})])
         spreads.append(predict(known, Question({**HERE, name: "other"}, Layout(ranks_per_node=48, threads_per_rank=1)), [4]).spread[0])
     assert spreads[0] < 0.7 * spreads[1]
+
+
+def test_what_sets_another_image_apart_changes_little_from_layout_to_layout() -> None:
+    """One that takes a fifth longer in one layout is expected to take longer in a far one, too."""
+    known = fit([*runs(*LAYOUTS, image="one"), *runs((2, 24, 1.2 * 150), image="other")])
+    found = predict(known, Question({**HERE, "image": "other"}, Layout(ranks_per_node=48, threads_per_rank=1)), [4])
+    assert 1.03 < found.value[0] / (120 / 4) < 1.2
+
+
+def test_another_image_may_differ_by_far_more_than_is_usual() -> None:
+    """One that takes twice as long in two layouts is expected to do so in a third one, between those of the other image."""
+    known = fit([*runs(*LAYOUTS, image="one"), *runs((2, 24, 300.0), (4, 12, 220.0), image="other")])
+    found = predict(known, Question({**HERE, "image": "other"}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+    assert found.value[0] == pytest.approx(2 * 100 / 4, rel=0.2)
+
+
+def test_how_unlike_other_software_is_does_not_depend_on_counts_that_are_left_open() -> None:
+    """Threads that the question leaves open are those of the nearest results: it is the same question as one that gives these."""
+    known = fit([*runs((4, 2, 100.0), framework="new"), *runs((8, 1, 300.0), framework="old")])
+    open_, given = (
+        predict(known, Question({**HERE, "framework": "new"}, Layout(ranks_per_node=8, threads_per_rank=threads)), [4])
+        for threads in (None, 2)
+    )
+    assert (open_.value[0], open_.spread[0]) == pytest.approx((given.value[0], given.spread[0]))
+
+
+def test_many_layouts_of_one_configuration_leave_room_for_the_layout_in_question_in_another() -> None:
+    """Eight layouts of another image make 8 x 6 with another compiler no surer answer than all of them together."""
+    here = {"image": "own", "compiler": "gcc"}
+    ways = ((1, 48), (2, 24), (4, 12), (48, 1), (24, 2), (16, 3), (12, 4), (6, 8))
+    known = fit(
+        [
+            *runs((2, 24, 100.0), **here),
+            *runs(*((ranks, threads, 100.0) for ranks, threads in ways), image="other", compiler="gcc"),
+            *runs((8, 6, 140.0), image="own", compiler="icc"),
+        ]
+    )
+    found = predict(known, Question({**HERE, **here}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+    assert (found.differences, found.other_results) == (("ranks_per_node", "threads_per_rank"), 32)
+    assert found.value[0] == pytest.approx(100 / 4, rel=0.1)
 
 
 def test_results_that_leave_something_open_are_made_surer_too() -> None:
@@ -104,6 +145,21 @@ def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
     question = Question(HERE, Layout(ranks_per_node=8, threads_per_rank=6), "wall_time")
     alone, both = (predict(fit(known), question, [4]) for known in (here, [*here, *there]))
     assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+
+
+def test_runs_of_another_length_tell_nothing_of_layouts() -> None:
+    """Another system's runs of one epoch beside this one's of ten."""
+    here, there = runs((2, 24, 75.0), params={"epochs": "10"}), runs(*LAYOUTS, system="there", params={"epochs": "1"})
+    question = Question(HERE, Layout(ranks_per_node=8, threads_per_rank=6), lengths={"epochs": 10.0})
+    alone, both = (predict(fit(known), question, [4]) for known in (here, [*here, *there]))
+    assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+
+
+def test_the_nearest_results_answer_where_other_layouts_here_tell_of_other_work() -> None:
+    """Steps in the layout in question with a version that is almost the same, beside whole runs of this one in another layout."""
+    here, steps = runs((2, 24, 75.0), framework_version="2.1"), runs((8, 6, 4.0), framework_version="2.0", metric="step_time")
+    found = predict(fit([*here, *steps]), Question({**HERE, "framework_version": "2.1"}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+    assert (found.value[0], found.differences) == (pytest.approx(1.0), ("framework_version",))
 
 
 def test_work_is_shared_evenly_on_an_unknown_system() -> None:
@@ -332,6 +388,19 @@ def test_several_layouts_are_not_surer_than_one_of_more_nodes() -> None:
     known = curves(*((ranks, 48 // ranks, 400.0) for ranks in (1, 2, 4, 6, 12, 16, 24, 48)))
     alone = min(float(asked(known, ranks, 48 // ranks, nodes=128).spread[0]) for ranks in (4, 6, 12, 16))
     assert asked(known, 8, 6, nodes=128).spread[0] >= alone
+
+
+def test_what_layouts_here_do_not_know_of_more_nodes_is_one_error_of_all() -> None:
+    """Six layouts on up to eight nodes are hardly surer of 128 if another system, by a factor unlike this one, was measured there."""
+    ways = [(ranks, 48 // ranks, 100.0) for ranks in (1, 2, 4, 12, 24, 48)]
+    there = SeriesKey(application="app", system="there", metric="wall_time", unit="s")
+    far = [
+        Result(series=there, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads), value=2 * cost / nodes)
+        for ranks, threads, cost in ways
+        for nodes in (64, 128, 256)
+    ]
+    alone, both = (asked(fit(known), 8, 6, nodes=128) for known in (runs(*ways), [*runs(*ways), *far]))
+    assert both.spread[0] > 0.8 * alone.spread[0]
 
 
 def test_steps_with_a_batch_per_worker_share_no_work() -> None:

@@ -212,6 +212,34 @@ def test_ranks_on_equal_cores_take_the_same_time_on_another_system(
     assert seconds[0] * 0.999 < found < seconds[1] * 1.001
 
 
+@pytest.mark.parametrize("threads", [None, 1])
+@pytest.mark.parametrize(("ranks", "seconds"), [(2, 400), (8, 100)])
+def test_ranks_whose_threads_are_unsaid_share_the_cores_of_another_system(ranks: int, seconds: float, threads: int | None) -> None:
+    """Two ranks that took 400 s take as long on equal cores elsewhere, and not the time of as many ranks as were measured at most."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    measured = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r), value=800 / r) for r in (2, 4, 8))
+    asked = Question({"system": "there"}, Layout(ranks_per_node=ranks, threads_per_rank=threads))
+    assert predict(measured, asked, [1], cores).value == pytest.approx([seconds], rel=0.01)
+
+
+def test_other_ranks_of_unsaid_threads_share_the_cores_of_another_system() -> None:
+    """Results of four ranks on each of several nodes: eight ranks on equal cores elsewhere are expected to take about half the time."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    measured = fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=4), value=800 / n) for n in (1, 2, 4))
+    unknown, known = (
+        predict(measured, Question({"system": "there"}, Layout(ranks_per_node=8)), [4], power).value[0] for power in (None, cores)
+    )
+    assert known == pytest.approx(unknown)
+
+
+def test_ranks_do_not_share_the_gpus_of_nodes() -> None:
+    """Neither results over ranks nor the question say whether they use the nodes' GPUs: each number of ranks keeps its time."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    measured = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r), value=800 / r) for r in (2, 4, 8))
+    asked = Question({"system": "there"}, Layout(ranks_per_node=2))
+    assert predict(measured, asked, [1], lambda *_: (900.0, None)).value == pytest.approx([400], rel=0.01)
+
+
 def test_threads_that_one_side_leaves_unsaid_are_no_share_of_a_node() -> None:
     """Results without threads give the same time for any number of threads, on another system as on their own."""
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
