@@ -8,7 +8,7 @@ in quadrature, so that weak evidence gives a wide interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -17,23 +17,19 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout, same_name
-from modak.grouping import grouped
-from modak.perfmodel import intervals, layouts, problems, relatives, scaling, startup
+from modak.perfmodel import intervals, peers, problems, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import parted
-from modak.perfmodel.matching import Z90, Match, Power, best_match, matches, of_another_count, seen
+from modak.perfmodel.matching import Z90, Match, Power, best_match, matches
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Predictions
-from modak.perfmodel.questions import Question, both_differ, closed
+from modak.perfmodel.questions import Question, closed
 
 NOISE: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
 about 5 %."""
 USUAL: Final = 2.0
 """Degrees of freedom of the usual scatter when it is combined with that of repeats. Judgement: two repeats alone say little."""
-MOST_LAYOUTS: Final = 8
-"""An unmeasured layout is predicted from at most this many measured ones."""
 FAR_DOUBLINGS: Final = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
 
@@ -49,14 +45,11 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
         unknown: Basis = "none"
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
 
+    def answer(match: Match, layout: Layout) -> Predictions:
+        return _answer(match, layout, count, curves)
+
     def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
-        # Other layouts of the configuration that is most alike tell how unlike another one is, even in the layout in question.
-        most_alike = _most_alike(alike, nearest, count)
-        for one in [nearest] if most_alike is nearest else [most_alike, nearest]:
-            found = _of_layouts(one, alike, question.layout, count, curves)
-            if found and nearest.curve.measured in (one.curve.measured, *found.others):
-                return found
-        return _answer(nearest, question.layout, count, curves)
+        return peers.across(nearest, alike, question.layout, count, answer) or answer(nearest, question.layout)
 
     by_one = from_one(match, found)
     by_law = None if match.own else problems.across(found, question, count, from_one)
@@ -281,137 +274,6 @@ def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
 def scatter_group(curve: Curve) -> tuple[str, str]:
     """Metric and system: curves of an application that have the same are expected to scatter alike."""
     return curve.series.metric, same_name(curve.series.system)
-
-
-class Peer(NamedTuple):
-    """A measured layout on a node, from which the one in question is predicted."""
-
-    match: Match
-    layout: Layout
-    counted: Layout
-    """The layout in question, with the count of this one where it varies along its curve."""
-
-
-def _as_there(layout: Layout, curve: Curve) -> Layout:
-    """The layout in question; what it leaves open is as in the results of the curve."""
-    there = curve.layout_on(layout.gpus_per_node)
-    return layout.model_copy(update={name: getattr(there, name) for name in layouts.COUNTS if getattr(layout, name) is None})
-
-
-def _of_layouts(match: Match, found: Sequence[Match], asked: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions | None:
-    """Predictions for a layout in which the results of ``match`` were not measured; ``None``: they were, or tell by themselves."""
-    if not match.shape and (match.curve.scale == "gpus" or not of_another_count(match.curve, asked)):
-        return None
-    layout = _as_there(asked, match.curve)
-    first = _peers(match.asked_with(layout), found, layout)
-    # A curve over ranks alone, or over threads alone, tells itself how it goes on.
-    if not match.shape and all(peer.match.curve is match.curve for peer in first):
-        return None
-    return _across_layouts([first, *_peers_elsewhere(match, found, layout)], layout, nodes, curves)
-
-
-def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
-    """Of the results that differ least from the question, whatever their layout, those from which it is answered; else the ``nearest``."""
-    if nearest.own:
-        return nearest
-    unlike = [round(one.unlikeness, 9) for one in found]
-    least = min(unlike)
-    if round(nearest.unlikeness, 9) == least:
-        return nearest
-    return best_match([one for one, spread in zip(found, unlike, strict=True) if spread == least], nearest.question, nodes) or nearest
-
-
-def _work(curve: Curve) -> tuple[object, ...]:
-    """What costs must have in common to be of the same work: the metric, and the length of the run."""
-    return curve.series.metric, curve.series.unit, curve.per_batch, tuple(sorted(startup.lengths(curve.series.params).items()))
-
-
-def _configuration(match: Match) -> tuple[tuple[str, str], ...]:
-    """In what results differ from the question, besides their layout, with their values."""
-    return tuple((name, str(getattr(match.curve.series, name))) for name in match.attributes)
-
-
-def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
-    """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
-    the match. The nearest comes first, but one of a match in the layout in question before all others. Of a curve over ranks or threads
-    each number is a layout.
-
-    Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
-    """
-    curve = match.curve
-    configuration, work = _configuration(match), _work(curve)
-    same = (one for one in found if one.attributes == match.attributes and _configuration(one) == configuration)
-    alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
-    apart = (one for one in alike if _work(one.curve) == work)
-    others = sorted((one.asked_with(layout) for one in apart), key=seen)
-    stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
-    near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
-    first = next(peer for peer in near if match.shape or peer.match is match)
-    return [first, *(peer for peer in near if peer is not first)][:MOST_LAYOUTS]
-
-
-def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
-    """The layouts ``found`` of each other configuration than that of a match, of all at most :data:`MOST_LAYOUTS`.
-
-    First come those of the nearest match, in its attributes and its layout: what would answer by itself is among them. Other sizes of the
-    problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
-    """
-    here, work = _configuration(match), (_work(match.curve), problems.size_of(match), match.device)
-    elsewhere = (one for one in found if _configuration(one) != here)
-    same = (one for one in elsewhere if (_work(one.curve), problems.size_of(one), one.device) == work)
-    near = sorted(same, key=lambda one: (one.doubt, seen(one)))
-    left = MOST_LAYOUTS
-    for alike in grouped(near, _configuration).values():
-        if left:
-            peers = _peers(alike[0].asked_with(layout), alike, layout)[:left]
-            left -= len(peers)
-            yield peers
-
-
-def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
-    """The measured layouts of a curve, each as a peer."""
-    curve = match.curve
-    there, name = curve.layout_on(layout.gpus_per_node), curve.varying
-    if name is None or curve.scale == "gpus" or getattr(layout, name) is None:
-        yield Peer(match, there, layout)
-        return
-    for count in sorted(curve.per_node):
-        yield Peer(match, there.model_copy(update={name: count}), layout.model_copy(update={name: count}))
-
-
-def _across_layouts(kinds: Sequence[Sequence[Peer]], layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
-    """Predictions for an unmeasured layout from those of peers, each scaled to an even share of the work per worker.
-
-    ``kinds``: the peers of the configuration in question, or the one nearest to it, and of others.
-    """
-    peers = [peer for kind in kinds for peer in kind]
-    match = peers[0].match
-    answers = [_answer(replace(peer.match, spread=0.0), peer.counted, nodes, curves) for peer in peers]
-    shares = [0.0 if peer.match.curve.per_batch else layouts.even_share(layout, peer.counted) for peer in peers]
-    on = bool(match.question.attributes.get("hyperthreads"))
-    away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
-    logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]
-    variances = np.array([(one.spread.ravel() / Z90) ** 2 for one in answers])
-    kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
-    alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
-    together = np.equal.outer(kind, kind) * of_kind.T[:, None]
-    unlike = np.array([peer.match.unlike(match) for peer in peers])
-    ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
-    log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
-    spread = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(nodes.shape)
-    transferred: Basis = "transferred"
-    used = [peer.match.curve for peer in peers]
-    others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
-    own = answers[0] if peers[0].counted == layout else _answer(match, layout, nodes, curves)
-    return replace(
-        own,
-        value=np.exp(log_cost).reshape(nodes.shape),
-        spread=spread,
-        below=spread,
-        basis=(transferred,) * nodes.size,
-        others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
-        other_results=sum(curve.results_used for curve in {id(one): one for one in used}.values() if curve is not match.curve),
-    )
 
 
 def _basis(match: Match, few: bool, measured: bool, beyond: bool, pooled: bool) -> Basis:

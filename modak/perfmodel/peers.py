@@ -1,0 +1,173 @@
+"""Predict a layout that nobody ran from those that were run, in the configuration in question and in others.
+
+:mod:`modak.perfmodel.layouts` says how costs vary over layouts; here is which measured ones tell of the one in question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from modak.dsl import Basis
+from modak.facts import Layout
+from modak.grouping import grouped
+from modak.perfmodel import layouts, problems, startup
+from modak.perfmodel.curves import Curve
+from modak.perfmodel.forms import Array
+from modak.perfmodel.kriging import parted
+from modak.perfmodel.matching import Z90, Match, best_match, of_another_count, seen
+from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.questions import both_differ
+
+MOST_LAYOUTS: Final = 8
+"""An unmeasured layout is predicted from at most this many measured ones of the configuration that is most alike, and as many of others."""
+
+Answer = Callable[[Match, Layout], Predictions]
+"""Predictions from the curve of a match alone, for a layout in which it was measured, or which its own scaling reaches."""
+
+
+class Peer(NamedTuple):
+    """A measured layout on a node, from which the one in question is predicted."""
+
+    match: Match
+    layout: Layout
+    counted: Layout
+    """The layout in question, with the count of this one where it varies along its curve."""
+
+
+def across(nearest: Match, found: Sequence[Match], asked: Layout, nodes: Array, answer: Answer) -> Predictions | None:
+    """Predictions for a layout in which the results of the configuration that is most alike were not measured; ``None``: they were, or tell
+    by themselves. ``nearest``: of all ``found``, the one nearest to the question.
+
+    Layouts of that configuration come first: they tell how unlike another one is, even if that was measured in the layout in question.
+    """
+    most_alike = _most_alike(found, nearest, nodes)
+    for one in (most_alike, nearest):
+        predictions = _of_layouts(one, found, asked, answer)
+        if predictions and nearest.curve.measured in (one.curve.measured, *predictions.others):
+            return predictions
+    return None
+
+
+def _as_there(layout: Layout, curve: Curve) -> Layout:
+    """The layout in question; what it leaves open is as in the results of the curve."""
+    there = curve.layout_on(layout.gpus_per_node)
+    return layout.model_copy(update={name: getattr(there, name) for name in layouts.COUNTS if getattr(layout, name) is None})
+
+
+def _of_layouts(match: Match, found: Sequence[Match], asked: Layout, answer: Answer) -> Predictions | None:
+    """Predictions for a layout in which the results of ``match`` were not measured; ``None``: they were, or tell by themselves."""
+    if not match.shape and (match.curve.scale == "gpus" or not of_another_count(match.curve, asked)):
+        return None
+    layout = _as_there(asked, match.curve)
+    first = _peers(match.asked_with(layout), found, layout)
+    # A curve over ranks alone, or over threads alone, tells itself how it goes on.
+    if not match.shape and all(peer.match.curve is match.curve for peer in first):
+        return None
+    return _together([first, *_peers_elsewhere(match, found, layout)], layout, answer)
+
+
+def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
+    """Of the results that differ least from the question, whatever their layout, those from which it is answered."""
+    if nearest.own:
+        return nearest
+    unlike = [round(one.unlikeness, 9) for one in found]
+    least = min(unlike)
+    alike = [one for one, spread in zip(found, unlike, strict=True) if spread == least]
+    return best_match(alike, nearest.question, nodes) or nearest
+
+
+def _work(curve: Curve) -> tuple[object, ...]:
+    """What costs must have in common to be of the same work: the metric, and the length of the run."""
+    return curve.series.metric, curve.series.unit, curve.per_batch, tuple(sorted(startup.lengths(curve.series.params).items()))
+
+
+def _configuration(match: Match) -> tuple[tuple[str, str], ...]:
+    """In what results differ from the question, besides their layout, with their values."""
+    return tuple((name, str(getattr(match.curve.series, name))) for name in match.attributes)
+
+
+def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
+    """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
+    the match. The nearest comes first, but one of a match in the layout in question before all others. Of a curve over ranks or threads
+    each number is a layout.
+
+    Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
+    """
+    curve = match.curve
+    configuration, work = _configuration(match), _work(curve)
+    same = (one for one in found if _configuration(one) == configuration)
+    alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
+    apart = (one for one in alike if _work(one.curve) == work)
+    others = sorted((one.asked_with(layout) for one in apart), key=seen)
+    stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
+    near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
+    first = next(peer for peer in near if match.shape or peer.match is match)
+    return [first, *(peer for peer in near if peer is not first)][:MOST_LAYOUTS]
+
+
+def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
+    """The layouts ``found`` of each other configuration than that of a match, of all at most :data:`MOST_LAYOUTS`.
+
+    First come those of the nearest match, in its attributes and its layout: what would answer by itself is among them. Other sizes of the
+    problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
+    """
+    here, work = _configuration(match), (_work(match.curve), problems.size_of(match), match.device)
+    elsewhere = (one for one in found if _configuration(one) != here)
+    same = (one for one in elsewhere if (_work(one.curve), problems.size_of(one), one.device) == work)
+    near = sorted(same, key=lambda one: (one.doubt, seen(one)))
+    left = MOST_LAYOUTS
+    for alike in grouped(near, _configuration).values():
+        if left:
+            peers = _peers(alike[0].asked_with(layout), alike, layout)[:left]
+            left -= len(peers)
+            yield peers
+
+
+def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
+    """The measured layouts of a curve, each as a peer."""
+    curve = match.curve
+    there, name = curve.layout_on(layout.gpus_per_node), curve.varying
+    if name is None or curve.scale == "gpus" or getattr(layout, name) is None:
+        yield Peer(match, there, layout)
+        return
+    for count in sorted(curve.per_node):
+        yield Peer(match, there.model_copy(update={name: count}), layout.model_copy(update={name: count}))
+
+
+def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -> Predictions:
+    """Predictions for an unmeasured layout from those of peers, each scaled to an even share of the work per worker.
+
+    ``kinds``: the peers of the configuration in question, or the one nearest to it, and of others.
+    """
+    peers = [peer for kind in kinds for peer in kind]
+    match = peers[0].match
+    answers = [answer(replace(peer.match, spread=0.0), peer.counted) for peer in peers]
+    shares = [0.0 if peer.match.curve.per_batch else layouts.even_share(layout, peer.counted) for peer in peers]
+    on = bool(match.question.attributes.get("hyperthreads"))
+    away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
+    logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]
+    variances = np.array([(one.spread.ravel() / Z90) ** 2 for one in answers])
+    kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
+    alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
+    together = np.equal.outer(kind, kind) * of_kind.T[:, None]
+    unlike = np.array([peer.match.unlike(match) for peer in peers])
+    ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
+    log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
+    own = answers[0] if peers[0].counted == layout else answer(match, layout)
+    spread = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(own.value.shape)
+    transferred: Basis = "transferred"
+    used = [peer.match.curve for peer in peers]
+    others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
+    return replace(
+        own,
+        value=np.exp(log_cost).reshape(own.value.shape),
+        spread=spread,
+        below=spread,
+        basis=(transferred,) * own.value.size,
+        others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
+        other_results=sum(curve.results_used for curve in {id(one): one for one in used}.values() if curve is not match.curve),
+    )
