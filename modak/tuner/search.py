@@ -27,7 +27,7 @@ from modak.tuning.request import Aim
 from modak.tuning.setting import shown
 from modak.tuning.space import Point, Space
 from modak.tuning.surrogate import Promise, promise
-from modak.tuning.trial import LEAST_LIMIT_S, limit_of, outcome, trial_of
+from modak.tuning.trial import LEAST_LIMIT_S, limit_of, outcome, trial_of, with_its_layout
 
 TRIALS: Final = 30
 """Trials of a search for which neither the command nor the request gives a number."""
@@ -163,6 +163,7 @@ class Search:
         limit = self._limit(point)
         request = trial_of(self.base, self.space, point, place.as_posix(), limit)
         answer = optimise(request, self.facts)
+        with_its_layout(self.space, point, answer.plan.configuration, answer.plan.warnings)
         (place / "result.json").unlink(missing_ok=True)
         script = place / "job.sh"
         script.write_text(answer.texts.job_script, encoding="utf-8")

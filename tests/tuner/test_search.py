@@ -22,6 +22,31 @@ echo "rate: $((100 * LEVEL + $2))"
 sleep 0.01
 """
 
+SINGLE = """
+name = "single"
+title = "single"
+site = "here"
+scheduler = "shell"
+cpu_unit = "core"
+runtimes = [{ name = "none" }]
+
+[[partitions]]
+name = "main"
+nodes = 1
+default = true
+
+[partitions.node]
+processor = "xeon-platinum-8174"
+sockets = 1
+cores = 1
+threads_per_core = 1
+
+[[sources]]
+fields = ["scheduler", "cpu_unit", "runtimes", "partitions.main"]
+citation = "this test"
+"""
+"""A system whose nodes have one core."""
+
 
 @pytest.fixture
 def work(tmp_path: Path, own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -57,6 +82,19 @@ def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path
     assert "every setting was tried" in found["stopped"]
     again = tuned(capsys, job, "--confirm", "0", "--gain", "0")
     assert again["trials"] == found["trials"]
+
+
+def test_a_layout_that_does_not_fit_the_nodes_is_not_tried(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The job would run with fewer threads, and its time would count as that of a setting that never ran."""
+    (work / "single.toml").write_text(SINGLE)
+    assert main(["systems", "add", "single.toml"]) == 0
+    capsys.readouterr()
+    job = document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5]}, "layout": {"threads": [1, 3]}})
+    job["job"]["target"] = {"name": "single"}
+    trials = tuned(capsys, job, "--confirm", "0", "--gain", "0")["trials"]
+    tried = {one["setting"]["threads"]: one for one in trials if one["fault"] or one["job"]}
+    assert (tried[1]["value"], tried[3]["job"]) == (105, None)
+    assert "threads=1 (1 ranks x 3 threads exceed the 1 hardware threads of a node" in tried[3]["fault"]
 
 
 def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
