@@ -10,6 +10,8 @@ from typing import Final
 
 FEW: Final = 6
 """Up to so many known names are listed beside the one that is probably meant."""
+MANY: Final = 30
+"""Of more known names, if none is like the unknown one, only the first are listed."""
 LONGEST_SHOWN: Final = 200
 """Characters of an unknown name that a message repeats."""
 
@@ -130,13 +132,16 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     "unknown system 'supermuc'; did you mean 'supermuc-ng'? known: hlrs-testbed, supermuc-ng"
     >>> unknown("rule", "omp", ["omp-places", "omp-bind", *"abcdefg"])
     "unknown rule 'omp'; did you mean 'omp-bind'? similar: omp-places"
+    >>> unknown("image", "train.sif", [f"image-{number}" for number in range(50)])
+    "unknown image 'train.sif'; known: image-0, image-1, image-10, image-11, image-12, image-13, … (50 in all)"
     """
     names = sorted(known)
     shown = repr(name) if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]!r}…"
     said = f"unknown {what} {shown}"
     close = nearest(name, names) if len(names) > FEW else None
     if close is None:
-        return f"{said}{did_you_mean(name, names)} known: {', '.join(names) or 'none'}"
+        listed = names if len(names) <= MANY else [*names[:FEW], f"… ({len(names)} in all)"]
+        return f"{said}{did_you_mean(name, names)} known: {', '.join(listed) or 'none'}"
     words = set(_words(name))
     similar = [other for other in names if other != close and words.issubset(_words(other))]
     more = ["…"] if len(similar) > FEW else []

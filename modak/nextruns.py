@@ -30,7 +30,7 @@ from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
 from modak.choosing.unmeasured import with_unmeasured
 from modak.choosing.wishes import compilers, in_document, is_build, switches, without_compilers
-from modak.choosing.workload import amounts_needed, with_problem
+from modak.choosing.workload import amounts_needed, with_problem, with_setting
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
@@ -94,7 +94,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
-    target = resolve(request, facts)
+    request, target = with_setting(request, facts.models), resolve(request, facts)
     chosen = _chosen(request, facts)
     given_up = chosen.given_up
     request = without_compilers(request, given_up)

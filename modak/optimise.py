@@ -39,7 +39,7 @@ from modak.choosing.scoring import Columns, columns, question, score
 from modak.choosing.software import Software, choose_software, missing_compilers, no_image
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
-from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem
+from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
@@ -284,6 +284,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     What runs without a graph compiler, because no suitable image has it, takes as long as without it, and may run best elsewhere.
     """
     known = prepared(facts)
+    request = with_setting(request, known.models)
     try:
         found, infeasible = _decided(request, known, ranked), None
     except Infeasible as error:

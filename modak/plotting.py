@@ -7,6 +7,7 @@ pyplot, which keeps them, and the same data gives the same bytes. The style is s
 from __future__ import annotations
 
 import io
+import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,8 @@ STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "modak", "svg.fonttype": "none",
 INK, PALE = "#333333", "#dddddd"
 SHORT, LONGEST = 45, 100
 """Longest labels, in characters: in two columns, and in one."""
+WIDTH: Final = 60
+"""Characters in a line of the title; a longer line would take its room from the axes."""
 NEAR: Final = 1.19
 """Labels of sizes closer than this ratio would touch; ..."""
 NEAR_PART: Final = 0.07
@@ -72,7 +75,7 @@ def _dress(axes: Axes, lines: Sequence[Line], title: str) -> None:
     first = lines[0]
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_title(title, loc="left", fontweight="bold", color=INK, parse_math=False)
+    axes.set_title(textwrap.fill(title, WIDTH, max_lines=2, placeholder=" …"), loc="left", fontweight="bold", color=INK, parse_math=False)
     axes.set_xlabel({"gpus": "GPUs"}.get(first.scale, first.scale))
     better = "less is better" if first.better == "lower" else "more is better"
     axes.set_ylabel(f"{first.metric.replace('_', ' ')} ({first.unit}; {better})", parse_math=False)

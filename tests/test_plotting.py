@@ -75,6 +75,20 @@ def test_every_line_is_named_and_long_names_are_cut() -> None:
     assert "x" * 99 + "…" in said
 
 
+def axes_path(svg: bytes) -> str | None:
+    """The outline of the axes in an SVG picture."""
+    (axes,) = (group for group in ElementTree.fromstring(svg).iter() if group.get("id") == "patch_2")  # noqa: S314
+    return axes[0].get("d")
+
+
+def test_a_long_title_takes_no_width_from_the_axes() -> None:
+    """Of an application with a long name, on many systems: it takes a second line, and no more."""
+    long, longer = (picture([LINE], "svg", "x" * letters) for letters in (100, 200))
+    width = [(path or "").split()[4] for path in map(axes_path, (long, longer, picture([LINE], "svg", "x\nx")))]
+    assert len(set(width)) == 1
+    assert any(said.endswith("…") for said in texts(longer))
+
+
 def test_labels_are_text_and_nothing_else() -> None:
     """No mathematics, no markup, no warning for a letter that the font lacks."""
     odd = ["$a_1^{2$", "日本 \U0001f600", "<&>", "_hidden"]

@@ -18,6 +18,7 @@ from modak.perfmodel.problems import apart, nearest_first
 from modak.perfmodel.questions import same_value
 from modak.results.metrics import METRICS, Metric, metric_of, one_of, parse_amount, work_unit
 from modak.text.amounts import listed
+from modak.tuning.setting import recorded
 
 Labels = tuple[tuple[str, str], ...]
 """Labels by which results tell problems apart: sorted pairs of name and value."""
@@ -235,6 +236,17 @@ def _others(taken: Labels, problems: Collection[Labels], what: str, said: Collec
         rest = listed([text or "none" for text in others], MOST_NAMED, "; " if any(", " in text for text in others) else ", ")
         of = f"the prediction uses {named(taken) or 'the results without any'} (others: {rest})"
         yield Notice(field=f"optimisation.workload.{what}", message=f"not given, and there are results for several: {of}")
+
+
+def with_setting(request: Request, curves: Iterable[Curve]) -> Request:
+    """The request whose parameters include those of its job's setting, as far as results tell runs apart by them."""
+    setting = recorded(request)
+    known = {name for one in curves for name in one.series.params} if setting else set()
+    if known.isdisjoint(setting):
+        return request
+    work = request.optimisation.workload
+    params = {**work.params, **{name: value for name, value in setting.items() if name in known}}
+    return request.changed(optimisation={"workload": work.model_copy(update={"params": params})})
 
 
 def with_problem(request: Request, problem: Problem) -> Request:

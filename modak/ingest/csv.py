@@ -151,7 +151,8 @@ def _header(text: str, mark: str, line: int, name: str) -> list[str]:
         raise DataError("holds numbers only; the first line has to name the columns", field=place)
     if len(names) == 1:
         by = ", not by '|'" if "|" in text else ""
-        message = f"the header has one column only; it names the columns, separated by commas, semicolons or tabs{by}"
+        title = "" if names[0].lower().encode() in _COLUMNS else "; if this line is a title, remove the lines above the header"
+        message = f"the header has one column only; it names the columns, separated by commas, semicolons or tabs{by}{title}"
         raise DataError(message, field=place)
     none = "" if any(each.lower().encode() in _COLUMNS for each in names) else "; the first line has to name the columns"
     twice = [each for number, each in enumerate(names) if each and each in names[:number]]

@@ -182,7 +182,7 @@ def _image(value: Any, path: str) -> Read:
     scheme, mark, name = got.value.partition("://")
     if scheme.isalpha() and mark and scheme != scheme.lower():
         return noted(path, f"{scheme.lower()}://{name}", f"{shown(value)} is read as {scheme.lower()}://…")
-    if not mark and not got.value.endswith(IMAGE_ENDINGS):
+    if not mark and not got.value.endswith(IMAGE_ENDINGS) and not got.value.startswith(("/", ".", "~", "$")):
         return noted(path, f"docker://{got.value}", f"{shown(value)} is read as an image of that name: docker://…")
     return got
 

@@ -10,7 +10,7 @@ from modak.choosing.candidates import enumerate_candidates, node_grid, taken
 from modak.choosing.scoring import columns, score
 from modak.choosing.software import missing_compilers
 from modak.choosing.wishes import is_distributed, without_compilers
-from modak.choosing.workload import of_one_problem, with_problem
+from modak.choosing.workload import of_one_problem, with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
 from modak.facts import VENDORS, Accelerator, Facts, Partition, System
@@ -72,6 +72,7 @@ def _systems(request: Request, facts: Facts) -> Iterable[System]:
 
 def _of_one_problem(request: Request, facts: Facts) -> tuple[Request, tuple[Notice, ...]]:
     """The request with one problem for all systems, so that their sizes can be compared."""
+    request = with_setting(request, facts.models)
     names = [name for system in _systems(request, facts) for name in system.folded_names] if request.target.name else []
     problem, warnings = of_one_problem(request, facts.models, names)
     return with_problem(request, problem), warnings

@@ -23,7 +23,7 @@ FRONT_ENDS: Final = ("keras", "horovod")
 """Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
 RATIOS: Final = ("speedup", "efficiency")
 """Metrics that are computed from times of several runs."""
-SUMS: Final = frozenset(("total", "totals", "sum", "average", "mean", "median"))
+SUMS: Final = frozenset(("total", "totals", "sum", "average", "mean", "median", "summe", "gesamt", "mittelwert", "durchschnitt"))
 """What the row below a table is called, which no application is."""
 MOST: Final = 100
 """Most notes of one kind."""

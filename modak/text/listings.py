@@ -53,7 +53,8 @@ RUN: Final = (
     *("id", "application", "dataset", "framework", "compiler", "system", "partition"),
     *("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node"),
 )
-MEASURED: Final = ("metric", "value", "unit")
+MEASURED: Final = ("metric", "value", "unit", "params.epochs", "params.steps", "params.amount")
+"""A value, and the length of the run to which the time of a whole run refers."""
 JUDGED: Final = ("suspect", "by_hand")
 SAID_OF_ANY: Final = frozenset(("repeat", "measured_at", "source", "doubted", "replaced_at", "replaced_by", "replaced_from"))
 """Columns by which no run differs from another one."""

@@ -27,7 +27,7 @@ from modak.tuning.request import Aim
 from modak.tuning.setting import shown
 from modak.tuning.space import Point, Space
 from modak.tuning.surrogate import Promise, promise
-from modak.tuning.trial import LEAST_LIMIT_S, limit_of, outcome, trial_of
+from modak.tuning.trial import LEAST_LIMIT_S, limit_of, outcome, trial_of, with_its_layout
 
 TRIALS: Final = 30
 """Trials of a search for which neither the command nor the request gives a number."""
@@ -103,11 +103,15 @@ class Search:
             if file.exists() and not self._store(file):
                 self.notes.append("not every run is in the database: the same command stores those that are missing")
                 break
-        self.notes[:] = dict.fromkeys(self.notes)
+        self.notes[:] = {note.partition(": ")[0]: note for note in self.notes}.values()  # of those on the same runs the last
 
     def used(self) -> float:
         """Node-hours of all runs."""
         return sum(Run.read(place).node_hours for place in self._places())
+
+    def under_way(self) -> list[str]:
+        """The folders' names of the runs that have begun and whose end was not seen."""
+        return [place.name for place in self._places() if (run := Run.read(place)).job and not run.done]
 
     def _places(self) -> list[Path]:
         """The folders of all runs."""
@@ -163,6 +167,7 @@ class Search:
         limit = self._limit(point)
         request = trial_of(self.base, self.space, point, place.as_posix(), limit)
         answer = optimise(request, self.facts)
+        with_its_layout(self.space, point, answer.plan.configuration, answer.plan.warnings)
         (place / "result.json").unlink(missing_ok=True)
         script = place / "job.sh"
         script.write_text(answer.texts.job_script, encoding="utf-8")
@@ -184,10 +189,11 @@ class Search:
             return False
         cost = None if run.value is None else self.aim.cost(run.value)
         self.study.tell(trial.number, cost, ended=run.ended)
-        came = run.fault if run.value is None else f"{self.aim.metric} {run.value:.5g} {self.aim.unit}"
+        output = place / "output"
+        came = f"{run.fault}; its output is in {output}" if run.value is None else f"{self.aim.metric} {run.value:.5g} {self.aim.unit}"
         self.say(f"trial {trial.number}: {came}")
         if cost is None and self._is_first_default(trial):
-            raise DataError(f"the job fails with its own setting: {run.fault}; its output is in {place / 'output'}", field=str(place))
+            raise DataError(f"the job fails with its own setting: {run.fault}; its output is in {output}", field=str(place))
         return True
 
     def _is_first_default(self, trial: Trial) -> bool:

@@ -53,8 +53,13 @@ def tune(
     first = starts(base, facts, space, service.earlier(base), aim)
     with opened(place, space, identity(base), first) as study:
         search = Search(service, base, facts, space, aim, study, runner, options, say)
-        stopped = search.run_trials()
-        return _report(search, stopped, [warning.model_dump() for warning in read.warnings])
+        try:
+            stopped = search.run_trials()
+            return _report(search, stopped, [warning.model_dump() for warning in read.warnings])
+        except KeyboardInterrupt:
+            begun = ", ".join(search.under_way())
+            say(f"the same command goes on with the search{f'; left to run: {begun}' if begun else ''}")
+            raise
 
 
 def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dict[str, Any]:

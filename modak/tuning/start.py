@@ -15,7 +15,7 @@ from modak.text.amounts import counted
 from modak.tuning.request import Aim
 from modak.tuning.setting import column, shown
 from modak.tuning.space import LAYOUT, Point, Space
-from modak.tuning.trial import trial_of
+from modak.tuning.trial import trial_of, with_its_layout
 
 MOST_LAYOUTS: Final = 64
 """Layouts that are predicted at most."""
@@ -47,9 +47,11 @@ def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
     for point in layouts:
         try:
             decision = decide(trial_of(base, space, point, "trial"), facts)
+            choice = choice_of(decision, decision.best)
+            with_its_layout(space, point, choice.configuration, ())
         except ModakError:  # such a layout does not fit the system
             continue
-        predicted = choice_of(decision, decision.best).prediction
+        predicted = choice.prediction
         if predicted.value is not None and predicted.lower is not None and predicted.upper is not None:
             interval = f"{predicted.lower:.3g} to {predicted.upper:.3g} s at {predicted.level:.0%}, basis: {predicted.basis}"
             timed.append((predicted.value, point, f"the models predict {predicted.value:.3g} s ({interval})"))

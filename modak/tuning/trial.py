@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak.dsl import Configuration, JobOptions, Request, Setting
+from modak.dsl import Configuration, JobOptions, Notice, Request, Setting
+from modak.errors import Infeasible
 from modak.nextruns import one_run
 from modak.results import metrics
 from modak.tuning.request import Aim, aim_of, grid_of, space_asked
 from modak.tuning.setting import setting_of
-from modak.tuning.space import LAYOUT, Point, Space
+from modak.tuning.space import FIELD, LAYOUT, Point, Space
 
 LEAST_LIMIT_S: Final = 60
 """Shortest limit of a trial, because schedulers count limits in minutes."""
@@ -74,6 +75,18 @@ def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: fl
         job_options={**_limit(base.job_options, limit_s), **output, "job_array": None, "signal": None},
         application={"write_result": True, "result_file": f"{folder}/result"},
     )
+
+
+def with_its_layout(space: Space, point: Point, chosen: Configuration, warnings: Sequence[Notice]) -> None:
+    """Refuse a trial that would run with other counts than its point has: its time would count as theirs.
+
+    Raises :class:`modak.errors.Infeasible`, which says what there would be instead, and why.
+    """
+    for name, value in space.of_kind("layout", point).items():
+        count = getattr(chosen, LAYOUT[name])
+        if count != value:
+            why = "".join(f" ({one.message})" for one in warnings if one.field.endswith(f".{name}"))
+            raise Infeasible(f"the job would have {name}={count}{why}", field=f"{FIELD}.layout.{name}")
 
 
 def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modak.dsl import Objective, Plan
+from modak.dsl import Autotuning, Objective, Plan, Setting
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
@@ -108,6 +108,17 @@ def test_a_rate_without_its_amount_is_no_lack_of_results(known: Known) -> None:
     """The reasons say what is missing instead."""
     (line,) = (line for line in plan(known, runs(metric="speed", unit="ns/day")).decisions if line.startswith("time: not predicted"))
     assert "give the work of the whole run" in line
+
+
+def test_a_job_is_predicted_with_its_own_setting(known: Known) -> None:
+    """Results tell their runs apart by it; a variable that they do not tell changes nothing."""
+    slow = runs(values=[900.0, 500.0, 300.0], params={"tile": "2"})
+    request, facts = asked(known, [*runs(params={"tile": "128"}), *runs(24, params={"tile": "128"}), *slow], 4)
+    setting = Setting(options={"--tile": 2}, environment={"KMP_BLOCKTIME": 1})
+    found = optimise(request.changed(optimisation={"autotuning": Autotuning(setting=setting)}), facts).plan
+    assert found.prediction.value == pytest.approx(300.0)
+    assert found.prediction.basis == "measured"
+    assert [notice for notice in found.warnings if notice.field == "optimisation.workload.params"] == []
 
 
 @pytest.mark.parametrize(("params", "seconds", "per"), [({"steps": "10000"}, 3300.0, "step"), ({}, 33.0, "run")])

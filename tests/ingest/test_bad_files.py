@@ -74,6 +74,7 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("application\tmetric\tvalue\na\twall_time\t1,5\n", "r.csv:2: column 'value': '1,5': allowed: a finite positive number"),
         ("application|metric|value\na|wall_time|1\n", "r.csv:1: the header has one column only; it names the columns, separated by"),
         ("value\n1\n", "r.csv:1: the header has one column only"),
+        ("Scaling 2026\na;b\n", "semicolons or tabs; if this line is a title, remove the lines above the header"),
         ("# scaling of a, 2026\n" + HEADER + GOOD, "r.csv:1: begins with '#': remove the lines above the header, and any '#' before its"),
         ("Scaling study,,,,\n,,,,\n" + HEADER + GOOD, "r.csv:1: names one column only, 'Scaling study': remove the lines above the header"),
         (HEADER + "# warm\n" + GOOD, "r.csv:2: 1 cells; the header has 6 columns; a comment: remove the line"),

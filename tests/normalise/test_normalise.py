@@ -444,6 +444,14 @@ def test_a_runtime_where_an_image_belongs_is_understood() -> None:
     assert found.request.application.container_runtime is None
 
 
+def test_a_path_is_no_name_of_a_registry() -> None:
+    """Only its error is told."""
+    with pytest.raises(RequestError) as caught:
+        normalise(job("application", container_runtime="/images/solver"))
+    assert [fault.message for fault in caught.value.faults if "NAME.sif" in fault.message]
+    assert caught.value.warnings == ()
+
+
 def test_a_squashfs_file_is_an_image_by_each_of_its_endings() -> None:
     """``.sqsh`` as Enroot writes it is no repository of a registry."""
     images = [normalise(job("application", container_runtime=name)) for name in ("solver.sqfs", "solver.sqsh")]

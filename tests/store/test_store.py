@@ -316,10 +316,11 @@ def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name:
     assert report.notes == ((said,) if column else ())
 
 
-def test_a_row_of_totals_is_noted(store: Store) -> None:
+@pytest.mark.parametrize("name", ["Total", "Mittelwert"])
+def test_a_row_of_totals_is_noted(store: Store, name: str) -> None:
     """It loads as an application of its own."""
-    (note,) = store.load([csv_table("application,nodes,metric,value\na,1,wall_time,9\nTotal,,wall_time,9\n")], ME).notes
-    assert note.startswith("application 'Total' counts as one of its own; if it sums up other rows, take it out")
+    (note,) = store.load([csv_table(f"application,nodes,metric,value\na,1,wall_time,9\n{name},,wall_time,9\n")], ME).notes
+    assert note.startswith(f"application {name!r} counts as one of its own; if it sums up other rows, take it out")
 
 
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:

@@ -22,6 +22,12 @@ def test_a_measured_value_is_shown_as_it_was_loaded() -> None:
     assert [row[columns.index("value")] for row in rows] == ["645.25", "645.29"]
 
 
+def test_the_time_of_a_run_is_shown_with_its_length() -> None:
+    """Also where all runs have the same one."""
+    columns, (row,) = listings.results([{"id": 1, "metric": "wall_time", "value": 9, "params.epochs": "20"}])
+    assert row[columns.index("params.epochs")] == "20"
+
+
 def test_a_doubt_tells_no_runs_apart() -> None:
     """Repeats of one run have no column for it: its reason is shown anyway."""
     runs: list[listings.Item] = [{"id": 1, "value": 9, "suspect": "a slip", "doubted": True}, {"id": 2, "value": 8}]

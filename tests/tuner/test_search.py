@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 
 from modak.cli import main
 from modak.tuner.study import Run
+from tests.conftest import ROOT, until
 from tests.tuning.requests import document
 
 pytestmark = pytest.mark.timeout(600)  # a search runs up to eight jobs, of fifty short processes each: long on a busy machine
@@ -21,6 +25,31 @@ test "${LEVEL}" != 4 || exit 3
 echo "rate: $((100 * LEVEL + $2))"
 sleep 0.01
 """
+
+SINGLE = """
+name = "single"
+title = "single"
+site = "here"
+scheduler = "shell"
+cpu_unit = "core"
+runtimes = [{ name = "none" }]
+
+[[partitions]]
+name = "main"
+nodes = 1
+default = true
+
+[partitions.node]
+processor = "xeon-platinum-8174"
+sockets = 1
+cores = 1
+threads_per_core = 1
+
+[[sources]]
+fields = ["scheduler", "cpu_unit", "runtimes", "partitions.main"]
+citation = "this test"
+"""
+"""A system whose nodes have one core."""
 
 
 @pytest.fixture
@@ -59,12 +88,46 @@ def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path
     assert again["trials"] == found["trials"]
 
 
+def test_a_layout_that_does_not_fit_the_nodes_is_not_tried(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The job would run with fewer threads, and its time would count as that of a setting that never ran."""
+    (work / "single.toml").write_text(SINGLE)
+    assert main(["systems", "add", "single.toml"]) == 0
+    capsys.readouterr()
+    job = document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5]}, "layout": {"threads": [1, 3]}})
+    job["job"]["target"] = {"name": "single"}
+    trials = tuned(capsys, job, "--confirm", "0", "--gain", "0")["trials"]
+    tried = {one["setting"]["threads"]: one for one in trials if one["fault"] or one["job"]}
+    assert (tried[1]["value"], tried[3]["job"]) == (105, None)
+    assert "threads=1 (1 ranks x 3 threads exceed the 1 hardware threads of a node" in tried[3]["fault"]
+
+
 def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A cancelled job says nothing about its setting, nor that the job fails; its time is counted."""
     (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "if mkdir interrupted 2>/dev/null; then exit 143; fi"))
     found = tuned(capsys, document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5, 7]}}), "--confirm", "0", "--gain", "0")
     assert [one["state"] for one in found["trials"] if one["job"]] == ["complete", "complete"]
     assert Run.read(work / "tuning-job" / "trial-0000").interrupted_s
+
+
+def test_an_interrupted_search_says_how_it_goes_on(work: Path) -> None:
+    """And which runs do not end with it."""
+    (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "sleep 2"))
+    (work / "job.json").write_text(json.dumps(document()))
+    words, here = [sys.executable, "-m", "modak", "tune", "job.json"], {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(words, env=here, stderr=subprocess.PIPE, text=True) as search:
+        until(lambda: Run.read(work / "tuning-job" / "trial-0000").job)
+        search.send_signal(signal.SIGINT)
+        told = search.communicate()[1]
+    assert search.returncode == 130
+    assert "the same command goes on with the search; left to run: trial-0000\n" in told
+
+
+def test_what_is_said_of_the_same_runs_is_said_once(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each load of a search remarks on the runs so far: of these remarks the last tells all."""
+    (work / "program.sh").write_text('#!/bin/bash\necho . >>runs\necho "rate: $((3 ** $(wc -l <runs)))"\nsleep 0.01\n')
+    notes = tuned(capsys, document(space={"environment": {"LEVEL": [1, 2]}, "options": {"-n": [5]}}), "--gain", "0")["notes"]
+    about = [note.partition(": ")[0] for note in notes if "metric throughput" in note]
+    assert len(about) == len(set(about)) == 2
 
 
 def test_no_gain_is_predicted_from_two_settings(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
