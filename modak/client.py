@@ -222,9 +222,10 @@ class Remote:
                 connection.close()
         except (OSError, http.client.HTTPException, ValueError) as error:  # the last: a host name that is none
             via = f" through the proxy {proxy.netloc.rpartition('@')[2]}" if proxy else ""
-            raise Unavailable(
-                f"no answer from {self.address}{via}: {getattr(error, 'strerror', None) or str(error) or type(error).__name__}"
-            ) from None
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            if refused := getattr(error, "verify_message", None):
+                why = f"its certificate is refused ({refused}); SSL_CERT_FILE names the certificate of an authority of your own"
+            raise Unavailable(f"no answer from {self.address}{via}: {why}") from None
         wait = response.headers["Retry-After"] or ""
         return response.status, content, max(1.0, float(wait)) if wait.isdecimal() else 1.0
 

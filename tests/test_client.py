@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -174,6 +176,20 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> N
         Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
     server.server_close()
     assert raised.value.exit_code == 3
+
+
+def test_a_certificate_of_an_unknown_authority_names_the_setting(tmp_path: Path) -> None:
+    """In one line, without the words of the library."""
+    made, key = tmp_path / "certificate", tmp_path / "key"
+    openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    subprocess.run([*openssl, "-keyout", key, "-out", made], check=True, capture_output=True, timeout=60)
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(made, key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.handle_request).start()
+        with pytest.raises(Unavailable, match=r"its certificate is refused \(self-signed certificate\); SSL_CERT_FILE names"):
+            Remote(f"https://localhost:{server.server_port}").listing("systems")
 
 
 def test_too_many_requests_are_asked_again() -> None:

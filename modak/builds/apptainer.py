@@ -24,6 +24,7 @@ class Apptainer:
 
     runtime: str = "apptainer"
     ending: str = ".sif"
+    storage: str = "APPTAINER_CACHEDIR, by default ~/.apptainer/cache"
 
     def programs(self) -> tuple[str, ...]:
         """The one program that builds and runs."""

@@ -23,6 +23,7 @@ class Charliecloud:
 
     runtime: str = "charliecloud"
     ending: str = ".sqfs"
+    storage: str = "CH_IMAGE_STORAGE, by default /var/tmp/USER.ch"
 
     def programs(self) -> tuple[str, ...]:
         """The image is converted after it is built, and run after that."""

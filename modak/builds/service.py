@@ -72,18 +72,15 @@ class BuildService:
         before = () if again or order.context else self.store.builds.newest(1, key=order.key)
         if before and before[0].state == "done" and self._whole(before[0]):
             return state(before[0])
-        worker.lock_file(folder).close()  # nothing is ordered that nobody here could build
+        for name in (worker.LOCK, worker.OUTPUT):  # nothing is ordered that nobody here could build
+            worker.own_file(folder, name).close()
         build = self.store.builds.ask(order.key, order.as_json(), actor)
         start_builder(self.settings, folder)
         return state(build)
 
     def state(self, build_id: str) -> Json:
-        """The state of a build. If no builder seems to run, one is started, where that is possible."""
-        build = self.store.builds.get(build_id)
-        if build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE:
-            with suppress(ModakError):
-                start_builder(self.settings, self.folder)
-        return state(build)
+        """The state of a build."""
+        return self._seen(self.store.builds.get(build_id))[0]
 
     def log(self, build_id: str) -> str:
         """The output of the tools, its beginning and end."""
@@ -91,11 +88,11 @@ class BuildService:
 
     def cancel(self, build_id: str, actor: Actor) -> Json:
         """Cancel a build for everybody who ordered it."""
-        return state(self.store.builds.cancel(build_id, actor))
+        return self._seen(self.store.builds.cancel(build_id, actor))[0]
 
     def listing(self, limit: int = 100) -> list[Json]:
         """The newest builds."""
-        return [state(build) for build in self.store.builds.newest(limit)]
+        return self._seen(*self.store.builds.newest(limit))
 
     # --- images that are there
 
@@ -125,6 +122,13 @@ class BuildService:
         return entry
 
     # --- within
+
+    def _seen(self, *builds: Build) -> list[Json]:
+        """The states of builds that somebody looks at. If no builder seems to run for one, one is started, where that is possible."""
+        if any(build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE for build in builds):
+            with suppress(ModakError):
+                start_builder(self.settings, self.folder)
+        return [state(build) for build in builds]
 
     def _image(self, name: str) -> Image:
         """An image by its reference, or by the name of its file if that is unique."""
@@ -183,13 +187,18 @@ def start_builder(settings: Settings, folder: Path) -> None:
     """Start the folder's builder, unless one runs. It is detached: it outlives this process, and ends by itself."""
     own = {"MODAK_DATABASE_URL": settings.database_url, "MODAK_IMAGES_DIR": str(folder), "MODAK_BUILD_HOURS": str(settings.build_hours)}
     words = (sys.executable, "-m", "modak", "images", "builder")
-    detach = 'exec >"$0" 2>&1; "$@" <&0 &'
+    detach = 'exec 3<&0; "$@" <&3 3<&- &'  # "<&0" would not do: dash has put /dev/null there by then
     with worker.builder_lock(folder) as lock:
-        if lock is not None:
+        if lock is None:
+            return
+        with worker.own_file(folder, worker.OUTPUT) as output:
+            output.truncate(0)
             subprocess.run(  # noqa: S603 (words of ours)
-                ["/bin/sh", "-c", detach, str(folder / "builder.log"), *words],
+                ["/bin/sh", "-c", detach, "sh", *words],
                 env={**{name: value for name, value in os.environ.items() if name not in ("MODAK_TOKEN", "MODAK_SERVER")}, **own},
                 stdin=lock,
+                stdout=output,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
                 check=True,
                 timeout=60,

@@ -42,6 +42,10 @@ class Builder(Protocol):
     def ending(self) -> str:
         """The ending of its image files."""
 
+    @property
+    def storage(self) -> str:
+        """Where it keeps files of its own, perhaps on another disk than the images: its setting, and the default."""
+
     def programs(self) -> tuple[str, ...]:
         """The paths of the programs that a build needs. Raises :class:`modak.errors.Unavailable` where one is not installed."""
 

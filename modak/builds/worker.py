@@ -34,6 +34,10 @@ from modak.store.builds import Build, Builds, State
 from modak.store.times import now
 
 BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
+LOCK: Final = ".builder"
+"""The file that the builders of a folder lock."""
+OUTPUT: Final = "builder.log"
+"""What a builder that was started for an order prints itself; what its tools print is in the database."""
 BEAT_S: Final = 1.0
 HELD_S: Final = 3600.0
 """Seconds for which a builder retries a database that is locked or out of reach, before it gives up what it built."""
@@ -55,10 +59,10 @@ def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
     """The lock that makes this process the folder's builder; ``None``: another process has it. It is released when the process ends.
 
     The process that starts a builder takes the lock and passes it on as standard input, so that no second builder is started
-    in between. Raises as :func:`lock_file`.
+    in between. Raises as :func:`own_file`.
     """
     given = _given(folder)
-    lock = given or lock_file(folder)
+    lock = given or own_file(folder, LOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -72,19 +76,19 @@ def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
             lock.close()
 
 
-def lock_file(folder: Path) -> IO[str]:
-    """The file that builders of a folder lock. Raises :class:`modak.errors.Unavailable` where the folder cannot be written."""
+def own_file(folder: Path, name: str) -> IO[str]:
+    """The builders' :data:`LOCK` or :data:`OUTPUT` in a folder. Raises :class:`modak.errors.Unavailable` where it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return (folder / ".builder").open("a+")
+        return (folder / name).open("a+")
     except OSError as error:
-        raise Unavailable(f"{folder} cannot be written: {error.strerror}", field="MODAK_IMAGES_DIR") from None
+        raise Unavailable(f"{error.filename} cannot be written: {error.strerror}", field="MODAK_IMAGES_DIR") from None
 
 
 def _given(folder: Path) -> IO[str] | None:
     """Standard input, if it is the lock file, which is locked already; else ``None``."""
     with suppress(OSError, ValueError):
-        if sys.stdin is not None and os.path.samestat(os.fstat(sys.stdin.fileno()), (folder / ".builder").stat()):
+        if sys.stdin is not None and os.path.samestat(os.fstat(sys.stdin.fileno()), (folder / LOCK).stat()):
             return sys.stdin
     return None
 
@@ -327,7 +331,8 @@ class BuildRun:
         full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG)
         if full or any(word in text or word in self.log.text()[-4000:] for word in _FULL):
             free = shutil.disk_usage(self.folder).free / 1e9
-            return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({free:.1f} GB free in {self.folder})"
+            where = f"{free:.1f} GB free in {self.folder}; the tool's own files: {BUILDERS[self.build.order['runtime']].storage}"
+            return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({where})"
         return f"step {self.step!r}: {' '.join(text.split())}"
 
 

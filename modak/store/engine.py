@@ -269,10 +269,10 @@ _SECRET: Final = ("password", "sslpassword")
 _REASONS: Final = {
     "database is locked": "another process holds it; try again when that has ended",
     "attempt to write a readonly database": "it is read-only",
-    "unable to open database file": "it cannot be opened: look at the rights on the file and its folder",
+    "unable to open database file": "it cannot be opened: look at the rights on the file, on its -wal and -shm, and on its folder",
     "database or disk is full": "the disk is full, its own or that of temporary files (TMPDIR)",
     "disk I/O error": "the disk answers with errors (full, or a quota is reached)",
-    "database disk image is malformed": "the file is damaged; restore a backup",
+    "database disk image is malformed": "the file is damaged; restore a backup, and remove -wal and -shm of the old file first",
     "file is not a database": "the file is no SQLite database",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from modak.builds.worker import builder_lock
+from modak.builds.worker import OUTPUT, builder_lock
 from tests.api.site import Site
 from tests.conftest import until
 
@@ -108,12 +109,48 @@ def test_a_builder_comes_by_itself(site: Site, tmp_path: Path, monkeypatch: pyte
     assert shutil.which("apptainer") is None
 
 
+def test_a_builder_has_the_lock_before_it_runs(site: Site, tmp_path: Path) -> None:
+    """So that those who ask while it starts, which takes a second or more, start no other."""
+    order(site, {"recipe": RECIPE})
+    with builder_lock(tmp_path / "images") as lock:
+        assert lock is None
+    until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
+
+
 def test_a_folder_that_cannot_be_written_takes_no_order(own_database: Path) -> None:
     """503 in one line that names the setting, as in a container whose file system is read-only; and nothing waits for ever."""
     with Site(own_database, images_dir="/proc/images") as site:
         answer = order(site, {"recipe": RECIPE})
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (503, "MODAK_IMAGES_DIR")
         assert site.call("GET", "/builds").json()["items"] == []
+
+
+def test_a_builder_whose_output_cannot_be_kept_takes_no_order(own_database: Path, tmp_path: Path) -> None:
+    """As where somebody else's builder made that file: 503 with its name, and nothing waits for ever."""
+    (tmp_path / "images" / OUTPUT).mkdir(parents=True)
+    with Site(own_database, images_dir=str(tmp_path / "images")) as site:
+        answer = site.call("POST", "/builds", site.keys["admin"], json={"recipe": RECIPE})
+        assert (answer.status_code, OUTPUT in answer.json()["detail"]) == (503, True)
+        assert site.call("GET", "/builds").json()["items"] == []
+
+
+def test_a_look_at_all_builds_starts_a_builder_where_none_runs(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list shows no build as waiting or running for which nobody is there."""
+    monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
+    with builder_lock(tmp_path / "images"):
+        order(site, {"recipe": RECIPE})
+    until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
+
+
+def test_a_build_whose_builder_died_is_cancelled(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the next builder, which the cancel starts."""
+    monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
+    builds = site.app.state.service().store.builds
+    with builder_lock(tmp_path / "images"):
+        place = order(site, {"recipe": RECIPE}).headers["location"]
+        builds.claim({"host": platform.node(), "process": {"pid": 1, "started": -1}})
+    site.call("DELETE", place, site.keys["admin"])
+    until(lambda: builds.newest(1)[0].state == "cancelled")
 
 
 def test_a_look_at_a_build_starts_no_builder_where_none_can_work(

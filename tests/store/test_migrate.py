@@ -237,7 +237,8 @@ def test_a_folder_that_cannot_be_written_is_one_line(public_folder: Path) -> Non
     words = [*python, code, f"sqlite:///{folder / 'modak.db'}"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == [
-        f"the database {folder / 'modak.db'} is out of reach: it cannot be opened: look at the rights on the file and its folder"
+        f"the database {folder / 'modak.db'} is out of reach: it cannot be opened: look at the rights on the file, "
+        "on its -wal and -shm, and on its folder"
     ]
 
 

@@ -628,7 +628,7 @@ def test_a_backup_of_a_damaged_database_is_refused(tmp_path: Path) -> None:
     with file.open("r+b") as content:
         content.seek((page - 1) * 4096)
         content.write(b"X" * 4096)
-    with pytest.raises(Unavailable, match="the file is damaged; restore a backup"):
+    with pytest.raises(Unavailable, match="the file is damaged; restore a backup, and remove -wal"):
         backup(f"sqlite:///{file}", folder / "copy.db")
     assert list(folder.iterdir()) == []
 
