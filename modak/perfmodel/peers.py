@@ -46,7 +46,7 @@ def across(nearest: Match, found: Sequence[Match], asked: Layout, nodes: Array, 
     """
     most_alike = _most_alike(found, nearest, nodes)
     for one in (most_alike, nearest):
-        predictions = _of_layouts(one, found, asked, answer)
+        predictions = _of_layouts(one, nearest, found, asked, answer)
         if predictions and nearest.curve.measured in (one.curve.measured, *predictions.others):
             return predictions
     return None
@@ -58,7 +58,7 @@ def _as_there(layout: Layout, curve: Curve) -> Layout:
     return layout.model_copy(update={name: getattr(there, name) for name in layouts.COUNTS if getattr(layout, name) is None})
 
 
-def _of_layouts(match: Match, found: Sequence[Match], asked: Layout, answer: Answer) -> Predictions | None:
+def _of_layouts(match: Match, nearest: Match, found: Sequence[Match], asked: Layout, answer: Answer) -> Predictions | None:
     """Predictions for a layout in which the results of ``match`` were not measured; ``None``: they were, or tell by themselves."""
     if not match.shape and (match.curve.scale == "gpus" or not of_another_count(match.curve, asked)):
         return None
@@ -67,7 +67,7 @@ def _of_layouts(match: Match, found: Sequence[Match], asked: Layout, answer: Ans
     # A curve over ranks alone, or over threads alone, tells itself how it goes on.
     if not match.shape and all(peer.match.curve is match.curve for peer in first):
         return None
-    return _together([first, *_peers_elsewhere(match, found, layout)], layout, answer)
+    return _together([first, *_peers_elsewhere(match, nearest, found, layout)], layout, answer)
 
 
 def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
@@ -109,16 +109,17 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     return [first, *(peer for peer in near if peer is not first)][:MOST_LAYOUTS]
 
 
-def _peers_elsewhere(match: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
+def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:
     """The layouts ``found`` of each other configuration than that of a match, of all at most :data:`MOST_LAYOUTS`.
 
-    First come those of the nearest match, in its attributes and its layout: what would answer by itself is among them. Other sizes of the
-    problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
+    First comes that of the ``nearest`` match, which would answer by itself, then those of the nearest ones, in attributes and layout. Other
+    sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
     """
+    first = _configuration(nearest)
     here, work = _configuration(match), (_work(match.curve), problems.size_of(match), match.device)
     elsewhere = (one for one in found if _configuration(one) != here)
     same = (one for one in elsewhere if (_work(one.curve), problems.size_of(one), one.device) == work)
-    near = sorted(same, key=lambda one: (one.doubt, seen(one)))
+    near = sorted(same, key=lambda one: (_configuration(one) != first, one.doubt, seen(one)))
     left = MOST_LAYOUTS
     for alike in grouped(near, _configuration).values():
         if left:

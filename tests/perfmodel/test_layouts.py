@@ -139,6 +139,29 @@ def test_runs_without_gpus_tell_nothing_of_layouts_on_gpus() -> None:
     assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
 
 
+def others(most: int, attribute: str) -> list[Result]:
+    """Runs of five others in the first ``most`` of :data:`LAYOUTS`, each slower than the one before."""
+    costs = {
+        f"other {number}": [(ranks, threads, (1 + number / 5) * cost) for ranks, threads, cost in LAYOUTS[:most]] for number in range(5)
+    }
+    return [one for name, layouts in costs.items() for one in runs(*layouts, **{attribute: name})]
+
+
+def test_five_other_frameworks_tell_no_less_than_one() -> None:
+    """Of more results than contribute, those nearest to the question are among them."""
+    here, there = runs((2, 24, 75.0), framework="own"), others(len(LAYOUTS), "framework")
+    question = Question({**HERE, "framework": "own"}, Layout(ranks_per_node=8, threads_per_rank=6))
+    one, five = (predict(fit([*here, *known]), question, [4]) for known in (there[: 4 * len(LAYOUTS)], there))
+    assert five.spread[0] < 1.05 * one.spread[0]
+
+
+def test_systems_that_ran_the_layout_in_question_come_before_others() -> None:
+    """Of six systems, the slowest one alone ran it."""
+    here, there = runs((2, 24, 75.0)), runs(*((ranks, threads, 3 * cost) for ranks, threads, cost in LAYOUTS), system="there")
+    one, six = (asked(fit([*here, *known]), 8, 6) for known in (there, [*there, *others(2, "system")]))
+    assert six.spread[0] < 1.05 * one.spread[0]
+
+
 def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
     """Another system's ``step_time`` beside this one's ``wall_time``."""
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there", metric="step_time")
