@@ -12,7 +12,7 @@ import typer
 from modak.cli import common, show
 from modak.errors import NotFound, UnknownName
 from modak.text.amounts import counted, percent
-from modak.text.choices import COLUMNS, row
+from modak.text.choices import COLUMNS, INTERVAL, row
 
 if TYPE_CHECKING:
     from modak.perfmodel import Curve
@@ -22,7 +22,7 @@ Level = Annotated[float, typer.Option(help="Probability that an interval contain
 
 FIGURES: Final = ("model", "median error", "p90 error", "off by > 100 %", "size that keeps 75 %", "in interval", "interval")
 BINS: Final = ("doublings beyond", "predictions", "interval", "in interval", "median error")
-LIKELY: Final = ("probability", "nodes", "ranks/node", "threads", "GPUs", "variant", "time", "interval", "basis")
+LIKELY: Final = ("probability", "nodes", "ranks/node", "threads", "GPUs", "variant", "time", INTERVAL, "basis")
 RUNS: Final = ("run", *LIKELY[1:], "node-hours", "decision after", "narrower", "per node-hour")
 
 

@@ -9,10 +9,11 @@ import typer
 
 from modak.cli import common, show
 from modak.text.amounts import cell, span
+from modak.text.choices import INTERVAL
 
 COLUMNS: Final = (
-    *("system", "partition", "cooling", "meets the goal", "nodes", "GPUs", "time", "interval", "basis", "node-hours"),
-    *("network", "rate GB/s", "storage"),
+    *("system", "partition", "cooling", "meets the goal", "nodes (90%)", "GPUs (90%)", "time", INTERVAL, "basis", "node-hours (90%)"),
+    *("network", "rate GB/s (90%)", "storage"),
 )
 
 

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from modak.text.amounts import cell, counted, span
 
+INTERVAL: Final = "90% interval"
+"""All predictions have intervals of that level."""
 COLUMNS: Final = (
-    *("nodes", "ranks/node", "threads", "GPUs", "time", "interval", "basis", "doublings beyond"),
+    *("nodes", "ranks/node", "threads", "GPUs", "time", INTERVAL, "basis", "doublings beyond"),
     *("node-hours", "energy kWh", "cost", "efficiency", "variant", "image"),
 )
 """What :func:`row` tells of a choice."""

@@ -12,7 +12,7 @@ from modak.service import Service
 from modak.store import open_store
 from tests.cli.conftest import Run
 
-EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
+EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"
 
 
 def test_evaluate_shows_ours_beside_the_fields(run: Run) -> None:
