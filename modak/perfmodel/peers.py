@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -147,8 +148,8 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     peers = [peer for kind in kinds for peer in kind]
     match = peers[0].match
     answers = [answer(replace(peer.match, spread=0.0), peer.counted) for peer in peers]
-    shares = [0.0 if peer.match.curve.per_batch else layouts.even_share(layout, peer.counted) for peer in peers]
     on = bool(match.question.attributes.get("hyperthreads"))
+    shares = [_share(peer, layout, on) for peer in peers]
     away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
     logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]
     variances = np.array([(one.spread.ravel() / Z90) ** 2 for one in answers])
@@ -172,3 +173,12 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
         others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
         other_results=sum(curve.results_used for curve in {id(one): one for one in used}.values() if curve is not match.curve),
     )
+
+
+def _share(peer: Peer, layout: Layout, on: bool) -> float:
+    """Log of the ratio of workers behind the answer of a peer to those in question, of which two hyper-threads (``on``) are one. The answer
+    itself counts them so for another layout than that of its curve."""
+    if peer.match.curve.per_batch:
+        return 0.0
+    paired = 0 if peer.match.shape else on - bool(peer.match.curve.series.hyperthreads)
+    return layouts.even_share(layout, peer.counted) + math.log(2) * paired

@@ -38,6 +38,13 @@ LAYOUTS = ((1, 48, 200.0), (2, 24, 150.0), (4, 12, 110.0), (8, 6, 100.0), (48, 1
 """Of a run on another system."""
 
 
+def test_two_hyperthreads_of_each_core_take_about_as_long_as_one() -> None:
+    """Along a curve over threads, too, where another layout was measured beside it."""
+    known = fit([one for one in runs((1, 5, 20.0), (1, 10, 10.0), (1, 20, 5.0), (1, 40, 2.5), (2, 20, 2.4)) if one.layout.nodes == 1])
+    question = Question({**HERE, "hyperthreads": True}, Layout(ranks_per_node=1, threads_per_rank=80), crowded=True)
+    assert predict(known, question, [1]).value[0] == pytest.approx(2.5, rel=0.1)
+
+
 def test_one_layout_here_makes_results_of_another_system_surer() -> None:
     """It tells by how much this system is faster; without it that is guessed, without those of the other system the layout is."""
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there")
