@@ -322,7 +322,7 @@ def test_results_of_relatives_are_behind_a_transferred_answer(run: Run) -> None:
     plan = json.loads(run("optimise", "elsewhere.json", "--json")[1])["job"]["plan"]
     items = json.loads(run("results", "list", "--used-by", plan["id"], "--json")[1])["items"]
     assert plan["prediction"]["basis"] == "transferred"
-    assert len(items) > plan["prediction"]["results_used"]
+    assert len(items) >= plan["prediction"]["results_used"]
     assert len({item["system"] for item in items}) > 1
 
 

@@ -352,8 +352,15 @@ def test_a_preempted_run_that_stops_early_is_no_result(slurm: Slurm, tmp_path: P
     spare = Partition(name="spare", nodes=2, node=Node(processor="any", sockets=2, cores=32, accelerator="v100", accelerators=2))
     waits = "trap 'exit 0' TERM; mktemp up.XXXXXX; while :; do sleep 0.2; done"
     request = {
-        "application": {"app_tag": "spare", "app_type": "mpi", "executable": "sh", "arguments": ["-c", waits], "threads": 1},
-        "job_options": {"partition": "spare", "node_count": 2, "process_count_per_node": 2, "request_gpus": 2, "wall_time_limit": 300},
+        "application": {"app_tag": "spare", "app_type": "mpi", "executable": "sh", "arguments": ["-c", waits]},
+        "job_options": {
+            "partition": "spare",
+            "node_count": 2,
+            "process_count_per_node": 2,
+            "core_count_per_process": 1,
+            "request_gpus": 2,
+            "wall_time_limit": 300,
+        },
         "target": {"name": "throwaway", "container_runtime": "none"},
     }
     (tmp_path / "job.sh").write_text(answered(system("mpich", partitions=(spare,)), request).job_script)
