@@ -47,9 +47,10 @@ divide the work badly."""
 RATIO: Final = 0.25
 """Standard deviation of the change of the log ratio of two systems, programs or problems between layouts of which a count differs by a
 factor of e; it grows with the square root of the distance. For what is more alike than :data:`ALIKE` it is less, in proportion. This and
-the next are from public tables of several systems, programs or problems in the same layouts."""
+:data:`UNLIKE` are from public tables of several systems, programs or problems in the same layouts."""
 ALIKE: Final = 0.5
-"""Standard deviation of the log ratio of two programs, and of others that are about as unlike."""
+"""Standard deviation of the log ratio of two programs, and of others that are about as unlike. Judgement: no table tells how much less
+images or versions of a program drift."""
 UNLIKE: Final = np.array([(1.0, 0.5), (4.0, 0.5)])
 """Rows of two: a factor on the standard deviations of log ratios, and how often it applies."""
 

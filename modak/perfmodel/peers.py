@@ -46,11 +46,10 @@ def across(nearest: Match, found: Sequence[Match], asked: Layout, nodes: Array, 
     Layouts of that configuration come first: they tell how unlike another one is, even if that was measured in the layout in question.
     """
     most_alike = _most_alike(found, nearest, nodes)
-    for one in (most_alike, nearest):
-        predictions = _of_layouts(one, nearest, found, asked, answer)
-        if predictions and nearest.curve.measured in (one.curve.measured, *predictions.others):
-            return predictions
-    return None
+    predictions = _of_layouts(most_alike, nearest, found, asked, answer)
+    if most_alike is nearest or (predictions and nearest.curve.measured in (most_alike.curve.measured, *predictions.others)):
+        return predictions
+    return _of_layouts(nearest, nearest, found, asked, answer)
 
 
 def _as_there(layout: Layout, curve: Curve) -> Layout:
@@ -116,14 +115,14 @@ def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layou
     First comes that of the ``nearest`` match, which would answer by itself, then those of the nearest ones, in attributes and layout. Other
     sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
     """
-    first = _configuration(nearest)
-    here, work = _configuration(match), (_work(match.curve), problems.size_of(match), match.device)
-    elsewhere = (one for one in found if _configuration(one) != here)
-    same = (one for one in elsewhere if (_work(one.curve), problems.size_of(one), one.device) == work)
-    near = sorted(same, key=lambda one: (_configuration(one) != first, one.doubt, seen(one)))
+    work = _work(match.curve), problems.size_of(match), match.device
+    same = (one for one in found if (_work(one.curve), problems.size_of(one), one.device) == work)
+    kinds = grouped(sorted(same, key=lambda one: (one.doubt, seen(one))), _configuration)
+    kinds.pop(_configuration(match), None)
+    first = kinds.pop(_configuration(nearest), [])
     left = MOST_LAYOUTS
-    for alike in grouped(near, _configuration).values():
-        if left:
+    for alike in (first, *kinds.values()):
+        if left and alike:
             peers = _peers(alike[0].asked_with(layout), alike, layout)[:left]
             left -= len(peers)
             yield peers
