@@ -2,10 +2,11 @@
 
     python -m benchmarks.model_quality --data DIR [--extrap PYTHON] [--least-sizes N] [--calibrate]
 
-``DIR`` holds the tables (CSV; columns ``dataset, series, app, p, nodes, higher_better, value``; repeats of one series and size are
-replaced by their median). ``PYTHON`` is an interpreter of an environment with ``extrap`` installed. ``--least-sizes`` uses only series
-with so many sizes (5 by default), and prints errors only. ``--calibrate`` prints the constants of ``modak/perfmodel/intervals.py``
-instead. Intervals are tested by leaving one collection out: their coefficients for a collection are fitted to the others.
+``DIR`` holds the tables: CSV with the columns ``dataset, series, app, p, nodes, higher_better, value`` (repeats of one series and size are
+replaced by their median; other files are skipped), and tables of networks (:mod:`benchmarks.parameter_quality`). ``PYTHON`` is an
+interpreter of an environment with ``extrap`` installed. ``--least-sizes`` uses only series with so many sizes (5 by default), and prints
+errors only. ``--calibrate`` prints the constants of ``modak/perfmodel/intervals.py`` instead. Intervals are tested as shipped and, if there
+are several collections (``dataset``), by leaving one out: their coefficients for a collection are fitted to the others.
 """
 
 from __future__ import annotations
@@ -52,16 +53,21 @@ def main() -> None:
     parser.add_argument("--least-sizes", type=int, help="judge only series with so many sizes, and only their errors")
     parser.add_argument("--calibrate", action="store_true", help="print the constants of the intervals")
     wish = parser.parse_args()
-    observed = read_scaling(wish.data)
+    observed, networks = read_scaling(wish.data), parameter_quality.tables(wish.data)
+    least = wish.least_sizes or evaluation.LEAST_SIZES
+    if not any(len(one.series.sizes) >= least for one in observed):
+        if not networks:
+            parser.error(f"--data: no CSV file in {wish.data} has a series of {least} sizes or more; columns needed: {', '.join(SCALING)}")
+        observed = []
     if wish.calibrate:
         say(repr(calibrate(observed)))
         return
-    scaling_quality(observed, wish.extrap, wish.least_sizes or evaluation.LEAST_SIZES)
-    if wish.least_sizes:
-        return
-    interval_quality(observed)
-    signed_errors(observed)
-    for table in sorted(wish.data.glob("timm_*.csv")):
+    if observed:
+        scaling_quality(observed, wish.extrap, least)
+    if observed and not wish.least_sizes:
+        interval_quality(observed)
+        signed_errors(observed)
+    for table in networks if not wish.least_sizes else ():
         parameter_quality.report(table)
 
 
@@ -73,10 +79,10 @@ def read_scaling(folder: Path) -> list[Observed]:
             rows = csv.DictReader(lines)
             if not set(SCALING) <= set(rows.fieldnames or ()):
                 continue
-            by_series: dict[str, list[dict[str, str]]] = defaultdict(list)
+            by_series: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
             for row in rows:
                 if not row["series"].endswith(SUSPECT):
-                    by_series[row["series"]].append(row)
+                    by_series[row["dataset"], row["series"]].append(row)
         observed += [_observed(rows) for rows in by_series.values()]
     return observed
 
@@ -126,6 +132,16 @@ def calibrate(observed: Sequence[Observed]) -> Calibration:
     return Judged(observed).calibration(None)
 
 
+def calibrations(observed: Sequence[Observed]) -> dict[str, dict[str, Calibration]]:
+    """The constants of the intervals for each collection: those fitted to all others, if these are enough; those that are shipped."""
+    collections = sorted({one.collection for one in observed})
+    shipped = {"as shipped": dict.fromkeys(collections, intervals.PUBLISHED)}
+    judged = Judged(observed)
+    if not all(map(judged.can_do, collections)):
+        return shipped
+    return {"unseen collection": {name: judged.calibration(name) for name in collections}, **shipped}
+
+
 class Judged:
     """The data for a calibration: forecasts of all kinds, their errors, and the collections of their series."""
 
@@ -140,6 +156,10 @@ class Judged:
             "inside": self._table(observed, inner, between),
             "pooled": self._table(observed, [outer[k] for k in helped], [together[k] for k in helped]),
         }
+
+    def can_do(self, without: str) -> bool:
+        """Whether there are forecasts of all kinds for other collections."""
+        return all((names != without).any() for *_, names in self.kinds.values())
 
     def calibration(self, without: str | None) -> Calibration:
         """Fitted to all collections but one."""
@@ -156,6 +176,8 @@ class Judged:
 
     def _table(self, observed: Sequence[Observed], todo: Sequence[Task], answers: Sequence[Forecast]) -> tuple[Array, Array, Array, Any]:
         """Feature rows, errors, weights and collections. All series have equal weight, whatever their number of predictions."""
+        if not todo:
+            return np.empty((0, len(intervals.FEATURES))), np.empty(0), np.empty(0), np.empty(0, dtype=str)
         per_series = Counter(place for task in todo for place in [task.place] * len(task.asked))
         rows = np.vstack([intervals.features(answer) for answer in answers])
         names = np.array([observed[task.place].collection for task in todo for _ in task.asked])
@@ -164,10 +186,9 @@ class Judged:
 
 
 def interval_quality(observed: Sequence[Observed]) -> None:
-    """Coverage and width at 90 %, leaving one collection out; the width by doublings and by disagreement."""
-    judged = Judged(observed)
-    unseen = {name: judged.calibration(name) for name in sorted({one.collection for one in observed})}
-    short_series(observed, unseen)
+    """Coverage and width at 90 %, as shipped and leaving one collection out; the width by doublings and by disagreement."""
+    chosen = calibrations(observed)
+    short_series(observed, chosen)
     for protocol, pooled in (("largest two", False), ("smaller half", False), ("each inner size", False), ("largest two", True)):
         todo = evaluation.tasks(observed, PROTOCOLS[protocol])
         answers = evaluation.forecasts(todo)
@@ -176,9 +197,9 @@ def interval_quality(observed: Sequence[Observed]) -> None:
         names = [observed[task.place].collection for task in todo for _ in task.asked]
         miss = evaluation.misses(todo, answers)
         each: list[intervals.Sides] = []
-        for title, chosen in (("unseen collection", unseen), ("as shipped", None)):
+        for title, of_collection in chosen.items():
             each = [
-                intervals.half_widths(one, calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
+                intervals.half_widths(one, calibration=of_collection[observed[task.place].collection])
                 for one, task in zip(answers, todo, strict=True)
             ]
             found = evaluation.coverage(miss, evaluation.in_a_row(each), names)
@@ -195,22 +216,24 @@ def interval_quality(observed: Sequence[Observed]) -> None:
                 say(f"  {one.name:32} n {one.count:4d}  width x{one.median_width:5.2f}  {held}  median error {100 * one.median_error:.1f}")
 
 
-def short_series(observed: Sequence[Observed], unseen: Mapping[str, Calibration]) -> None:
+def short_series(observed: Sequence[Observed], chosen: Mapping[str, Mapping[str, Calibration]]) -> None:
     """Coverage of predictions from the first one, two, … sizes of longer series, by doublings: for users with few results."""
     todo = evaluation.tasks(observed, every_prefix, least_sizes=3)
     answers = evaluation.forecasts(todo)
     say("\n90 % intervals beyond the first sizes of a series, by doublings: predictions, coverage, of which slower, width")
-    for sizes, (title, chosen) in product(SHORT_SIZES, (("unseen collection", unseen), ("as shipped", None))):
+    for sizes, (title, of_collection) in product(SHORT_SIZES, chosen.items()):
         pairs = [(task, answer) for task, answer in zip(todo, answers, strict=True) if len(task.shown.sizes) == sizes]
+        if not pairs:
+            continue
         miss = evaluation.misses(*zip(*pairs, strict=True))
         far = np.concatenate([answer.doublings.ravel() for _, answer in pairs])
-        each = [
-            intervals.half_widths(answer, calibration=chosen[observed[task.place].collection] if chosen else intervals.PUBLISHED)
-            for task, answer in pairs
-        ]
+        each = [intervals.half_widths(answer, calibration=of_collection[observed[task.place].collection]) for task, answer in pairs]
         width, cells = evaluation.in_a_row(each), []
         for low, high in zip(DOUBLINGS, (*DOUBLINGS[1:], np.inf), strict=True):
             here = (far >= low) & (far < high)
+            if not here.any():
+                cells.append(f"{0:4d}{'':24}")
+                continue
             held, slower = 100 * width.holds(miss)[here].mean(), 100 * (miss > width.above)[here].mean()
             cells.append(f"{here.sum():4d} {held:5.1f} % ({slower:4.1f} %) x{np.exp(np.median(width.middle[here])):.2f}")
         say(f"{sizes} sizes, {title:18} {'  |  '.join(cells)}")

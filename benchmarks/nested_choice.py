@@ -42,6 +42,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, required=True, help="directory with the public tables")
     observed = read_scaling(parser.parse_args().data)
+    if len({one.collection for one in observed if len(one.series.sizes) >= evaluation.LEAST_SIZES}) < 2:
+        parser.error("--data: nested cross-validation needs longer series of two collections or more")
     names = {protocol: _collections(observed, protocol) for protocol in AIMS}
     tried = [dict(zip(GRID, values, strict=True)) for values in product(*GRID.values())]
     errors = [{protocol: _errors(observed, protocol, constants) for protocol in AIMS} for constants in tried]

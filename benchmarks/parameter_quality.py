@@ -16,10 +16,16 @@ from modak.perfmodel.forms import Array
 
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
+NEEDED = {"model", "samples_per_s", *PARAMETERS.values(), *CONFIGURATION}
 FOLDS, REPEATS = 5, 4
 CALIBRATION = (5, 10, 20, 50, 100)
 """Runs on a new device from which it is calibrated."""
 INTERVAL = "  inside its 90 % interval"
+
+
+def tables(folder: Path) -> list[Path]:
+    """The CSV files of a folder that have the columns :data:`NEEDED`: rates of networks."""
+    return [path for path in sorted(folder.glob("*.csv")) if _headings(path) >= NEEDED]
 
 
 def report(table: Path) -> None:
@@ -81,14 +87,19 @@ def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -
             usable = np.flatnonzero(np.isfinite(target) & (np.isfinite(others).sum(axis=0) >= max(1, len(others) // 2)))
             devices.append((others[:, usable].T, {name: values[usable] for name, values in described.items()}, target[usable]))
         for runs in CALIBRATION:
+            if not any(len(actual) > runs for *_, actual in devices):
+                continue
             say(f"\nnew device after {runs} calibration runs, {title}; absolute percentage error of time")
             found: dict[str, list[Array]] = defaultdict(list)
             for device, repeat in product(devices, range(REPEATS)):
+                if len(device[-1]) <= runs:
+                    continue
                 for name, errors in _calibrated(*device, runs, repeat).items():
                     found[name].append(errors)
             for name, parts in found.items():
                 _line(name, np.concatenate(parts))
-        _line("linear, from four fifths of all runs there", np.concatenate([_all_runs(*device) for device in devices]))
+        if enough := [device for device in devices if len(device[-1]) >= FOLDS]:
+            _line("linear, from four fifths of all runs there", np.concatenate([_all_runs(*device) for device in enough]))
 
 
 def _calibrated(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: int, repeat: int) -> dict[str, Array]:
@@ -128,6 +139,11 @@ def _line(name: str, errors: Array) -> None:
 
 def _columns(members: Sequence[dict[str, str]]) -> dict[str, Array]:
     return {name: np.array([float(row[column]) for row in members]) for name, column in PARAMETERS.items()}
+
+
+def _headings(path: Path) -> set[str]:
+    with path.open(newline="") as lines:
+        return set(next(csv.reader(lines), ()))
 
 
 def _positive(text: str) -> bool:
