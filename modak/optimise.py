@@ -114,7 +114,7 @@ def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
     """What would be done instead of what the request says of its target, account and counts, without choosing a configuration."""
     target = resolve(request, prepared(facts))
     counts = in_document(request, stated_counts(request, target).warnings)
-    return _each_once(target.warnings, counts, without_figures(request, target), uncharged(request, target))
+    return _each_once(target.warnings, counts, missing_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
@@ -145,7 +145,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             warnings,
             target.warnings,
             in_document(request, decision.candidates.warnings),
-            without_figures(request, target),
+            missing_figures(request, target),
             beyond_limit(request, decision),
             decision.amounts_needed,
             _unused_length(request, decision),
@@ -248,7 +248,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
         warnings=_each_once(
             target.warnings,
             in_document(request, decision.candidates.warnings),
-            without_figures(request, target),
+            missing_figures(request, target),
             decision.amounts_needed,
             _unused_length(request, decision),
             in_document(request, (*decision.relaxed, *decision.given_up.values())),
@@ -452,13 +452,16 @@ def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> 
     return doubted_of(decision.facts.doubted, asked, decision.nodes)
 
 
-def without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
+def missing_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     """A warning if the objective needs a figure that the system's file does not have."""
-    minimise, node, partition = request.optimisation.objective.minimise, target.node, target.partition
-    missing = {"energy": node is None or node.power_w is None, "cost": partition is None or partition.price_per_node_hour is None}
-    if minimise is None or not missing.get(minimise):
+    node, partition = target.node, target.partition
+    figures = {
+        "energy": ("the power of a node", node.power_w if node else None),
+        "cost": ("the price per node-hour", partition.price_per_node_hour if partition else None),
+    }
+    figure, known = figures.get(request.optimisation.objective.minimise or "", ("", 0.0))
+    if known is not None:
         return ()
-    figure = {"energy": "the power of a node", "cost": "the price per node-hour"}[minimise]
     text = f"{figure} is not recorded for {target.name or 'the target'}; node-hours are minimised instead"
     return (Notice(field="optimisation.objective.minimise", message=text),)
 
