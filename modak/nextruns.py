@@ -34,7 +34,7 @@ from modak.choosing.workload import amounts_needed, with_problem, with_setting
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import Answer, decide, optimise, ranking_of, without_figures
+from modak.optimise import Answer, decide, optimise, ranking_of, missing_figures
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
@@ -106,7 +106,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     scored = score(request, target, columns(request, target, candidates, facts))
     decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
     of_request = in_document(request, (*candidates.warnings, *chosen.relaxed, *given_up.values()))
-    warnings = tuple(dict.fromkeys((*target.warnings, *without_figures(request, target), *of_request)))
+    warnings = tuple(dict.fromkeys((*target.warnings, *missing_figures(request, target), *of_request)))
     if not decision.evidence.known:
         needed = amounts_needed(request, decision.facts.needing_more)
         return Programme(decision, (), None, _first(decision, most), () if needed else (NOTHING,), (*warnings, *needed))

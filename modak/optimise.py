@@ -114,7 +114,7 @@ def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
     """What would be done instead of what the request says of its target, account and counts, without choosing a configuration."""
     target = resolve(request, prepared(facts))
     counts = in_document(request, stated_counts(request, target).warnings)
-    return _each_once(target.warnings, counts, without_figures(request, target), uncharged(request, target))
+    return _each_once(target.warnings, counts, missing_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
@@ -123,8 +123,9 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     plan_id = _plan_id(request, warnings, known)
     decision = decide(request, known)
     request = without_compilers(request, decision.given_up)
-    software, usual = _equipped(request, decision, known)
+    software, key = _software(request, decision, decision.best)
     target, nodes = decision.target, decision.nodes
+    usual = known.configured.get((*key, nodes), lambda: _configured(request, decision, software, key))
     wall_time, why_wall_time = wall_time_of(request, decision)
     job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
     script = _script(job.spec, target, known)
@@ -132,19 +133,19 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     build = build_of(request, target, job.spec, definition)
     build_script = render_build(job.spec, build, target.scheduler) if build else None
     return Settled(
-        request,
-        decision,
-        software,
-        job,
-        plan_id,
-        wall_time,
-        why_wall_time,
-        Texts(script.text, build_script.text if build_script else "", definition, definition_name),
-        _each_once(
+        request=request,
+        decision=decision,
+        software=software,
+        job=job,
+        plan_id=plan_id,
+        wall_time_s=wall_time,
+        why_wall_time=why_wall_time,
+        texts=Texts(script.text, build_script.text if build_script else "", definition, definition_name),
+        warnings=_each_once(
             warnings,
             target.warnings,
             in_document(request, decision.candidates.warnings),
-            without_figures(request, target),
+            missing_figures(request, target),
             beyond_limit(request, decision),
             decision.amounts_needed,
             _unused_length(request, decision),
@@ -155,36 +156,30 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     )
 
 
-def _equipped(request: Request, decision: Decision, facts: Prepared) -> tuple[Software, Configured]:
-    """Image and rules of the choice, and what all jobs of it have in common."""
-    software, key = _software(request, decision, decision.best, facts)
-    return software, facts.configured.get((*key, decision.nodes), lambda: _configured(request, decision, software, key, facts))
-
-
-def _software(request: Request, decision: Decision, index: int, facts: Prepared) -> tuple[Software, tuple[Hashable, ...]]:
+def _software(request: Request, decision: Decision, index: int) -> tuple[Software, tuple[Hashable, ...]]:
     """Image and rules of a candidate, and their cache key. They depend on the number of nodes only where results name images, otherwise on
     whether there are several."""
-    target, shape, nodes = decision.target, decision.shape_at(index), int(decision.scored.nodes[index])
+    target, shape, nodes, facts = decision.target, decision.shape_at(index), int(decision.scored.nodes[index]), decision.facts
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     key = (decision.asked, *software_fields_key(request), shape, launcher, nodes if facts.names_images else nodes > 1)
-    found = facts.software.get(key, lambda: choose_software(_for_software(request, decision, facts), facts, target, shape, nodes, launcher))
+    found = facts.software.get(key, lambda: choose_software(_for_software(request, decision), facts, target, shape, nodes, launcher))
     return found, key
 
 
-def _configured(request: Request, decision: Decision, software: Software, key: tuple[Hashable, ...], facts: Prepared) -> Configured:
+def _configured(request: Request, decision: Decision, software: Software, key: tuple[Hashable, ...]) -> Configured:
     """What all jobs of the chosen configuration have in common. Most of it is the same for all numbers of nodes above one that have the
     same software; ``key``: the cache key of the software."""
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     few = min(nodes, 2)
-    any_size = facts.configured_any_size.get(
+    any_size = decision.facts.configured_any_size.get(
         key, lambda: configured(without_nodes(essence(request, SOFTWARE_FIELDS)), target, shape, few, software)
     )
     return of_size(any_size, target, shape, nodes)
 
 
-def _for_software(request: Request, decision: Decision, facts: Prepared) -> Request:
+def _for_software(request: Request, decision: Decision) -> Request:
     """The part of the request on which image and rules depend."""
-    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
+    lengths = nearest_lengths(request.optimisation.workload, decision.facts.lengths)
     return with_problem(without_counts(essence(request, SOFTWARE_FIELDS, lengths)), decision.candidates.problem)
 
 
@@ -244,24 +239,35 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
 
 def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
     target, request = decision.target, without_compilers(request, decision.given_up)
-    measured = {same_name(name) for name in decision.measured_on if name}
-    if target.name and target.system is None and not decision.evidence.known and measured.isdisjoint(target.names):
-        known = {*facts.systems, *filter(None, decision.measured_on)}
-        if None not in decision.measured_on or nearest_name(target.name, known):
-            raise UnknownName("system", target.name, known, field="target.name")
+    _check_known(target, decision, facts)
     shown = dict.fromkeys((decision.best, *best_of_other_shapes(decision), *pareto_front(decision, MOST_ON_FRONT)))
     choices = tuple(_with_image(request, decision, index) for index in sorted(shown, key=decision.ranking.score.__getitem__))
-    figures = (*without_figures(request, target), *decision.amounts_needed, *_unused_length(request, decision))
-    warnings = _each_once(
-        target.warnings,
-        in_document(request, decision.candidates.warnings),
-        figures,
-        in_document(request, (*decision.relaxed, *decision.given_up.values())),
-    )
-    counsel = (*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]]))
     least = decision.scored.least_work / 3600
-    reasons = (*target.decisions, *why(request, decision))
-    return Recommendation(choices, warnings, reasons, counsel, least if math.isfinite(least) else None)
+    return Recommendation(
+        choices=choices,
+        warnings=_each_once(
+            target.warnings,
+            in_document(request, decision.candidates.warnings),
+            missing_figures(request, target),
+            decision.amounts_needed,
+            _unused_length(request, decision),
+            in_document(request, (*decision.relaxed, *decision.given_up.values())),
+        ),
+        decisions=(*target.decisions, *why(request, decision)),
+        advice=(*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
+        least_work=least if math.isfinite(least) else None,
+    )
+
+
+def _check_known(target: Target, decision: Decision, facts: Facts) -> None:
+    """Raise :class:`modak.errors.UnknownName` for a system of which neither a description nor results are known; but not if results of no
+    system may be meant, and its name is like none that is known."""
+    measured = {same_name(name) for name in decision.measured_on if name}
+    if not target.name or target.system or decision.evidence.known or not measured.isdisjoint(target.names):
+        return
+    known = {*facts.systems, *filter(None, decision.measured_on)}
+    if None not in decision.measured_on or nearest_name(target.name, known):
+        raise UnknownName("system", target.name, known, field="target.name")
 
 
 def _with_image(request: Request, decision: Decision, index: int) -> Choice:
@@ -270,7 +276,7 @@ def _with_image(request: Request, decision: Decision, index: int) -> Choice:
     One that no job can be written for is ranked all the same, without an image.
     """
     try:
-        software, _ = _software(request, decision, index, decision.facts)
+        software, _ = _software(request, decision, index)
     except ModakError:
         return choice_of(decision, index)
     choice, measured = choice_of(decision, index, software), decision.shape_at(index).framework_version
@@ -278,7 +284,11 @@ def _with_image(request: Request, decision: Decision, index: int) -> Choice:
     return choice.model_copy(update={"configuration": choice.configuration.model_copy(update=named)})
 
 
-def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, float | None], Ranking] = rank) -> Decision:
+Ranker = Callable[[Scored, Objective, float | None], Ranking]
+""":func:`rank`, or :func:`rank_closest`."""
+
+
+def decide(request: Request, facts: Facts, ranker: Ranker = rank) -> Decision:
     """Steps 1 to 4: where the job runs, what can run there, how long each configuration takes, and which is best.
 
     What runs without a graph compiler, because no suitable image has it, takes as long as without it, and may run best elsewhere.
@@ -286,7 +296,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     known = prepared(facts)
     request = with_setting(request, known.models)
     try:
-        found, infeasible = _decided(request, known, ranked), None
+        found, infeasible = _decided(request, known, ranker), None
     except Infeasible as error:
         if not compilers(request):
             raise
@@ -294,7 +304,7 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     missing = known.missing.get((found.asked, found.shape), lambda: missing_compilers(request, known, found.target, found.shape))
     if missing and (without := without_compilers(request, missing)) != request:
         try:
-            found = decide(without, known, ranked)
+            found = decide(without, known, ranker)
         except Infeasible as error:
             raise _with_causes(error, in_document(request, missing.values())) from None
         return replace(found, given_up={**missing, **found.given_up})
@@ -303,18 +313,27 @@ def decide(request: Request, facts: Facts, ranked: Callable[[Scored, Objective, 
     return found
 
 
-def _decided(request: Request, facts: Prepared, ranked: Callable[[Scored, Objective, float | None], Ranking]) -> Decision:
+def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     """Steps 1 to 4 for the request as it stands, whatever images have."""
     place = target_key(request, facts)
     target = facts.targets.get(place, lambda: resolve(request, facts))
     asked, predicted = _predictions(request, place, target, facts)
     scored, evidence = score(request, target, predicted)
     try:
-        ranking, relaxed = ranking_of(request, scored, ranked, lambda: _wider(request, place, target, facts))
+        ranking, relaxed = ranking_of(request, scored, ranker, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
         raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
-    missing = () if evidence.known else amounts_needed(request, facts.needing_more)
-    return Decision(target, predicted.candidates, scored, evidence, ranking, facts, asked, missing, relaxed)
+    return Decision(
+        target=target,
+        candidates=predicted.candidates,
+        scored=scored,
+        evidence=evidence,
+        ranking=ranking,
+        facts=facts,
+        asked=asked,
+        amounts_needed=() if evidence.known else amounts_needed(request, facts.needing_more),
+        relaxed=relaxed,
+    )
 
 
 def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Asked, Columns]:
@@ -323,7 +342,9 @@ def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, 
     key = (*place, *key_of_any_size(request), *lengths.values())
     asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
     counts = counts_of(request)
-    return asked, facts.columns.get((asked, *counts), lambda: _predicted(asked, counts, target, facts))
+    return asked, facts.columns.get(
+        (asked, *counts), lambda: columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
+    )
 
 
 def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> Scored:
@@ -334,10 +355,7 @@ def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts:
 
 
 def ranking_of(
-    request: Request,
-    scored: Scored,
-    ranked: Callable[[Scored, Objective, float | None], Ranking] = rank,
-    wider: Callable[[], Scored] | None = None,
+    request: Request, scored: Scored, ranker: Ranker = rank, wider: Callable[[], Scored] | None = None
 ) -> tuple[Ranking, tuple[Notice, ...]]:
     """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
 
@@ -351,21 +369,16 @@ def ranking_of(
     if objective.max_nodes:
         scored = replace(scored, wider=wider)
     try:
-        return ranked(scored, objective, least), ()
+        return ranker(scored, objective, least), ()
     except Infeasible:
         if least is None or (objective.constrained and not (request.application.mpi_ranks or stated_nodes(request))):
             raise
-    ranking = ranked(scored, objective, None)
+    ranking = ranker(scored, objective, None)
     reached = scored.efficiency[ranking.best]
     how = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
     message = f"a parallel efficiency of {least:g} is {how}; the counts are kept (leave them out to have them chosen)"
     name = "application.minimal_efficiency" if request.application.minimal_efficiency else "optimisation.options.scaling_efficiency"
     return ranking, (Notice(field=name, message=message),)
-
-
-def _predicted(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Columns:
-    """Every configuration that can run there, with the predicted time of one unit of the workload."""
-    return columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
 
 
 def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Candidates:
@@ -439,13 +452,16 @@ def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> 
     return doubted_of(decision.facts.doubted, asked, decision.nodes)
 
 
-def without_figures(request: Request, target: Target) -> tuple[Notice, ...]:
+def missing_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     """A warning if the objective needs a figure that the system's file does not have."""
-    minimise, node, partition = request.optimisation.objective.minimise, target.node, target.partition
-    missing = {"energy": node is None or node.power_w is None, "cost": partition is None or partition.price_per_node_hour is None}
-    if minimise is None or not missing.get(minimise):
+    node, partition = target.node, target.partition
+    figures = {
+        "energy": ("the power of a node", node.power_w if node else None),
+        "cost": ("the price per node-hour", partition.price_per_node_hour if partition else None),
+    }
+    figure, known = figures.get(request.optimisation.objective.minimise or "", ("", 0.0))
+    if known is not None:
         return ()
-    figure = {"energy": "the power of a node", "cost": "the price per node-hour"}[minimise]
     text = f"{figure} is not recorded for {target.name or 'the target'}; node-hours are minimised instead"
     return (Notice(field="optimisation.objective.minimise", message=text),)
 

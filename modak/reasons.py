@@ -12,25 +12,21 @@ import numpy as np
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
-from modak.choosing.openswitch import OpenSwitch
+from modak.choosing.openswitch import REDUCED, OpenSwitch, SwitchEvidence
 from modak.choosing.sensitivity import lines as sensitivity
 from modak.choosing.shapes import Shape
 from modak.choosing.software import no_image
-from modak.choosing.switching import lines as switch_lines
+from modak.choosing.switching import effect_on, obstacle
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.text.amounts import counted, listed, span
 
 
 def why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
-    own = partial(_both_ways, decision)
-    asked = with_problem(request, decision.candidates.problem)
-    no_image_for = partial(no_image, asked, decision.facts, decision.target)
-    ruled_out, tried = partial(_with_it, decision), decision.candidates.tried
-    switches = switch_lines(asked, decision.target, decision.shape, decision.nodes, tried, own, ruled_out, no_image_for)
-    lines = [*decision.candidates.decisions, *switches, *decision.ranking.decisions]
+    lines = [*decision.candidates.decisions, *_switch_lines(request, decision), *decision.ranking.decisions]
     if not decision.evidence.known:
         return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}")
     choice = choice_of(decision, decision.best)
@@ -52,6 +48,54 @@ def _nothing_known(request: Request, decision: Decision) -> str:
         return "there are no usable results of this application"
     where = listed([name or "an unnamed system" for name in decision.measured_on], MOST_NAMED)
     return f"none of the results of this application (on {where}) gives a time here"
+
+
+def _switch_lines(request: Request, decision: Decision) -> Iterator[str]:
+    """One line for each open switch: whether it is on, and why; if its effect is unknown, which runs would decide. One line for the
+    precision if nothing is known of any."""
+    request, target = with_problem(request, decision.candidates.problem), decision.target
+    image_for = partial(no_image, request, decision.facts, target)
+    where = f"{counted(decision.nodes, 'node')} of {target.title}"
+    precisions: list[bool] = []  # whether one may be chosen by what is known
+    for each in decision.candidates.tried:
+        stop, evidence = None, _both_ways(decision, each.switch)
+        if evidence is None:
+            stop, evidence = obstacle(each.switch, decision.shape, target, image_for), _by_pairs(request, decision, each)
+        if each.switch.column == "precision":
+            precisions.append(evidence is not None and stop is None)
+        if line := _switch_line(each.switch, decision.shape, evidence, stop, where):
+            yield line
+    if precisions and not any(precisions):
+        yield _unknown_precision(decision.shape, where)
+
+
+def _switch_line(switch: OpenSwitch, shape: Shape, evidence: str | None, stop: str | None, where: str) -> str | None:
+    """The line for one switch; ``None`` if nothing is known of it and it is on, or a precision. ``stop``: why the shape cannot have it."""
+    on = switch.is_on(shape)
+    if stop and not on:
+        return f"{switch.name}: off, because {stop}" if evidence or switch.column != "precision" else None
+    if evidence is not None:
+        return f"{switch.name}: {'on' if on else 'off'}, {evidence}"
+    if on or switch.column == "precision":
+        return None
+    return f"{switch.name}: off, because its effect is unknown: compare one run with it and one without it on {where}"
+
+
+def _unknown_precision(shape: Shape, where: str) -> str:
+    """The line for a precision that nothing decides: that of the shape, and which runs would decide."""
+    own = shape.precision or USUAL_PRECISION
+    other = REDUCED[0] if same_precision(own) == USUAL_PRECISION else USUAL_PRECISION
+    kept = f"as measured ({shape.precision})" if shape.precision else "as the program has it"
+    return f"precision: {kept}, because no pair of results shows its effect: compare one run with {own} and one with {other} on {where}"
+
+
+def _by_pairs(request: Request, decision: Decision, each: SwitchEvidence) -> str | None:
+    """The effect of a switch by pairs of other runs, and why one that helps is off; ``None`` without pairs."""
+    estimate, shape, switch = effect_on(request, decision.target, decision.shape, decision.nodes, each), decision.shape, each.switch
+    if estimate is None or not estimate.helps or switch.is_on(shape):
+        return str(estimate) if estimate else None
+    instead = (shape.compiler if switch.column == "compiler" else shape.precision) if switch.excluded_by(shape) else None
+    return f"{estimate}; the choice has {instead} instead" if instead else f"{estimate}{_with_it(decision, switch)}"
 
 
 def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:

@@ -20,6 +20,8 @@ from modak.recipes.plan import Recipe
 from modak.sizing.answer import Sizing
 
 Schema = dict[str, Any]
+Made = tuple[Schema, dict[str, Schema]]
+"""The schema of a document, and those of its parts by name."""
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 LOCAL: Final = "#/$defs/{model}"
 OPENAPI: Final = "#/components/schemas/{model}"
@@ -95,9 +97,9 @@ _PARAMETER: Final[Schema] = {"anyOf": [{"type": ["number", "boolean", "null"]}, 
 _HYPHENED: Final = ("pre_execution", "post_execution")
 
 
-def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
+def _request(refs: str) -> Made:
     """The request document, both ways of writing the chosen section, with the options of every framework plug-in."""
-    main, parts = _model(dsl.Request)(refs)
+    main, parts = of_model(dsl.Request, refs)
     parts = {name: _as_written(part) for name, part in (parts | {"Job": main}).items()}
     optimisation = parts["Optimisation"]["properties"]
     for name in ("framework", "options", "further", "written", "config", "data"):
@@ -105,7 +107,7 @@ def _request(refs: str) -> tuple[Schema, dict[str, Schema]]:
     for name in ("FrameworkOptions", "Variable", "Joined"):
         parts.pop(name, None)
     for variant in plugins.all_of("frameworks"):
-        options, more = _model(variant.options)(refs)
+        options, more = of_model(variant.options, refs)
         parts |= {variant.options.__name__: _described(options), **more}
     chosen = {kind: {"$ref": refs.format(model=f"Section_{kind}")} for kind in _KINDS_OF_APPLICATION}
     for kind, allowed in _KINDS_OF_APPLICATION.items():
@@ -227,7 +229,7 @@ def _described(options: Schema) -> Schema:
     return {**options, "properties": properties}
 
 
-def _response(refs: str) -> tuple[Schema, dict[str, Schema]]:
+def _response(refs: str) -> Made:
     """The request stays as the caller wrote it, in any spelling: only what is filled in can be described."""
     plan, more = of_model(dsl.Plan, refs)
     image, labels = of_model(facts.Image, refs)
@@ -258,13 +260,7 @@ def _filled_section(fields: Mapping[str, Schema]) -> Schema:
     return {"type": "object", "description": "as sent, and what was decided", "required": always, "properties": dict(fields)}
 
 
-def _model(model: type[BaseModel]) -> Callable[[str], tuple[Schema, dict[str, Schema]]]:
-    """A function that returns a model's schema and those of the models in it, for a template of references."""
-
-    return partial(of_model, model)
-
-
-def of_model(model: type[BaseModel], refs: str) -> tuple[Schema, dict[str, Schema]]:
+def of_model(model: type[BaseModel], refs: str) -> Made:
     """A model's schema and those of the models in it; ``refs`` is the template of references."""
     main = model.model_json_schema(ref_template=refs, schema_generator=_Generated)
     return main, main.pop("$defs", {})
@@ -312,45 +308,41 @@ _COLUMNS: Final[Mapping[str, str]] = {
 }
 
 
-def _record(required: tuple[str, ...]) -> Callable[[str], tuple[Schema, dict[str, Schema]]]:
-    """A row of a results table as a JSON record; ``params`` may also be an object."""
+def _record(required: tuple[str, ...], refs: str) -> Made:
+    """A row of a results table as a JSON record; ``params`` may also be an object. It has no parts, so ``refs`` is not used."""
+    from modak.ingest.columns import COLUMNS, PARAMETER  # numpy is not needed for other kinds
+    from modak.ingest.values import COUNTS
 
-    def made(refs: str) -> tuple[Schema, dict[str, Schema]]:
-        from modak.ingest.columns import COLUMNS, PARAMETER  # numpy is not needed for other kinds
-        from modak.ingest.values import COUNTS
-
-        text, count = {"type": ["string", "null"]}, {"type": ["integer", "null"], "minimum": 0}
-        kinds: dict[str, Schema] = {name: dict(count if name in (*COUNTS, "numa_mode") else text) for name in COLUMNS}
-        kinds |= {
-            "value": {"type": ["number", "null"], "exclusiveMinimum": 0},
-            "hyperthreads": {"type": ["boolean", "null"]},
-            "mpi_from": {"enum": ["host", "container", None]},
-            "params": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
-        }
-        kinds = {name: {**kind, "description": _COLUMNS[name]} for name, kind in kinds.items()}
-        pattern = f"^{PARAMETER.pattern}$"
-        return {
-            "type": "object",
-            "required": list(required),
-            "additionalProperties": False,
-            "properties": kinds | {name: {**kinds[name], "type": _without_null(kinds[name]["type"])} for name in required},
-            "patternProperties": {pattern: {"type": ["string", "number", "boolean", "null"]}},
-        }, {}
-
-    return made
+    text, count = {"type": ["string", "null"]}, {"type": ["integer", "null"], "minimum": 0}
+    kinds: dict[str, Schema] = {name: dict(count if name in (*COUNTS, "numa_mode") else text) for name in COLUMNS}
+    kinds |= {
+        "value": {"type": ["number", "null"], "exclusiveMinimum": 0},
+        "hyperthreads": {"type": ["boolean", "null"]},
+        "mpi_from": {"enum": ["host", "container", None]},
+        "params": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
+    }
+    kinds = {name: {**kind, "description": _COLUMNS[name]} for name, kind in kinds.items()}
+    pattern = f"^{PARAMETER.pattern}$"
+    return {
+        "type": "object",
+        "required": list(required),
+        "additionalProperties": False,
+        "properties": kinds | {name: {**kinds[name], "type": _without_null(kinds[name]["type"])} for name in required},
+        "patternProperties": {pattern: {"type": ["string", "number", "boolean", "null"]}},
+    }, {}
 
 
 def _without_null(types: list[str]) -> str:
     return next(name for name in types if name != "null")
 
 
-KINDS: Final[Mapping[str, Callable[[str], tuple[Schema, dict[str, Schema]]]]] = {
+KINDS: Final[Mapping[str, Callable[[str], Made]]] = {
     "request": _request,
     "response": _response,
-    "result": _record(("application", "metric", "value")),
-    "points": _record(("application", "metric")),
-    "system": _model(facts.System),
-    "image": _model(facts.Image),
-    "rule": _model(facts.Rule),
-    "sizing": _model(Sizing),
+    "result": partial(_record, ("application", "metric", "value")),
+    "points": partial(_record, ("application", "metric")),
+    "system": partial(of_model, facts.System),
+    "image": partial(of_model, facts.Image),
+    "rule": partial(of_model, facts.Rule),
+    "sizing": partial(of_model, Sizing),
 }

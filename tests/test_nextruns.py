@@ -46,6 +46,18 @@ def _cut(curve: Curve, largest: float) -> Curve:
     return shorter.model_copy(update={"mixture": fit_many([shorter.measured])[0]})
 
 
+@pytest.fixture(scope="module")
+def few(known: Known) -> Facts:
+    """What would be known of 16 nodes or fewer."""
+    return shortened(known, 16)
+
+
+@pytest.fixture(scope="module")
+def after_few(few: Facts) -> Programme:
+    """The next runs of the request, unchanged, by what is known of these."""
+    return next_runs(request(), few)
+
+
 def counts(programme: Programme) -> list[tuple[int, int, int]]:
     """Nodes, ranks a node and threads of every run."""
     chosen = [one.choice.configuration for one in programme.proposals]
@@ -93,10 +105,10 @@ def test_a_compiler_left_to_the_evidence_is_tried(known: Known) -> None:
 
 
 @pytest.mark.parametrize("value", [True, "auto"])
-def test_a_compiler_that_no_image_has_is_not_tried(value: Any, known: Known) -> None:
+def test_a_compiler_that_no_image_has_is_not_tried(value: Any, few: Facts) -> None:
     """Its script would run without it, and record another run than the one that was proposed."""
     framework = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod", "xla": value}}
-    programme = next_runs(request(optimisation__ai_training=framework), shortened(known, 16))
+    programme = next_runs(request(optimisation__ai_training=framework), few)
     assert programme.proposals
     assert {one.choice.configuration.compiler for one in programme.proposals} == {None}
     told = [one.message for one in programme.warnings if "contains xla; the job runs without it" in one.message]
@@ -182,41 +194,38 @@ def test_a_first_look_has_the_smallest_size_with_an_open_switch(known: Known) ->
     assert made == [(1, None), (1, "xla"), (2, None), (4, None)]
 
 
-def test_every_run_narrows_the_interval_of_the_decision(known: Known) -> None:
+def test_every_run_narrows_the_interval_of_the_decision(after_few: Programme) -> None:
     """Each from where the ones before it left it; the first from where it stands."""
-    programme = next_runs(request(), shortened(known, 16))
-    steps = [one.step for one in programme.proposals if one.step]
-    assert steps[0].before == pytest.approx(programme.half_width)
+    steps = [one.step for one in after_few.proposals if one.step]
+    assert steps[0].before == pytest.approx(after_few.half_width)
     assert all(one.after < 0.98 * one.before for one in steps)
 
 
-def test_the_budget_holds(known: Known) -> None:
+def test_the_budget_holds(few: Facts) -> None:
     """For all runs together, including their starts; a note if the budget is too small for any."""
-    programme = next_runs(request(), shortened(known, 16), 5, 50.0)
+    programme = next_runs(request(), few, 5, 50.0)
     assert 0 < sum(one.node_hours or 0 for one in programme.proposals) <= 50
-    assert "within 1 node-hours" in next_runs(request(), shortened(known, 16), 5, 1.0).notes[0]
+    assert "within 1 node-hours" in next_runs(request(), few, 5, 1.0).notes[0]
 
 
-def test_probabilities_are_of_layouts_and_sum_to_one(known: Known) -> None:
+def test_probabilities_are_of_layouts_and_sum_to_one(after_few: Programme) -> None:
     """What is chosen in some draws, the most probable first."""
-    chances = [one.probability for one in next_runs(request(), shortened(known, 16)).likely]
+    chances = [one.probability for one in after_few.likely]
     assert chances == sorted(chances, reverse=True)
     assert 0.9 < sum(chances) <= 1 + 1e-9
 
 
-def test_the_same_question_has_the_same_answer(known: Known) -> None:
+def test_the_same_question_has_the_same_answer(few: Facts, after_few: Programme) -> None:
     """The draws are no chance."""
-    facts = shortened(known, 16)
-    assert next_runs(request(), facts).proposals == next_runs(request(), facts).proposals
+    assert next_runs(request(), few).proposals == after_few.proposals
 
 
-def test_scripts_measure_what_is_proposed(known: Known) -> None:
+def test_scripts_measure_what_is_proposed(few: Facts) -> None:
     """Counts, MPI and compiler of the plan are the proposal's; constraints that a measurement need not meet are gone."""
     asked = request(optimisation__ai_training={"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}})
-    facts = shortened(known, 16)
-    programme = next_runs(asked, facts)
+    programme = next_runs(asked, few)
     for proposal in programme.proposals:
-        made, wanted = measurement(asked, facts, programme, proposal), proposal.choice.configuration
+        made, wanted = measurement(asked, few, programme, proposal), proposal.choice.configuration
         names = ("nodes", "ranks_per_node", "threads_per_rank", "mpi_from", "compiler")
         assert [getattr(made.plan.configuration, name) for name in names] == [getattr(wanted, name) for name in names]
         assert f"#SBATCH --nodes={wanted.nodes}\n" in made.texts.job_script
@@ -237,11 +246,10 @@ def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
 
 
 @pytest.mark.parametrize("other", [{"numa_mode": 2}, {"precision": "fp16"}])
-def test_variants_of_the_same_counts_have_each_a_result_file(known: Known, other: dict[str, Any]) -> None:
+def test_variants_of_the_same_counts_have_each_a_result_file(few: Facts, other: dict[str, Any]) -> None:
     """Whatever they differ in, where the request names one: all lie in the folder that the scripts are submitted from."""
-    facts = shortened(known, 16)
-    (curve,) = facts.models
-    facts = replace(facts, models=(curve, curve.model_copy(update={"series": curve.series.model_copy(update=other)})))
+    (curve,) = few.models
+    facts = replace(few, models=(curve, curve.model_copy(update={"series": curve.series.model_copy(update=other)})))
     asked = request(application__result_file="measured.json")
     programme = next_runs(asked, facts)
     scored = programme.decision.scored

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from modak import plugins
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
-from modak.choosing.measured import evidence_shapes, measured_on
+from modak.choosing.measured import evidence_shapes, was_measured_on
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import Search, topology_shapes
@@ -397,12 +397,12 @@ def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tu
     if origin == {"request"}:
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
     if origin <= {"evidence", "request", "raised", "fuller"}:
-        assumed = _assumed([curve for curve in curves if measured_on(curve, target) and curve.estimated is None])
+        assumed = _assumed([curve for curve in curves if was_measured_on(curve, target) and curve.estimated is None])
         spread = ", with the requested ranks spread evenly" if "request" in origin else ""
         spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
         spread += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
         return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {place}{spread}{assumed}",)
-    known = any(measured_on(curve, target) and curve.estimated is None for curve in curves)
+    known = any(was_measured_on(curve, target) and curve.estimated is None for curve in curves)
     because = "no layout that was measured there is as requested" if known else "nothing was measured there"
     why = f"derived from the topology of {place} by a rule of thumb, because {because}"
     if target.system is None and not known:

@@ -11,8 +11,8 @@ from modak.choosing.wishes import (
     carrier,
     compiler_named,
     has_a_gpu_per_rank,
+    is_allowed,
     is_distributed,
-    may_have,
     mpi_asked,
     precision,
 )
@@ -35,8 +35,8 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     results do not give.
     """
     allowed, found = allowed_compilers(request), carrier(request)
-    here = [curve for curve in curves if measured_on(curve, target)]
-    own = [curve for curve in here if _same_framework(curve, found) and (may_have(curve.series.compiler, allowed) or None not in allowed)]
+    here = [curve for curve in curves if was_measured_on(curve, target)]
+    own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
     same = [curve for curve in own if _agrees(curve, request, allowed)]
     if not any(_names_problem(curve, request) for curve in same):
         same += [curve for curve in own if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
@@ -56,7 +56,7 @@ def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
     return {same_name(name): name for name in sorted((name for name in names if name), reverse=True)}
 
 
-def measured_on(curve: Curve, target: Target) -> bool:
+def was_measured_on(curve: Curve, target: Target) -> bool:
     """Whether a curve was measured on the target's system, on the same kind of nodes."""
     return same_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
 
@@ -68,7 +68,7 @@ def agreeing(curves: Iterable[Curve], request: Request) -> Iterable[Curve]:
 
 
 def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
-    return _same_run(curve, request) and may_have(curve.series.compiler, allowed)
+    return _same_run(curve, request) and is_allowed(curve.series.compiler, allowed)
 
 
 def _tells_layout(curve: Curve) -> bool:
@@ -80,7 +80,7 @@ def _as_asked(shape: Shape, request: Request, allowed: frozenset[str | None], ho
     """The shape with precision, batch and MPI library of the request, and with a compiler that it allows."""
     work = request.optimisation.workload
     mpi = shape.mpi if _same_mpi(shape.mpi, request) else _mpi_instead(shape, request, host)
-    compiler = shape.compiler if may_have(shape.compiler, allowed) else min(name for name in allowed if name)
+    compiler = shape.compiler if is_allowed(shape.compiler, allowed) else min(name for name in allowed if name)
     asked = precision(request) or shape.precision
     return replace(shape, compiler=compiler, precision=asked, batch_size=work.batch_size or shape.batch_size, mpi=mpi)
 

@@ -11,7 +11,7 @@ from typing import Any
 from modak import rules
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, is_build, library, mpi_asked, switches
+from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, compilers_on, distribution, is_build, library, mpi_asked
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
 from modak.facts import ARCHITECTURES, VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
@@ -181,8 +181,8 @@ def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, b
 
 def _compilers_on(request: Request, shape: Shape) -> tuple[str, ...]:
     """Graph compilers that the image must have: those that the request switches on, and the shape's one."""
-    asked = tuple(name for name, value in switches(request).items() if value is True)
-    return tuple(dict.fromkeys((*asked, shape.compiler) if shape.compiler and not is_build(shape.compiler) else asked))
+    own = (shape.compiler,) if shape.compiler and not is_build(shape.compiler) else ()
+    return tuple(dict.fromkeys((*compilers_on(request), *own)))
 
 
 def missing_compilers(request: Request, facts: Facts, target: Target, shape: Shape) -> Mapping[str, Notice]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, compiler_named, is_single_threaded, mpi_asked, precision, switches
+from modak.choosing.wishes import by_torchrun, compiler_named, compilers_on, is_single_threaded, mpi_asked, precision
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, HostMpi
 from modak.perfmodel import Curve
@@ -57,8 +57,7 @@ def topology_shapes(search: Search) -> tuple[tuple[Shape, ...], tuple[Notice, ..
 def _software(search: Search) -> Shape:
     """A shape with the software that the request names, and the host's MPI if that starts the ranks."""
     request, work = search.request, search.request.optimisation.workload
-    on = (name for name, value in switches(request).items() if value is True)
-    compiler = compiler_named(work.compiler) or next(on, None)
+    compiler = compiler_named(work.compiler) or next(iter(compilers_on(request)), None)
     software = Shape(1, 1, compiler=compiler, precision=precision(request), batch_size=work.batch_size)
     if not search.distributed:
         return software

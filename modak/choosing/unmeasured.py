@@ -74,9 +74,9 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
     for ranks in sorted({1, node.sockets, node.standard_numa_domains}):
         layout = (ranks, node.usable_cores // ranks)
-        bare = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
-        if layout not in known and memory.obstacle(request, target, bare) is None:
-            yield bare, found.nodes[0]
+        shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
+        if layout not in known and memory.obstacle(request, target, shape) is None:
+            yield shape, found.nodes[0]
 
 
 def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:

@@ -21,6 +21,11 @@ def switches(request: Request) -> Mapping[str, Any]:
     return {one.name: options.value_of(one.option) for one in compilers(request) if not one.always}
 
 
+def compilers_on(request: Request) -> tuple[str, ...]:
+    """The graph compilers that the request switches on."""
+    return tuple(name for name, value in switches(request).items() if value is True)
+
+
 def compilers(request: Request) -> tuple[Compiler, ...]:
     """The graph compilers of the request's framework."""
     framework = request.optimisation.framework
@@ -66,7 +71,7 @@ def is_build(compiler: str | None) -> bool:
     return compiler is not None and same_name(compiler) not in graph_compilers()
 
 
-def may_have(compiler: str | None, allowed: frozenset[str | None]) -> bool:
+def is_allowed(compiler: str | None, allowed: frozenset[str | None]) -> bool:
     """Whether a run may have that compiler. If ``allowed`` contains ``None`` (no graph compiler has to be on), any build may."""
     return compiler_named(compiler) in allowed or (None in allowed and is_build(compiler))
 
@@ -76,10 +81,10 @@ def allowed_compilers(request: Request) -> frozenset[str | None]:
     are a part of the framework, which results name or not."""
     if request.optimisation.workload.compiler:
         return frozenset([compiler_named(request.optimisation.workload.compiler)])
-    said = switches(request)
-    on = frozenset(name for name, value in said.items() if value is True)
+    if on := compilers_on(request):
+        return frozenset(on)
     always = (one.name for one in compilers(request) if one.always)
-    return on or frozenset([None, *always, *(name for name, value in said.items() if value == "auto")])
+    return frozenset([None, *always, *(name for name, value in switches(request).items() if value == "auto")])
 
 
 def precision(request: Request) -> str | None:

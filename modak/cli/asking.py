@@ -57,13 +57,13 @@ def optimise(
 
 
 def recommend(  # one parameter an option
-    request: Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")] = None,
-    application: Annotated[str | None, typer.Option(help="Name of the application in the results.")] = None,
+    request: common.OptionalRequest = None,
+    application: common.ApplicationOf = None,
     dataset: Annotated[str | None, typer.Option(help="Data set of the application.")] = None,
-    system: Annotated[str | None, typer.Option(help="System to run on.")] = None,
+    system: common.SystemOf = None,
     epochs: Annotated[float | None, typer.Option(help="Number of epochs.")] = None,
     samples: Annotated[float | None, typer.Option(help="Number of samples per epoch.")] = None,
-    amount: Annotated[str | None, typer.Option(help="Work of the whole run, in the unit of a measured rate: '100 ns'.")] = None,
+    amount: common.Amount = None,
     objective: Annotated[str | None, typer.Option(help="What to minimise: time, node_hours, energy or cost.")] = None,
     deadline: Annotated[str | None, typer.Option(help="Longest time for the workload, as [d-]hh:mm:ss or seconds.")] = None,
     max_nodes: Annotated[int | None, typer.Option(help="Maximum number of nodes.")] = None,

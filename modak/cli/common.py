@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print answers and errors as JSON.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into an error.")]
 Request = Annotated[str, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")]
+OptionalRequest = Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")]
+ApplicationOf = Annotated[str | None, typer.Option(help="Name of the application in the results.")]
+SystemOf = Annotated[str | None, typer.Option(help="System to run on.")]
+Amount = Annotated[str | None, typer.Option(help="Work of the whole run, in the unit of a measured rate: '100 ns'.")]
+"""With these, a request needs no document; :func:`request_document` makes it."""
 Application = Annotated[str | None, typer.Option(help="Only this application.")]
 System = Annotated[str | None, typer.Option(help="Only this system.")]
 

@@ -97,10 +97,10 @@ def plot(
 
 
 def plan(
-    request: Annotated[str | None, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")] = None,
-    application: Annotated[str | None, typer.Option(help="Name of the application in the results.")] = None,
-    system: Annotated[str | None, typer.Option(help="System to run on.")] = None,
-    amount: Annotated[str | None, typer.Option(help="Work of the whole run, in the unit of a measured rate: '100 ns'.")] = None,
+    request: common.OptionalRequest = None,
+    application: common.ApplicationOf = None,
+    system: common.SystemOf = None,
+    amount: common.Amount = None,
     budget: Annotated[float | None, typer.Option(min=0, metavar="NODE_HOURS", help="Maximum node-hours of all runs together.")] = None,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=50, help="Maximum number of runs.")] = 5,
     output: Annotated[

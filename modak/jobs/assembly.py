@@ -21,9 +21,9 @@ from modak.jobs.placing import Record, addresses, configuration, report, staging
 from modak.jobs.resources import resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
 from modak.jobs.starters import command_of, is_interpreted
+from modak.launchers.base import USUAL
 from modak.launchers.family import TITLES, USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
-from modak.launchers.plain import USUAL
 from modak.target import Target
 from modak.text.grammar import as_name, version_range
 from modak.text.words import Word, expandable, variables

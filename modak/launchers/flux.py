@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from modak.jobs.spec import JobSpec
+from modak.launchers.base import Launcher, kept_back
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.plain import Plain, kept_back
+from modak.schedulers import Scheduler
 from modak.script.bash import Line, need, quiet, run
 from modak.text.words import Word
-
-if TYPE_CHECKING:
-    from modak.schedulers import Scheduler
 
 HANDED_ON: Final = frozenset({"TERM", "HUP", "ALRM", "USR1", "USR2"})
 """Signals that it passes on to the ranks, by the source of ``flux job attach``, which it becomes. INT is the first of two Ctrl-C."""
 
 
 @dataclass(frozen=True)
-class FluxRun(Plain):
+class FluxRun(Launcher):
     """``flux run``."""
 
     name: str = "flux"

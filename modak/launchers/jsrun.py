@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from modak.jobs.spec import JobSpec
+from modak.launchers.base import Launcher
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.plain import Plain
+from modak.schedulers import Scheduler
 from modak.script.bash import Line, need, quiet, run
 from modak.text.words import Word
-
-if TYPE_CHECKING:
-    from modak.schedulers import Scheduler
-
 
 JSRUN: Final = "jsrun"
 """Where this is the system's launcher, scripts run on a node beside those of the job, which only jsrun reaches."""
 
 
 @dataclass(frozen=True)
-class Jsrun(Plain):
+class Jsrun(Launcher):
     """``jsrun``."""
 
     name: str = JSRUN
-    aliases: tuple[str, ...] = ()
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It works under LSF only, and gives every node the same number of ranks."""

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from packaging.version import Version
 
 from modak.jobs.spec import JobSpec, Resources
+from modak.launchers.base import Launcher, kept_back
 from modak.launchers.family import TITLES, VERSION_SAYS, answers, compatible, library_family
-from modak.launchers.plain import Plain, kept_back
 from modak.launchers.srun import own_environment
 from modak.launchers.threads import openmp
+from modak.schedulers import Scheduler
 from modak.script.bash import Line, comment, variable, word
 from modak.text.words import Word
 
-if TYPE_CHECKING:
-    from modak.schedulers import Scheduler
-
-Words = Callable[[JobSpec, "Scheduler", tuple[str, ...]], tuple[Word, ...]]
+Words = Callable[[JobSpec, Scheduler, tuple[str, ...]], tuple[Word, ...]]
 
 
 @dataclass(frozen=True)
-class Mpirun(Plain):
+class Mpirun(Launcher):
     """``mpirun``, in the flavour of the job's MPI; Open MPI where none is known."""
 
     name: str = "mpirun"

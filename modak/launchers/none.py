@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from modak.jobs.spec import JobSpec
-from modak.launchers.plain import Plain
+from modak.launchers.base import Launcher
+from modak.schedulers import Scheduler
 from modak.script.bash import Line, comment, fixed
 from modak.text.words import Word
-
-if TYPE_CHECKING:
-    from modak.schedulers import Scheduler
 
 _OF_A_RANK: Final = ("PMI_FD", "PMIX_NAMESPACE", "SLURM_STEP_ID", "SLURM_STEPID")
 """What MPICH, PMIx and Open MPI 4 read. ``srun`` and ``mpirun`` give their ranks others."""
 
 
 @dataclass(frozen=True)
-class NoLauncher(Plain):
+class NoLauncher(Launcher):
     """The command itself."""
 
     name: str = "none"
-    aliases: tuple[str, ...] = ()
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It starts one process only."""
@@ -34,10 +31,6 @@ class NoLauncher(Plain):
             return ()
         why = comment("a program with MPI would look for the process manager of the session in which this script was submitted")
         return why, fixed(f"unset {' '.join(_OF_A_RANK)}", ("unset", *_OF_A_RANK))
-
-    def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Nothing."""
-        return ()
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Nothing."""

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from modak.jobs.spec import JobSpec
+from modak.launchers.base import Launcher
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
+from modak.schedulers import Scheduler
 from modak.script.bash import Line, need, quiet, run
 from modak.text.words import Word
 
-if TYPE_CHECKING:
-    from modak.schedulers import Scheduler
-
 
 @dataclass(frozen=True)
-class Pals(Plain):
+class Pals(Launcher):
     """PALS."""
 
     name: str = "pals"

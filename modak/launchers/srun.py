@@ -5,27 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from modak.jobs.spec import JobSpec, Resources
+from modak.launchers.base import Launcher
 from modak.launchers.family import answers, pmi
-from modak.launchers.plain import Plain
 from modak.launchers.threads import openmp
+from modak.schedulers import Scheduler
 from modak.schedulers.slurm import foreign, hint
 from modak.script.bash import WIDEST, Line, cached, comment
 from modak.script.shelltext import ours
 from modak.text.words import Word
 
-if TYPE_CHECKING:
-    from modak.schedulers import Scheduler
-
 
 @dataclass(frozen=True)
-class Srun(Plain):
+class Srun(Launcher):
     """``srun``."""
 
     name: str = "srun"
-    aliases: tuple[str, ...] = ()
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It works under Slurm only."""

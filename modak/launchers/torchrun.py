@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from modak import plugins
 from modak.jobs.spec import JobSpec, Resources
 from modak.jobs.starters import is_python, is_script
+from modak.launchers.base import USUAL, Launcher, kept_back
 from modak.launchers.jsrun import JSRUN
-from modak.launchers.plain import USUAL, kept_back
 from modak.launchers.threads import openmp
+from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, assign, export, variable, word
 from modak.script.shelltext import ours
 from modak.text.words import Word
-
-if TYPE_CHECKING:
-    from modak.launchers import Launcher
-    from modak.schedulers import Scheduler
 
 _SLURM: Final = (
     'MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"',
@@ -43,11 +40,10 @@ _CANNOT: Final = frozenset({"torchrun", "none"})
 
 
 @dataclass(frozen=True)
-class Torchrun:
+class Torchrun(Launcher):
     """``torchrun``, inside the container."""
 
     name: str = "torchrun"
-    aliases: tuple[str, ...] = ()
 
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:
         """It starts the same number of ranks on each node. On several nodes another launcher has to start it, from the first of them."""

@@ -164,7 +164,7 @@ class Trend:
 
     def _kernel(self, a: Array, b: Array) -> Array:
         """Covariance of ``z`` at two sizes, in doublings from the first: a free level, a slope, an integrated Wiener process."""
-        return np.asarray(WIDE + self.spread**2 * a * b + self.wander**2 * _wander(a, b))
+        return np.asarray(WIDE + self.spread**2 * a * b + self.wander**2 * wander(a, b))
 
 
 Form = NonNegative | Line | Trend
@@ -198,7 +198,7 @@ def log_costs(sizes: Sequence[float], coefficients: Sequence[Sequence[float]], p
     log_p = np.log(p)
     from_last, from_first = log_p - math.log(sizes[-1]), log_p / math.log(2) - math.log2(sizes[0])
     known = np.log2(np.array(sizes)) - math.log2(sizes[0])
-    at = Terms(log_p, from_last, from_first, known, _wander(from_first[:, None], known), {e: np.exp(e * from_last) for e in EXPONENTS})
+    at = Terms(log_p, from_last, from_first, known, wander(from_first[:, None], known), {e: np.exp(e * from_last) for e in EXPONENTS})
     rows = np.empty((len(FORMS), len(p)))
     for row, form, fitted in zip(rows, FORMS, coefficients, strict=True):
         row[:] = form.log_cost_of_series(fitted, at)
@@ -226,7 +226,7 @@ def _try_subset(subset: list[int], normal: Array, right: Array, best: Array, ans
     answer[np.ix_(better, subset)] = solution[better]
 
 
-def _wander(a: Array, b: Array) -> Array:
+def wander(a: Array, b: Array) -> Array:
     """Covariance of an integrated Wiener process at two places, 0 where they are on different sides of its origin."""
     low, high = np.minimum(np.abs(a), np.abs(b)), np.maximum(np.abs(a), np.abs(b))
     return np.where(a * b > 0, low * low * (3 * high - low) / 6, 0.0)

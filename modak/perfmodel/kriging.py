@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from modak.perfmodel.forms import Array
+from modak.perfmodel.forms import Array, wander
 
 REPEAT: Final = 0.05
 """Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
@@ -56,7 +56,9 @@ def predicted(
     share = share * [probability for _, probability, _ in kinds]
     of_ratios = np.array([covariance for _, _, covariance in kinds])
     trend = (away * doubt**2) @ away.T
-    smooth = trend + bend[:, None, None] ** 2 * sum(one.bend**2 * _bends(each) for each, one in zip(away.T, slopes, strict=True))
+    smooth = trend + bend[:, None, None] ** 2 * sum(
+        one.bend**2 * wander(each[:, None], each) for each, one in zip(away.T, slopes, strict=True)
+    )
     noise = spreads.T**2 + wiggle[:, None, None] ** 2
     factor = np.linalg.cholesky(smooth[:, None] + of_ratios + noise[..., None] * np.eye(len(away)))
     beside = (log_costs - (away @ slope)[:, None]).T
@@ -92,10 +94,3 @@ def _prior(away: Array, slope: Slope) -> Prior:
     if (away < 0).all():
         return slope.above
     return slope.below if (away > 0).all() else slope.between
-
-
-def _bends(away: Array) -> Array:
-    """Covariances ``[k, k]`` of an integrated random walk of the slope that starts at the place in question, on either side of it."""
-    distance = np.abs(away)
-    near, far = np.minimum.outer(distance, distance), np.maximum.outer(distance, distance)
-    return np.where(np.multiply.outer(away, away) > 0, near**2 * (3 * far - near) / 6, 0.0)

@@ -119,7 +119,7 @@ class Service:
         """
         with _read(document, strict=strict) as read:
             found = recommend(read.request, self.facts_for(read.request), closest=closest)
-        warnings = _each_once(read, found.warnings, strict=strict)
+        warnings = _warnings(read, found.warnings, strict=strict)
         return {
             "choices": [choice.model_dump(mode="json", exclude_none=True) for choice in found.choices],
             "decisions": list(found.decisions),
@@ -136,7 +136,7 @@ class Service:
         """
         with _read(document, strict=strict) as read:
             found = check(read.request, self.facts_for(read.request))
-        return {"valid": True, "warnings": [warning.model_dump() for warning in _each_once(read, found, strict=strict)]}
+        return {"valid": True, "warnings": [warning.model_dump() for warning in _warnings(read, found, strict=strict)]}
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9, go_on: Callable[[], None] = lambda: None) -> Json:
         """The rows of a result table without values, each with its prediction, under ``rows``; and ``warnings``.
@@ -155,7 +155,7 @@ class Service:
 
         with _read(document, strict=strict) as read:
             found = size(read.request, self.facts_for(read.request, everywhere=True), self._guide)
-        warnings = _each_once(read, found.warnings, strict=strict)
+        warnings = _warnings(read, found.warnings, strict=strict)
         return found.model_copy(update={"warnings": warnings}).model_dump(mode="json", exclude_none=True)
 
     def earlier(self, request: Request) -> list[Result]:
@@ -236,7 +236,7 @@ class Service:
         with _read(document, strict=strict) as read:
             facts = self.facts_for(read.request)
             found = next_runs(read.request, facts, most, budget)
-        warnings = _each_once(read, found.warnings, strict=strict)
+        warnings = _warnings(read, found.warnings, strict=strict)
         answer = as_json(found) | {"warnings": [warning.model_dump() for warning in warnings]}
         if scripts:
             for run, proposal in zip(answer["runs"], found.proposals, strict=True):
@@ -418,11 +418,11 @@ def _read(document: Any, *, strict: bool) -> Iterator[Normalised]:
 
 def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Settled:
     settled = settle(read.request, facts, read.warnings)
-    _each_once(read, settled.warnings, strict=strict)
+    _warnings(read, settled.warnings, strict=strict)
     return settled
 
 
-def _each_once(read: Normalised, found: Sequence[Notice], *, strict: bool) -> tuple[Notice, ...]:
+def _warnings(read: Normalised, found: Sequence[Notice], *, strict: bool) -> tuple[Notice, ...]:
     """The warnings of reading a request, and those ``found`` on the way to its answer. With ``strict`` any of them is an error."""
     warnings = tuple(dict.fromkeys((*read.warnings, *found)))
     if strict and warnings:
@@ -434,7 +434,7 @@ def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
     """The results behind the prediction of the choice: those of its own curve, and of other curves that the prediction uses."""
     if not decision.evidence.known:
         return ()
-    found = decision.evidence.predictions[int(decision.scored.shape[decision.best])]
+    found = decision.predictions_at(decision.best)
     alone = decision.scored.basis[decision.best] in ("measured", "interpolated")
     used = set() if alone else set(found.others)
     curves = [found.curve, *(curve for curve in models if used and curve.measured in used)]
