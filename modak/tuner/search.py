@@ -190,7 +190,7 @@ class Search:
         cost = None if run.value is None else self.aim.cost(run.value)
         self.study.tell(trial.number, cost, ended=run.ended)
         output = place / "output"
-        came = f"{run.fault}; its output is in {output}" if run.value is None else f"{self.aim.metric} {run.value:.5g} {self.aim.unit}"
+        came = f"{run.fault}; its output is in {output}" if run.value is None else self.aim.in_words(run.value)
         self.say(f"trial {trial.number}: {came}")
         if cost is None and self._is_first_default(trial):
             raise DataError(f"the job fails with its own setting: {run.fault}; its output is in {output}", field=str(place))
