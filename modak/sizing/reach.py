@@ -17,7 +17,7 @@ from modak.dsl import Request
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
-from modak.text.amounts import counted
+from modak.text.amounts import as_given, counted
 from modak.text.units import clock
 
 UNKNOWN: Final = (
@@ -86,7 +86,7 @@ def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, proba
 def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
     take = f"{counted(nodes, 'node')} take{'s' if nodes == 1 else ''}"
-    longest = f"{take} at most {clock(round(worst))} with probability {wanted.confidence:g}"
+    longest = f"{take} at most {clock(round(worst))} with probability {as_given(wanted.confidence)}"
     return f"{longest}; the goal is {clock(wanted.deadline_s)}" if met else f"out of reach; at the fastest, {longest}"
 
 
