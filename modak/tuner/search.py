@@ -297,7 +297,8 @@ class Search:
         compared = 2 * self.options.confirm
         runs = f"a first trial and {counted(compared, 'run')} to compare (--confirm)" if compared else "a first trial"
         need = (1 + compared) * self._price(()) / 3600
-        return f"{as_given(budget)} node-hours are not enough: {runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
+        reckoned = f"{runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
+        return f"{as_given(budget)} node-hours are not enough: {reckoned}"
 
     def _price(self, trials: Sequence[Trial]) -> float:
         """Estimated node-seconds of the next trial: the median so far, and at least a minute of its nodes."""
