@@ -42,6 +42,7 @@ from modak.perfmodel.planning import Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
 from modak.prepared import prepared
 from modak.target import Target, resolve
+from modak.text.amounts import as_given
 
 DRAWS: Final = 256
 """Number of draws; one less than a prime, as the lattice rule needs."""
@@ -238,7 +239,7 @@ def _enough(found: int, most: int, budget: float | None) -> tuple[str, ...]:
     """A note if fewer than ``most`` runs were found."""
     if found >= most:
         return ()
-    within = "" if budget is None else f" within {budget:g} node-hours"
+    within = "" if budget is None else f" within {as_given(budget)} node-hours"
     return (f"{ENOUGH if not found else ENOUGH.replace('no run', 'no further run')}{within}",)
 
 

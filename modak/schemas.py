@@ -174,6 +174,11 @@ def _or_null(field: Schema) -> Schema:
 _NULL: Final[Schema] = {"type": "null"}
 
 
+AS_SENT: Final[Schema] = {"additionalProperties": True}
+"""For objects that keep what was sent: without the words, types of generated clients drop keys that they do not know."""
+_SECTION_AS_SENT: Final[Schema] = {"anyOf": [{"type": "object", **AS_SENT}, {"type": "string", "description": "the text of one"}, _NULL]}
+
+
 def _count(what: str) -> Schema:
     return {"type": "integer", "minimum": 1, "description": what}
 
@@ -184,7 +189,10 @@ _FILLED: Final[Mapping[str, tuple[str, Mapping[str, Schema]]]] = {
         {
             "node_count": _count("nodes"),
             "process_count_per_node": _count("ranks per node"),
-            "request_gpus": {"description": "GPUs per node, a whole number, where any are used; else as sent"},
+            "request_gpus": {
+                "anyOf": [{"type": ["integer", "null"]}, {"type": "string", "description": "as sent"}],
+                "description": "GPUs per node, a whole number, where any are used; else as sent",
+            },
         },
     ),
     "application": (
@@ -192,7 +200,10 @@ _FILLED: Final[Mapping[str, tuple[str, Mapping[str, Schema]]]] = {
         {
             "mpi_ranks": _count("ranks in total"),
             "threads": _count("OpenMP threads per rank"),
-            "container_runtime": {"description": "the image's reference as text, where it runs in one; else as sent"},
+            "container_runtime": {
+                "anyOf": [{"type": ["string", "null"]}, {"type": "number", "description": "as sent"}],
+                "description": "the image's reference as text, where it runs in one; else as sent",
+            },
         },
     ),
 }
@@ -243,21 +254,22 @@ def _response(refs: str) -> Made:
         plan["properties"][field]["anyOf"] = [{"$ref": refs.format(model=name)}, _NULL]
     parts = {f"Filled{name}": _filled_section(fields) for name, fields in _FILLED.values()}
     sections = {section: {"$ref": refs.format(model=f"Filled{name}")} for section, (name, _) in _FILLED.items()}
-    sections |= {section: {"description": "as sent"} for section in ("target", "optimisation")}
+    sections |= {section: {**_SECTION_AS_SENT, "description": "as sent"} for section in ("target", "optimisation")}
     texts = {name: {"type": "string", "description": what} for name, what in _TEXTS_OF_PLAN.items()}
     job = {
         "type": "object",
         "title": "FilledJob",
         "required": [*_FILLED, "job_content", "plan"],
+        **AS_SENT,
         "properties": {**sections, **texts, "plan": {"$ref": refs.format(model="Plan")}},
     }
-    top = {"type": "object", "required": ["job"], "properties": {"job": {"$ref": refs.format(model="FilledJob")}}}
+    top = {"type": "object", "required": ["job"], **AS_SENT, "properties": {"job": {"$ref": refs.format(model="FilledJob")}}}
     return top, {**parts, "FilledJob": job, "Plan": plan, **more}
 
 
 def _filled_section(fields: Mapping[str, Schema]) -> Schema:
     always = [name for name, field in fields.items() if "type" in field]
-    return {"type": "object", "description": "as sent, and what was decided", "required": always, "properties": dict(fields)}
+    return {"type": "object", "description": "as sent, and what was decided", "required": always, **AS_SENT, "properties": dict(fields)}
 
 
 def of_model(model: type[BaseModel], refs: str) -> Made:

@@ -15,7 +15,7 @@ from modak import plugins
 from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
+from modak.choosing.workload import LENGTHS, MOST_NAMED, stated, unmeasured
 from modak.dsl import Prediction
 from modak.facts import Layout, Rule
 from modak.perfmodel.layouts import COUNTS
@@ -197,7 +197,7 @@ def _source(chosen: Chosen) -> str | None:
     results = counted(curve.results_used, "result")
     rests = f"{results} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
     if chosen.prediction.results_used > curve.results_used:
-        nearest = "problem size" if chosen.problem_sizes else "layout"
+        nearest = unmeasured(chosen.request, curve) if chosen.problem_sizes else "layout"
         return f"the prediction rests on {counted(chosen.prediction.results_used, 'result')}; of the nearest {nearest} there are {rests}"
     return f"the prediction rests on {rests}"
 
@@ -206,13 +206,13 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
     """Why a time is transferred: how the results differ from this run, and what they do not state."""
     stated = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
     silent = ["params.NAME" if name == "params" else name for name, value in stated.items() if value is None or value == {}]
-    if chosen.problem_sizes:
+    if chosen.curve and chosen.problem_sizes:
         sizes = f"{chosen.problem_sizes} measured ones, the nearest with {_said(stated.pop('params'))}"
         far = (
             f"; it is more than {FAR_DOUBLINGS:g} doublings outside of them: treat the time as a guess, and measure sizes in between first"
         )
         guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
-        yield f"this problem size was not measured: the time follows the trend over {sizes}{guess}"
+        yield f"this {unmeasured(chosen.request, chosen.curve)} was not measured: the time follows the trend over {sizes}{guess}"
     other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
     layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
     pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]

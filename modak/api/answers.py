@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from modak import schemas
+from modak.facts import Layout, SeriesKey
 
 Schema = dict[str, Any]
 Responses = dict[int | str, dict[str, Any]]
@@ -71,6 +72,7 @@ def components() -> dict[str, Schema]:
         "predictions": _predictions(),
         "measured_result": _measured(),
         "model": MODEL,
+        **_of_models(),
         "load_report": LOAD_REPORT,
         "changed": object_of(
             ("changed",),
@@ -138,8 +140,8 @@ def _predictions() -> Schema:
     cells = schemas.components("points")["points"]["properties"]
     row = {
         "type": "object",
-        "patternProperties": {"^params[.]": {"type": ["string", "null"]}},
-        "description": "the row as it was sent, and what is predicted; null: an empty cell, or no prediction",
+        "additionalProperties": {"type": ["string", "null"]},
+        "description": "the row as it was sent, `params.NAME` as text, and what is predicted; null: an empty cell, or no prediction",
         "required": ["predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation"],
         "properties": {
             **{name: cell if name in counts else {**cell, "type": ["string", "null"]} for name, cell in cells.items() if name != "params"},
@@ -176,7 +178,7 @@ def _measured() -> Schema:
             "replaced_by": text("who loaded that one"),
             "replaced_from": text("the file of that one"),
         },
-        "patternProperties": dict.fromkeys(sent["patternProperties"], TEXT),
+        "additionalProperties": TEXT,
         "description": "one measured value; `params.NAME` are further parameters, as text",
     }
 
@@ -188,21 +190,35 @@ def _without_null(field: Schema) -> Schema:
     return {**field, "type": next(kind for kind in kinds if kind != "null")}
 
 
+def _of_models() -> dict[str, Schema]:
+    """What the results of a model have in common."""
+    columns = schemas.components("result")["result"]["properties"]
+    known = {name: _without_null(columns[name]) for name in (*SeriesKey.model_fields, *Layout.model_fields) if name != "params"}
+    counts = {name: known.pop(name) for name in Layout.model_fields}
+    params = {"type": "object", "additionalProperties": TEXT, "description": "further parameters by name"}
+    series = object_of(("application", "metric", "unit"), **known, params=params)
+    return {
+        "series": series | {"description": "what its results have in common, in the columns of the results table"},
+        "layout": object_of((), **counts) | {"description": "the counts that they have in common"},
+    }
+
+
 _NUMBERS: Final[Schema] = {"type": "array", "items": {"type": "number"}}
 _PAIR: Final = list_of({"type": "integer"}, "GPUs per node, threads per rank")
 MODEL: Final = object_of(
     ("id", "application", "series", "layout", "scale", "sizes", "costs", "repeats", "nodes", "mixture", "results_used"),
     id=text("changes with the series and the layout, not with the results"),
     application=text("what ran"),
-    series={"type": "object", "description": "what its results have in common, in the columns of the results table"},
-    layout={"type": "object", "description": "the counts that they have in common"},
+    series={"$ref": "#/components/schemas/series"},
+    layout={"$ref": "#/components/schemas/layout"},
     scale={"enum": ["nodes", "ranks", "gpus", "threads"], "description": "the count that varies"},
     sizes={**_NUMBERS, "description": "that count, ascending"},
     costs={**_NUMBERS, "description": "median at each size: seconds, or for a rate seconds for one of its unit (a sample, a FLOP)"},
     repeats=list_of({"type": "integer"}, "results at each size"),
     nodes=list_of({"type": "integer"}, "the most nodes at each size"),
-    scatter={"type": "object", "description": "deviation and freedom of the log costs of repeats; absent: nothing was repeated"},
-    mixture={"type": "object", "description": "coefficients and weights of the forms, for MODAK itself"},
+    scatter=object_of(("deviation", "freedom"), deviation={"type": "number", "description": "standard"}, freedom=whole("degrees"))
+    | {"description": "of the log costs of repeats; absent: nothing was repeated"},
+    mixture={"type": "object", "additionalProperties": True, "description": "coefficients and weights of the forms, for MODAK itself"},
     result_ids=list_of(
         {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]},
         "numbers of those results; [first, last] of several that follow each other",
@@ -210,7 +226,6 @@ MODEL: Final = object_of(
     results_used=whole("how many results it rests on"),
     ranks_per_gpu={"type": "number", "description": "of a curve over GPUs whose ranks per node vary with these"},
     threads_on=list_of(_PAIR, "of a curve over GPUs whose threads vary with these"),
-    told={"type": "object", "description": "what stands behind a curve that was not measured"},
 )
 _ROWS: Final = {
     "rows": whole("read"),

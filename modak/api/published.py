@@ -30,19 +30,19 @@ from modak.dsl import Texts
 from modak.errors import Conflict, NotFound
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
 from modak.response import with_image
-from modak.schemas import OPENAPI, of_model
+from modak.schemas import AS_SENT, OPENAPI, of_model
 from modak.service import Known, Service
 
 TAG: Final = TOLERANT
 _JOB: Final = object_of(
     (),
-    application={"type": "object", "description": "as sent, with `container_runtime` where an image is known"},
+    application={"type": "object", **AS_SENT, "description": "as sent, with `container_runtime` where an image is known"},
     job_content=text("text of the job script, as it can be submitted"),
     build_script=text("text of the job that builds the application or its image"),
     warnings=list_of(ref("Notice"), "what was read in another way, or could not be had"),
-) | {"description": "as sent, with what was found"}
+) | {**AS_SENT, "description": "as sent, with what was found"}
 ANSWERED: Final = json_response(
-    object_of((), job=_JOB),
+    object_of((), job=_JOB) | AS_SENT,
     "The caller's own document with one thing filled in; what is absent is left out",
     example={"job": {"application": {"app_tag": "solver"}, "job_content": "#!/bin/bash\n#SBATCH --job-name=solver\n…"}},
 )

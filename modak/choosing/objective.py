@@ -21,7 +21,7 @@ from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
 from modak.perfmodel.intervals import bound
-from modak.text.amounts import counted, span
+from modak.text.amounts import as_given, counted, span
 from modak.text.units import clock
 
 Array = npt.NDArray[np.float64]
@@ -217,15 +217,15 @@ def _constraints(scored: Scored, objective: Objective, min_efficiency: float | N
         sure = objective.confidence
         yield _Constraint(
             scored.bound(sure) / deadline,
-            lambda: f"P(time <= {clock(deadline)}) >= {sure:g}",
-            lambda: f"the deadline of {clock(deadline)} cannot be met at confidence {sure:g}",
+            lambda: f"P(time <= {clock(deadline)}) >= {as_given(sure)}",
+            lambda: f"the deadline of {clock(deadline)} cannot be met at confidence {as_given(sure)}",
             lambda others: _later_or_less_sure(scored, deadline, sure, others),
         )
     if budget := objective.budget_node_hours:
         hours = scored.node_hours
         yield _Constraint(
             hours / budget,
-            lambda: f"node-hours <= {budget:g}",
+            lambda: f"node-hours <= {as_given(budget)}",
             lambda: f"a budget of {counted(budget, 'node-hour')} is not enough",
             lambda others: [f"a budget of {_rounded_up(hours[others].min()):g} node-hours"],
         )
@@ -236,8 +236,8 @@ def _constraints(scored: Scored, objective: Objective, min_efficiency: float | N
     if floor := _floor(objective, min_efficiency):
         yield _Constraint(
             floor / scored.efficiency,
-            lambda: f"parallel efficiency >= {floor:g}",
-            lambda: f"no configuration has a parallel efficiency of {floor:g}",
+            lambda: f"parallel efficiency >= {as_given(floor)}",
+            lambda: f"no configuration has a parallel efficiency of {as_given(floor)}",
             lambda others: _less_efficient(scored.efficiency[others]),
         )
 
@@ -324,7 +324,7 @@ def _what_stands_in_the_way(
     near = _closest(scored, constraints)
     described = (
         f"closest: {counted(scored.nodes[near], 'node')}, {span(scored.time[near])} predicted ({scored.basis[near]}), "
-        f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {objective.confidence:g}, "
+        f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {as_given(objective.confidence)}, "
         f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
     text = f"{obstacle}; {described}"

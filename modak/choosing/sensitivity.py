@@ -11,7 +11,7 @@ import numpy as np
 
 from modak.choosing.objective import Ranking, Scored, scores
 from modak.dsl import Objective
-from modak.text.amounts import counted
+from modak.text.amounts import as_given, counted
 
 Describe = Callable[[int], str]
 """A candidate in words, by its index."""
@@ -39,7 +39,7 @@ def _all_lines(scored: Scored, ranking: Ranking, objective: Objective, describe:
     if (budget := objective.budget_node_hours) and (slack := budget / float(scored.node_hours[best])) >= 1:
         yield f"{describe(best)} exceeds the budget of {counted(budget, 'node-hour')} {_only_if_slower(scored, best, slack)}"
     if (floor := ranking.min_efficiency) and (slack := float(scored.efficiency[best]) / floor) >= 1:
-        text = f"{describe(best)} has an efficiency below {floor:g}"
+        text = f"{describe(best)} has an efficiency below {as_given(floor)}"
         yield f"{text} {_only_if_slower(scored, best, slack)}"
     yield from _measured(scored, ranking, describe)
     yield from _other_size(scored, ranking, describe)

@@ -249,6 +249,16 @@ def with_setting(request: Request, curves: Iterable[Curve]) -> Request:
     return request.changed(optimisation={"workload": work.model_copy(update={"params": params})})
 
 
+def unmeasured(request: Request, curve: Curve) -> str:
+    """What of a run that lies on a trend nobody ran: its problem size, its setting, or both. ``curve`` is the nearest one."""
+    setting = recorded(request)
+    there = curve.series.params
+    asked = {name: value for name, value in {**request.optimisation.workload.params, **setting}.items() if name in there}
+    other = {name for name, value in asked.items() if not same_value(there[name], parameter(value))}
+    tuned = other & setting.keys()
+    return "problem size" if not tuned else "setting" if tuned == other else "problem size with this setting"
+
+
 def with_problem(request: Request, problem: Problem) -> Request:
     """The request with that problem as its own."""
     work = request.optimisation.workload.model_copy(update={"dataset": problem.dataset, "params": problem.params})

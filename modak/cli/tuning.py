@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from modak.cli import common, show
 from modak.text.amounts import cell
+from modak.tuning.setting import shown
 
 
 def tune(
@@ -49,7 +51,7 @@ def _print(found: Mapping[str, Any]) -> None:
     rows = [
         (
             one["number"],
-            *(one["setting"][name] for name in names),
+            *(shown(one["setting"][name]) for name in names),
             one["value"],
             one["node_hours"],
             one["state"],
@@ -61,7 +63,7 @@ def _print(found: Mapping[str, Any]) -> None:
     typer.echo()
     show.heading("Found")
     best, gain = found["best"], found["gain"]
-    setting = ", ".join(f"{name}={cell(value)}" for name, value in best["setting"].items())
+    setting = ", ".join(f"{name}={shown(value)}" for name, value in best["setting"].items())
     typer.echo(f"  best:       {setting}: {cell(best['value'])} {found['unit']} (basis: measured, trial {best['number']})")
     if found["default"] and found["default"]["number"] == best["number"]:
         typer.echo("  the job's own setting is the best that was found")
@@ -72,5 +74,23 @@ def _print(found: Mapping[str, Any]) -> None:
     typer.echo(f"  node-hours: {cell(float(found['node_hours']))} (basis: measured)")
     typer.echo(f"  ended:      {found['stopped']}")
     typer.echo(f"  script:     {found['script']}")
+    typer.echo()
+    show.heading("The same in a request")
+    for line in _in_a_request(found):
+        typer.echo(f"  {line}")
     show.bullets("Notes", found["notes"])
     show.warn(found.get("warnings", ()))
+
+
+def _in_a_request(found: Mapping[str, Any]) -> Iterator[str]:
+    """The sections of a request's ``job`` that give the best setting, a line each, to be copied."""
+    counts = dict(found["layout"])
+    threads = {"threads": counts.pop("threads")} if "threads" in counts else {}
+    setting = {name: values for name, values in found["setting"].items() if values}
+    for section, content in (
+        ("job_options", counts),
+        ("application", threads),
+        ("optimisation", {"autotuning": {"setting": setting}} if setting else {}),
+    ):
+        if content:
+            yield f"{json.dumps(section)}: {json.dumps(content, ensure_ascii=False)}"

@@ -127,8 +127,8 @@ def report(request: Request, usual: Record) -> Report:
     """What the script writes about its run, with what is ``usual`` for its :func:`configuration`."""
     workload = request.optimisation.workload
     lengths = {
-        "epochs": f"{workload.epochs:g}" if workload.epochs else None,
-        "steps": f"{workload.steps:g}" if workload.steps else None,
+        "epochs": parameter(workload.epochs) if workload.epochs else None,
+        "steps": parameter(workload.steps) if workload.steps else None,
         "amount": _amount(workload),
     }
     params = {**{name: parameter(value) for name, value in workload.params.items()}, **recorded(request), **lengths}

@@ -7,7 +7,7 @@ from typing import Final
 
 from modak.choosing.decision import Decision
 from modak.dsl import Notice, Request
-from modak.text.amounts import counted
+from modak.text.amounts import as_given, counted
 from modak.text.units import clock
 
 START_UP_S: Final = 120
@@ -32,7 +32,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
         return default, (f"wall time: {taken}, because there is no prediction",)
     bound, sure = "the upper bound of the prediction", objective.confidence
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
-        upper, bound = longest, f"{bound} at confidence {sure:g}"
+        upper, bound = longest, f"{bound} at confidence {as_given(sure)}"
     known = decision.target.system is not None and decision.target.system.start_up_s is not None
     wanted = math.ceil((upper + (0 if known else START_UP_S)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)

@@ -18,6 +18,7 @@ from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Power
 from modak.perfmodel.predict import FAR_DOUBLINGS, predict
 from modak.perfmodel.predictions import Predictions
@@ -288,12 +289,23 @@ def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
     relatives = [curve for curve in curves if curve is not found.curve and curve.measured in nearest]
     relatives.sort(key=lambda curve: nearest[curve.measured])
     far = f", {found.problem_doublings:.1f} doublings outside of them" if found.problem_doublings > FAR_DOUBLINGS else ""
-    source = f"the trend over {found.problem_sizes} problem sizes{far}, the nearest" if found.problem_sizes else "results"
+    trend = f"the trend over {found.problem_sizes} {_varied([found.curve, *relatives])}{far}, the nearest"
+    source = trend if found.problem_sizes else "results"
     parts = [f"from {source} with {_said(found.curve, found.differences)}"] if found.differences else []
     if relatives:
         said = list(dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives))
         parts.append(f"{'together ' if parts else ''}with those of {listed(said, MOST_SAID, '; ')}")
     return "".join(f"; {part}" for part in parts)
+
+
+def _varied(curves: Sequence[Curve]) -> str:
+    """Over what a trend is: the numbers among the parameters in which results of curves differ. Tables do not tell a problem's size from a
+    setting."""
+    values: dict[str, set[float | None]] = {}
+    for name, text in (pair for curve in curves for pair in curve.series.params.items()):
+        values.setdefault(name, set()).add(magnitude(text))
+    names = [f"params.{name}" for name, each in values.items() if None not in each and len(each) > 1 and name not in LENGTHS]
+    return f"{'values' if len(names) == 1 else 'combinations'} of {listed(names, MOST_SAID)}" if names else "problem sizes"
 
 
 def _of_one(found: Predictions, several: Mapping[str, int]) -> str:

@@ -198,6 +198,15 @@ def to_base(value: Values, unit: str | None) -> Values:
     return value if unit is None else _scaled(value, parse_unit(unit).factor)
 
 
+def from_base(value: Values, unit: str) -> Values:
+    """``value`` (or an array of values), in the base unit of its metric, measured in ``unit``: the inverse of :func:`to_base`.
+
+    >>> from_base(1.5, "ms"), from_base(90.0, "min")
+    (1500.0, 1.5)
+    """
+    return _scaled(value, 1 / parse_unit(unit).factor)
+
+
 def _scaled(value: Values, factor: float) -> Values:
     # A division by a whole number is exact where a multiplication by its inverse is not: 1500 ms are 1.5 s, not 1.5000000000000002.
     inverse = round(1 / factor)

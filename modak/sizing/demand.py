@@ -9,6 +9,7 @@ from modak.dsl import Request
 from modak.errors import RequestError
 from modak.sizing.answer import Asked
 from modak.sizing.guide import Guide
+from modak.text.amounts import as_given
 from modak.text.units import clock
 
 BYTES_PER_PARAMETER: Final = 16
@@ -59,8 +60,9 @@ def goal(request: Request, wanted: Demand) -> str:
     """The goal in one line."""
     work = request.optimisation.workload
     data = f" on {work.dataset}" if work.dataset else ""
-    epochs = f", {work.epochs:g} epochs" if work.epochs else ""
-    return f"{request.workload_name or 'the application'}{data}{epochs}: P(time <= {clock(wanted.deadline_s)}) >= {wanted.confidence:g}"
+    epochs = f", {as_given(work.epochs)} epochs" if work.epochs else ""
+    sure = f"P(time <= {clock(wanted.deadline_s)}) >= {as_given(wanted.confidence)}"
+    return f"{request.workload_name or 'the application'}{data}{epochs}: {sure}"
 
 
 def asked(request: Request, guide: Guide) -> tuple[Asked, ...]:

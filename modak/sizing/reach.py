@@ -12,10 +12,12 @@ from modak.choosing.candidates import Candidates
 from modak.choosing.objective import Scored
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
+from modak.choosing.workload import unmeasured
+from modak.dsl import Request
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
-from modak.text.amounts import counted
+from modak.text.amounts import as_given, counted
 from modak.text.units import clock
 
 UNKNOWN: Final = (
@@ -44,7 +46,7 @@ def unknown(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
     return Reach(feasible, nodes, time, hours)
 
 
-def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: Demand) -> Reach:
+def reach(question: Request, candidates: Candidates, scored: Scored, evidence: Evidence, wanted: Demand) -> Reach:
     """The smallest number of nodes with P(time <= deadline) >= confidence; if there is none, the figures of the fastest number."""
     known = np.isfinite(scored.time)
     if not known.any():
@@ -59,7 +61,7 @@ def reach(candidates: Candidates, scored: Scored, evidence: Evidence, wanted: De
         _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
     )
     why = _why(scored, best, wanted, met=bool(meets.any()))
-    rests = _rests_on(evidence, int(scored.shape[best]), predicted.results_used)
+    rests = _rests_on(question, evidence, int(scored.shape[best]), predicted.results_used)
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
     time = Figure(**interval, unit="s", why=rests)
     shape = candidates.shapes[int(scored.shape[best])]
@@ -84,11 +86,11 @@ def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, proba
 def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
     take = f"{counted(nodes, 'node')} take{'s' if nodes == 1 else ''}"
-    longest = f"{take} at most {clock(round(worst))} with probability {wanted.confidence:g}"
+    longest = f"{take} at most {clock(round(worst))} with probability {as_given(wanted.confidence)}"
     return f"{longest}; the goal is {clock(wanted.deadline_s)}" if met else f"out of reach; at the fastest, {longest}"
 
 
-def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
+def _rests_on(question: Request, evidence: Evidence, shape: int, results: int) -> str:
     found = evidence.predictions[shape]
     curve = found.curve
     if curve is None:
@@ -98,7 +100,8 @@ def _rests_on(evidence: Evidence, shape: int, results: int) -> str:
             f"no run of {curve.series.application} on {curve.series.system}: estimated from {curve.estimated.model} of other applications"
         )
     others = [name for name in found.differences if name != "params" or not found.problem_sizes]
-    trend = f"; this problem size was not measured: trend over {found.problem_sizes} measured ones" if found.problem_sizes else ""
+    sizes = found.problem_sizes
+    trend = f"; this {unmeasured(question, curve)} was not measured: trend over {sizes} measured ones" if sizes else ""
     differs = f"; the run differs from them in {', '.join(others)}" if others else ""
     where = curve.series.system or "a system without a name"
     return f"{counted(results, 'result')} of {curve.series.application} on {where}{trend}{differs}"

@@ -54,6 +54,15 @@ def percent(part: float) -> str:
     return f"{100 * part:.12g}%"
 
 
+def as_given(number: float) -> str:
+    """A figure of a request with all its digits: a confidence of 0.9999999999 is not 1.
+
+    >>> as_given(0.9999999999), as_given(20.0), as_given(1234567.0)
+    ('0.9999999999', '20', '1234567')
+    """
+    return repr(float(number)).removesuffix(".0")
+
+
 def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
     """The first names, and the number of the others.
 

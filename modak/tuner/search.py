@@ -20,7 +20,7 @@ from modak.facts import Facts
 from modak.optimise import optimise
 from modak.service import Service
 from modak.target import resolve
-from modak.text.amounts import counted
+from modak.text.amounts import as_given, counted
 from modak.tuner.runners import Runner
 from modak.tuner.study import Run, Study, Trial
 from modak.tuning.request import Aim
@@ -190,7 +190,7 @@ class Search:
         cost = None if run.value is None else self.aim.cost(run.value)
         self.study.tell(trial.number, cost, ended=run.ended)
         output = place / "output"
-        came = f"{run.fault}; its output is in {output}" if run.value is None else f"{self.aim.metric} {run.value:.5g} {self.aim.unit}"
+        came = f"{run.fault}; its output is in {output}" if run.value is None else self.aim.in_words(run.value)
         self.say(f"trial {trial.number}: {came}")
         if cost is None and self._is_first_default(trial):
             raise DataError(f"the job fails with its own setting: {run.fault}; its output is in {output}", field=str(place))
@@ -280,7 +280,7 @@ class Search:
         if budget is not None and self._left(active) * 3600 < self._price(trials):
             if not started and not active:
                 raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
-            return f"the budget of {budget:g} node-hours is used: {self.used():.3g} by trials, the rest kept for the comparison"
+            return f"the budget of {as_given(budget)} node-hours is used: {self.used():.3g} by trials, the rest kept for the comparison"
         return self._little_to_gain()
 
     def _little_to_gain(self) -> str | None:
@@ -297,7 +297,8 @@ class Search:
         compared = 2 * self.options.confirm
         runs = f"a first trial and {counted(compared, 'run')} to compare (--confirm)" if compared else "a first trial"
         need = (1 + compared) * self._price(()) / 3600
-        return f"{budget:g} node-hours are not enough: {runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
+        reckoned = f"{runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
+        return f"{as_given(budget)} node-hours are not enough: {reckoned}"
 
     def _price(self, trials: Sequence[Trial]) -> float:
         """Estimated node-seconds of the next trial: the median so far, and at least a minute of its nodes."""

@@ -99,7 +99,7 @@ def _trial(search: Search, trial: Trial) -> dict[str, Any]:
         "number": trial.number,
         "state": trial.state,
         "setting": search.space.values(trial.point),
-        "value": run.value,
+        "value": None if run.value is None else search.aim.seen(run.value),
         "unit": search.aim.unit,
         "basis": "measured" if run.value is not None else "none",
         "nodes": run.nodes,

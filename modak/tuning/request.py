@@ -18,15 +18,24 @@ WALL_TIME: Final = "wall_time"
 
 @dataclass(frozen=True)
 class Aim:
-    """The metric that trials are compared by."""
+    """The metric that trials are compared by. Values are in its base unit, ``base``; people see them in ``unit``, as the request says."""
 
     metric: str
-    unit: str
+    base: str
     better: str
+    unit: str
 
     def cost(self, value: float) -> float:
         """A number of which less is better: the value itself, or its inverse where more is better."""
         return value if self.better == "lower" else 1.0 / value
+
+    def seen(self, value: float) -> float:
+        """A value as people see it, in ``unit``."""
+        return metrics.from_base(value, self.unit)
+
+    def in_words(self, value: float) -> str:
+        """A value with metric and unit: ``step_time 133 ms``."""
+        return f"{self.metric} {self.seen(value):.5g} {self.unit}"
 
 
 def with_space(request: Request) -> Request:
@@ -52,7 +61,7 @@ def aim_of(request: Request) -> Aim:
     """The metric that the request's program prints, else the time of its run."""
     printed = request.optimisation.workload.metric
     kind = metrics.metric(printed.name, printed.unit) if printed else metrics.metric(WALL_TIME)
-    return Aim(kind.name, kind.unit, kind.better)
+    return Aim(kind.name, kind.unit, kind.better, printed.unit if printed else kind.unit)
 
 
 def grid_of(base: Request) -> Space:

@@ -11,6 +11,7 @@ from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, Result, same_name
 from modak.optimise import decide
+from modak.results.metrics import metric_of
 from modak.text.amounts import counted
 from modak.tuning.request import Aim
 from modak.tuning.setting import column, shown
@@ -68,13 +69,18 @@ def _layouts(space: Space) -> list[Point]:
 
 def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[Start]:
     """The best setting among results on the same system that have a value for every parameter."""
-    usable = (one for one in results if one.series.metric == aim.metric and one.suspect is None and _same_place(base, one))
+    usable = (one for one in results if _comparable(one, aim) and one.suspect is None and _same_place(base, one))
     known = [(aim.cost(one.value), point) for one in usable if (point := _point(space, one))]
     if not known:
         return []
     cost, point = min(known)
     value = aim.cost(cost)  # the inverse of an inverse
-    return [Start(point, f"the best of {len(known)} earlier results: {aim.metric} {value:.4g} {aim.unit} (basis: measured)")]
+    return [Start(point, f"the best of {len(known)} earlier results: {aim.in_words(value)} (basis: measured)")]
+
+
+def _comparable(result: Result, aim: Aim) -> bool:
+    """Whether it is of the metric that trials are compared by: not tokens/s where these are in samples/s."""
+    return result.series.metric == aim.metric and metric_of(result.series).unit == aim.base
 
 
 def _same_place(base: Request, result: Result) -> bool:

@@ -103,7 +103,7 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
         return Outcome(None, seconds, none if seconds else "the run took no time that could be measured", bool(seconds) and not results)
     value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"))
     if value <= 0:  # a program that counted no sample prints 0
-        return Outcome(None, seconds, f"the run's {aim.metric} is {value:g}, which is not a valid measurement")
+        return Outcome(None, seconds, f"the run's {aim.metric} is {aim.seen(value):g}, which is not a valid measurement")
     return Outcome(value, seconds)
 
 
@@ -114,7 +114,7 @@ def identity(base: Request) -> str:
         "command": base.model_dump(mode="json")["application"],
         "space": [[one.kind, one.name, list(one.values), one.default] for one in grid.parameters],
         "layout": {name: getattr(base.job_options, name, None) for name in LAYOUT},
-        "aim": [aim_of(base).metric, aim_of(base).unit],
+        "aim": [aim_of(base).metric, aim_of(base).base],
     }
     return json.dumps(parts, sort_keys=True)
 

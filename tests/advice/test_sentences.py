@@ -237,6 +237,28 @@ def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
         assert (one.lower or 0) < 64000 / nodes < (one.upper or 0) < 5 * (one.lower or 0)
 
 
+@pytest.mark.parametrize(
+    ("n", "batch", "what"),
+    [
+        (500, 64, "setting"),
+        (900, 32, "problem size"),
+        (900, 64, "problem size with this setting"),
+    ],
+)
+def test_a_setting_that_nobody_ran_is_no_problem_size(known: Known, n: int, batch: int, what: str) -> None:
+    """Numbers of `autotuning.setting` follow the same trend, under their own name."""
+    keys = [
+        SeriesKey(application="app", system="supermuc-ng", params={"n": str(n), "batch": str(b)}, metric="wall_time", unit="s")
+        for n in (500, 1000)
+        for b in (8, 16, 32)
+    ]
+    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
+    wanted = {"workload": {"application": "app", "params": {"n": n}}, "autotuning": {"setting": {"options": {"--batch": batch}}}}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": wanted}}).request
+    said = [text for text in recommend(request, replace(known(None), models=fit(runs))).advice if "was not measured" in text]
+    assert [text.partition(" was not")[0] for text in said] == [f"this {what}"]
+
+
 def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> None:
     """Nodes without GPUs have a layout of their own then, and a time that is transferred."""
     key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")

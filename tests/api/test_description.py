@@ -170,6 +170,33 @@ def test_objects_with_any_keys_say_so_in_words_that_generators_know() -> None:
     assert {"type": "string", "maxLength": 500} in params["additionalProperties"]["anyOf"]
 
 
+def test_every_property_has_a_type() -> None:
+    """What has none is "any JSON" to a client; the form of a row that is answered as it was sent is known, too."""
+    typed = {"type", "$ref", "anyOf", "enum", "const"}
+    assert [field for field in schemas_in(API) if isinstance(field, dict) and not field.keys() & typed] == []
+
+
+def test_what_was_sent_stays_in_types_of_clients() -> None:
+    """They drop keys that a schema does not name, unless it says that there are more: a job's name and account, parameters of results."""
+    parts = API["components"]["schemas"]
+    filled = [parts[name] for name in ("response_document", "FilledJob", "FilledJobOptions", "FilledApplication")]
+    published = API["paths"]["/get_image"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    filled += [published, published["properties"]["job"], published["properties"]["job"]["properties"]["application"]]
+    assert all(part["additionalProperties"] is True for part in filled)
+    rows = parts["predictions"]["properties"]["rows"]["items"], parts["measured_result"]
+    assert all("string" in part["additionalProperties"]["type"] for part in rows)
+
+
+@pytest.mark.parametrize("given", ['{"name": "supermuc-ng"}', "", None, {"name": "supermuc-ng", "more": [1]}])
+@pytest.mark.parametrize("gpus", [None, "", "0", 0])
+def test_sections_are_answered_in_the_types_of_what_may_be_sent(web: TestClient, given: Any, gpus: Any) -> None:
+    """Objects, their text, and what counts as left out."""
+    job = {"application": {"executable": "./a", "container_runtime": None}, "target": given, "job_options": {"request_gpus": gpus}}
+    for optimisation in (None, "", "{}", {"app_type": "hpc"}):
+        answer = web.post("/optimise", json={"job": {**job, "optimisation": optimisation}})
+        assert (answer.status_code, faults(answer, "/optimise")) == (200, []), optimisation
+
+
 def test_files_of_a_form_are_files_to_generators() -> None:
     """Those of 3.0, too, which know them by their format: other text is sent without a file name, and is refused."""
     form = API["paths"]["/results"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from html import unescape
@@ -264,3 +267,20 @@ def test_a_database_out_of_reach_says_nothing_about_itself(tmp_path: Path) -> No
     with TestClient(app) as client:
         answer = client.get("/ui/results", headers=BROWSER)
     assert (answer.status_code, "secret-folder" in answer.text) == (503, False)
+
+
+@pytest.mark.parametrize(("path", "centimetres"), [("/ui/results", 27.7), ("/ui/images", 19.0), ("/ui/rules", 19.0)])
+def test_a_printed_table_is_as_wide_as_its_sheet(web: TestClient, tmp_path: Path, path: str, centimetres: float) -> None:
+    """On A4 with margins of a centimetre: results across, the other lists upright. What stood out would be lost on paper."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Chromium is not installed")
+    style = web.get("/ui/style.css").text.replace("@media print", "@media all")
+    page = re.sub("<link rel=.stylesheet.[^>]*>", lambda _: f"<style>{style} html {{ width: {centimetres}cm }}</style>", web.get(path).text)
+    assert ('class="across"' in page) == (centimetres > 21)
+    (tmp_path / "page.html").write_text(
+        f"{page}<script>document.title = document.documentElement.scrollWidth - document.body.clientWidth</script>"
+    )
+    words = (chromium, "--headless", "--no-sandbox", "--window-size=400,800", f"--user-data-dir={tmp_path}", "--dump-dom")
+    shown = subprocess.run([*words, str(tmp_path / "page.html")], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert re.findall("<title>(.*?)</title>", shown) == ["0"]

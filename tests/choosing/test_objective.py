@@ -40,6 +40,14 @@ def test_higher_confidence_needs_more_nodes() -> None:
     assert chosen[0] < chosen[1]
 
 
+def test_a_confidence_keeps_its_digits() -> None:
+    """0.9999999999 is not certainty, and no figure of a request is rounded in the message that refuses it."""
+    asked = Objective(deadline=60, budget_node_hours=1234567.25, confidence=0.9999999999)
+    with pytest.raises(Infeasible, match=r"cannot be met at confidence 0\.9999999999; .* at confidence 0\.9999999999,"):
+        rank(scored(), asked)
+    assert "node-hours <= 1234567.25" in rank(scored(), asked.model_copy(update={"deadline": None})).decisions[0]
+
+
 def test_least_time_goes_to_the_limit() -> None:
     """Minimising time takes all the nodes that are allowed."""
     table = scored()

@@ -160,6 +160,12 @@ def test_a_job_that_prints_a_rate_or_nothing_says_how_much_it_did(unit: str | No
     assert (amount in record) if amount else ("params.amount" not in record)
 
 
+def test_a_length_is_recorded_with_all_its_digits() -> None:
+    """Rounded steps would be those of another run."""
+    texts = planned(workload={"application": "net", "steps": 1234567})[1]
+    assert '"params.steps": "1234567"' in texts.job_script
+
+
 @pytest.mark.parametrize(("preferred", "told"), [(None, True), ("default-high", False)])
 def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, told: bool) -> None:
     """Copying it would fill a node's disk or memory, and the job fail after that."""

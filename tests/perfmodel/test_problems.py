@@ -51,7 +51,7 @@ def test_a_row_says_of_which_problems_its_trend_is() -> None:
     known = {"app": cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))}
     asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 4000}
     (row,) = predict_rows([asked], known)
-    trend = "from the trend over 3 problem sizes, the nearest with params.n 2000; together with those of params.n 1000; params.n 500"
+    trend = "from the trend over 3 values of params.n, the nearest with params.n 2000; together with those of params.n 1000; params.n 500"
     assert (row["basis"], row["model"].endswith(trend)) == ("transferred", True)
 
 
@@ -328,7 +328,7 @@ def test_larger_problems_that_were_run_for_fewer_steps_follow_a_trend() -> None:
     row = {"application": "app", "system": "here", "params.n": "8000", "params.steps": "400", "metric": "wall_time"}
     (found,) = predict_rows([row], {"app": fit(runs)})
     assert found["predicted"] == pytest.approx(1e-6 * 8000**2 * 400, rel=0.15)
-    assert "trend over 4 problem sizes" in found["model"]
+    assert "trend over 4 values of params.n" in found["model"]
 
 
 def test_a_layout_on_gpus_does_not_disturb_the_trend_of_processors() -> None:

@@ -88,6 +88,39 @@ def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path
     assert again["trials"] == found["trials"]
 
 
+def test_the_report_ends_with_what_other_requests_may_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sections of a request that give the best setting: its script is the one that the search wrote."""
+    job = document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [7]}, "layout": {"threads": [2]}})
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json", "--confirm", "0", "--gain", "0"]) == 0
+    told = capsys.readouterr().out.partition("The same in a request\n")[2]
+    copied = json.loads("{" + ",".join(told.splitlines()) + "}")
+    assert copied == {
+        "application": {"threads": 2},
+        "optimisation": {"autotuning": {"setting": {"environment": {"LEVEL": 3}, "options": {"-n": 7}}}},
+    }
+    del job["job"]["optimisation"]["enable_autotuning"]
+    job["job"]["application"] |= copied["application"]
+    job["job"]["optimisation"] |= copied["optimisation"]
+    Path("again.json").write_text(json.dumps(job))
+    assert main(["optimise", "again.json", "--script", "--strict"]) == 0
+    again, found = (text.splitlines() for text in (capsys.readouterr().out, Path("tuning-job/job.sh").read_text()))
+    assert [line for line in again if "plan" not in line.lower()] == [line for line in found if "plan" not in line.lower()]
+
+
+def test_values_are_in_the_unit_of_the_request(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the report and while it searches; results are stored in the base unit."""
+    job = document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5]}})
+    job["job"]["optimisation"]["workload"]["metric"] |= {"name": "step_time", "unit": "ms"}
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json", "--confirm", "0", "--json"]) == 0
+    out, err = capsys.readouterr()
+    best = json.loads(out)["best"]
+    assert (best["value"], best["unit"], "trial 0: step_time 105 ms" in err) == (105, "ms", True)
+    assert main(["results", "list", "--application", "toy", "--metric", "step_time", "--json"]) == 0
+    assert [one["value"] for one in json.loads(capsys.readouterr().out)["items"]] == [0.105]
+
+
 def test_a_layout_that_does_not_fit_the_nodes_is_not_tried(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The job would run with fewer threads, and its time would count as that of a setting that never ran."""
     (work / "single.toml").write_text(SINGLE)

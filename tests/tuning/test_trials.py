@@ -120,6 +120,9 @@ def test_a_search_begins_with_the_jobs_own_setting_and_the_best_that_was_measure
     assert [start.point for start in found] == [(0, 0), (2, 1)]
     assert "throughput 30" in found[1].why
     assert [start.point for start in starts(base, Facts(version=""), space, [result(1, LEVEL="1", n="5")], aim)] == [(0, 0)]
+    tokens = result(900, LEVEL="3", n="7")
+    tokens = tokens.model_copy(update={"series": tokens.series.model_copy(update={"unit": "tokens/s"})})
+    assert len(starts(base, Facts(version=""), space, [tokens], aim)) == 1, "a rate of something else is not compared"
 
 
 @pytest.mark.parametrize("besides", [{}, {"LEVEL": list(range(64))}])
