@@ -166,6 +166,39 @@ def test_a_whole_run_of_known_length_is_one_number(own_service: Service) -> None
         assert _as_time(kind, answer) == pytest.approx(numbers)
 
 
+TWO_SIZES = [
+    {"application": "far", "system": system, "nodes": nodes, "ranks_per_node": 48, "metric": "wall_time", "value": value, "unit": "s"}
+    for system, times in [("here", {1: 1000, 2: 520}), ("there", {64: 20, 128: 11, 256: 6})]
+    for nodes, value in times.items()
+]
+"""Few nodes of one system, many of another one."""
+
+
+def test_a_number_of_nodes_that_is_given_is_predicted_as_one_that_is_chosen(own_service: Service) -> None:
+    """Of results of other systems those of about as many nodes answer, not those of any size that a later request may give."""
+    own_service.load(incoming(["-"], PLAIN, io.BytesIO(_table(TWO_SIZES))))
+    request = _request(SeriesKey(application="far", system="zenith", metric="wall_time", unit="s"))
+    request["job"]["optimisation"]["objective"]["max_nodes"] = 4
+    choices = own_service.recommend(request)["choices"]
+    assert len(choices) > 2
+    for choice in choices:
+        layout = choice["configuration"]
+        request["job"]["job_options"] |= {"node_count": layout["nodes"], "process_count_per_node": layout["ranks_per_node"]}
+        told = own_service.recommend(request)["choices"][0]["prediction"]
+        assert [told[name] for name in ("value", "lower", "upper")] == pytest.approx(
+            [choice["prediction"][name] for name in ("value", "lower", "upper")]
+        )
+
+
+def test_a_row_is_predicted_as_if_it_were_alone(own_service: Service) -> None:
+    """Other sizes in the same table change nothing."""
+    own_service.load(incoming(["-"], PLAIN, io.BytesIO(_table(TWO_SIZES))))
+    rows = [{**row, "system": "zenith", "value": ""} for row in TWO_SIZES]
+    alone = [own_service.predict(_table([row]), "rows.csv")["rows"][0] for row in rows]
+    assert own_service.predict(_table(rows), "rows.csv")["rows"] == alone
+    assert [row["model"].split("system ")[1] for row in alone] == ["here"] * 2 + ["there"] * 3
+
+
 def test_without_a_compiler_is_not_with_any(service: Service) -> None:
     """A row whose compiler is ``none`` is predicted from other runs if all results have one; an empty cell is open."""
     row = {"application": "net", "dataset": "cifar10", "system": "dgx-1", "framework": "tensorflow", "nodes": 1, "gpus_per_node": 4}

@@ -210,7 +210,9 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
     sizes = np.arange(first, first + BLOCK)
     around = replace(candidates, nodes=(sizes,) * len(candidates.shapes))
     block = prepared(facts).blocks.get((asked, candidates.shapes, first), lambda: _columns(request, target, around, facts))
-    return _on_nodes(block, nodes, candidates)
+    found = _on_nodes(block, nodes, candidates)
+    # Which results of other runs are nearest depends on all sizes that are asked for together.
+    return _columns(request, target, candidates, facts) if "transferred" in found.basis else found
 
 
 def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -133,19 +133,19 @@ def predict_rows(
     """
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
     for asked, members in reader.groups(rows):
-        go_on()
-        one, nodes = rows[members[0]], np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
+        one = rows[members[0]]
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
-        predictions = _of_any_system(_predicted(asked, known, nodes, power), asked, known)
-        origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
-        of_one = _of_system(predictions, one) + _of_one(predictions, _open(one, known))
-        for place, index in enumerate(members):
-            answered[index].update(_columns(predictions, place, rows[index], level))
-            if answered[index]["basis"] == "transferred":
-                answered[index]["model"] += origin
-            if answered[index]["model"]:
-                answered[index]["model"] += of_one
+        several, nodes = _open(one, known), [_count(rows[index].get("nodes")) or 1 for index in members]
+        for predictions, places in _of_sizes(asked, known, nodes, power, go_on):
+            origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
+            of_one = _of_system(predictions, one) + _of_one(predictions, several)
+            for place, index in enumerate(members[place] for place in places):
+                answered[index].update(_columns(predictions, place, rows[index], level))
+                if answered[index]["basis"] == "transferred":
+                    answered[index]["model"] += origin
+                if answered[index]["model"]:
+                    answered[index]["model"] += of_one
     return answered
 
 
@@ -166,6 +166,24 @@ def left_out(
         sizes = (_count(rows[index].get("nodes")) or 1 for index in members if answered[index]["basis"] != "measured")
         count += sum(doubted_of(known.get(nodes, ()), question, nodes) > 0 for nodes in sizes)
     return count
+
+
+def _of_sizes(
+    asked: Question, curves: Sequence[Curve], nodes: Sequence[int], power: Power | None, go_on: Callable[[], None]
+) -> Iterator[tuple[Predictions, Sequence[int]]]:
+    """Predictions on each of ``nodes``, and their places there.
+
+    Results of other runs are asked for each size alone: which of them are nearest depends on all sizes of a question, and a row's
+    prediction must not depend on the other rows.
+    """
+    go_on()
+    together = _of_any_system(_predicted(asked, curves, np.array(nodes, dtype=np.float64), power), asked, curves)
+    if len(set(nodes)) == 1 or "transferred" not in together.basis:
+        yield together, range(len(nodes))
+        return
+    for size, places in grouped(range(len(nodes)), lambda place: nodes[place]).items():
+        go_on()
+        yield _of_any_system(_predicted(asked, curves, np.full(len(places), float(size)), power), asked, curves), places
 
 
 def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None) -> Predictions:
