@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +14,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from modak.api.counts import FOLDER, count_together
 from modak.errors import ModakError
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ HEADER: Final = b"x-request-id"
 GIVEN: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 """Ids that are accepted from a proxy; others are not repeated anywhere."""
 SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
-SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
-RESERVED: Final = 1 << 20
-"""Bytes of each file of counts: as much as the library maps at first, and more than all routes need."""
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
@@ -125,29 +122,11 @@ class Gauges:
         yield built
 
 
-def _reserved(folder: Path) -> bool:
-    """Allocate the files of this process's counts; returns whether there was room.
-
-    The library maps sparse files: writing into a hole while the disk is full would end the process (SIGBUS).
-    """
-    files = [folder / f"{kind}_{os.getpid()}.db" for kind in ("counter", "histogram")]
-    try:
-        for each in files:
-            with each.open("ab") as file:
-                file.write(bytes(max(0, RESERVED - file.tell())))
-    except OSError:
-        for each in files:
-            each.unlink(missing_ok=True)
-        return False
-    return True
-
-
 def add_observation(app: FastAPI) -> None:
     """Observe every request of ``app``, and answer ``GET /metrics``: of all workers where ``modak serve`` runs several."""
-    shared = os.environ.get(SHARED)
-    if shared and not _reserved(Path(shared)):
-        del os.environ[SHARED]  # before the library reads it: this worker then counts for itself alone, and tells the others' sum
-        LOG.warning("the folder of temporary files is full: what this worker answers is missing in /metrics until it is started anew")
+    shared = os.environ.get(FOLDER)
+    if trouble := count_together():
+        LOG.warning("what this worker answers is missing in /metrics until it is started anew: %s", trouble)
     from prometheus_client import CollectorRegistry, ProcessCollector
 
     own = CollectorRegistry()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import logging.config
 import os
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from fcntl import LOCK_SH, flock
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,8 +23,8 @@ from modak.text.amounts import counted, printable
 
 if TYPE_CHECKING:
     from modak.settings import Settings
-    from modak.store import Store
 
+LOG: Final = logging.getLogger("modak.serve")
 ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Settings of numpy's libraries. Their threads wait for one another: on a busy machine two take several times as long as one."""
 
@@ -36,16 +39,20 @@ def serve(
     """Run the REST service."""
     for name in ONE_THREAD:  # the libraries read them on import
         os.environ.setdefault(name, "1")
-    if os.geteuid() == 0:
-        typer.echo("warning: the service runs as root and needs no rights at all; run it as a user of its own", err=True)
     now = common.settings()
-    _warn(host, now)
-    with common.local() as service:  # creates and fills an empty database once, and is closed before workers open it
-        _warn_of_place(service.store)
     import uvicorn
 
     from modak.api import logs
     from modak.api.workers import use_own_workers
+
+    log = logs.config(plain=sys.stderr.isatty())
+    logging.config.dictConfig(log)
+    if os.geteuid() == 0:
+        LOG.warning("the service runs as root and needs no rights at all; run it as a user of its own")
+    _warn(host, now)
+    with common.local() as service:  # creates and fills an empty database once, and is closed before workers open it
+        for warning in service.store.warnings:
+            LOG.warning("%s", printable(warning))
 
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, _end)  # the server, when it has ended well, sends itself once more what ended it
@@ -60,7 +67,7 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=10,
             timeout_worker_healthcheck=30,  # on a busy machine a worker that starts is silent for longer than the default of 5 s
-            log_config=logs.config(plain=sys.stderr.isatty()),
+            log_config=log,
             access_log=False,
             http="modak.api.connections:Connection",
             limit_concurrency=now.max_connections,
@@ -80,17 +87,11 @@ def _warn(host: str, settings: Settings) -> None:
     from modak.auth.oidc import loopback
 
     if not loopback(host) and not settings.trusted_proxies:
-        typer.echo(
-            f"warning: {host} is reached from other machines, without TLS: tokens can be read on the way. Let a reverse proxy end TLS, "
+        LOG.warning(
+            "%s is reached from other machines, without TLS: tokens can be read on the way. Let a reverse proxy end TLS, "
             "and name its address in MODAK_TRUSTED_PROXIES",
-            err=True,
+            host,
         )
-
-
-def _warn_of_place(store: Store) -> None:
-    """Warn of a database that lies where only one machine at a time may use it."""
-    for warning in store.warnings:
-        typer.echo(f"warning: {printable(warning)}", err=True)
 
 
 @contextmanager
@@ -99,11 +100,18 @@ def _counted_together(workers: int) -> Iterator[None]:
     if workers == 1:
         yield
         return
+    from modak.api.counts import FOLDER
+
     with ExitStack() as kept:
         try:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = kept.enter_context(tempfile.TemporaryDirectory(prefix="modak-metrics-"))
+            folder = kept.enter_context(tempfile.TemporaryDirectory(prefix="modak-metrics-"))
+            held = os.open(folder, os.O_RDONLY)
+            kept.callback(os.close, held)
+            flock(held, LOCK_SH)  # systemd-tmpfiles lets a locked folder stay, however old what it contains becomes (tmpfiles.d(5))
         except OSError as error:
-            typer.echo(f"warning: each worker tells its own /metrics: no folder for temporary files ({error.strerror})", err=True)
+            LOG.warning("each worker tells its own /metrics: no folder for temporary files (%s)", error.strerror)
+        else:
+            os.environ[FOLDER] = folder
         yield
 
 
@@ -116,7 +124,8 @@ def upgrade() -> None:
     changed = upgrade(common.database())
     typer.echo("the database is up to date now" if changed else "the database was up to date")
     with open_store(common.database(), fill=False) as store:
-        _warn_of_place(store)
+        for warning in store.warnings:
+            typer.echo(f"warning: {printable(warning)}", err=True)
         waiting = sum(one.taken(replace=False) for one in store.differences(read_all(packaged_root()).entries))
     if waiting:
         what = counted(waiting, "thing")

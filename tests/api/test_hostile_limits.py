@@ -515,7 +515,7 @@ def test_a_hundred_slow_clients_keep_nobody_waiting(served: Served) -> None:
         connection.close()
 
 
-def test_a_service_that_others_reach_without_a_proxy_warns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_that_others_reach_without_a_proxy_warns(caplog: pytest.LogCaptureFixture) -> None:
     """Of tokens in clear text; not on loopback, nor behind a proxy that is named."""
     from modak.cli.running import _warn
 
@@ -524,7 +524,8 @@ def test_a_service_that_others_reach_without_a_proxy_warns(capsys: pytest.Captur
         ("modak.example.org", "", True), ("10.0.0.7", "10.0.0.1", False),
     ):  # fmt: skip
         _warn(host, Settings(trusted_proxies=proxies))
-        assert ("without TLS" in capsys.readouterr().err) == warned, host
+        assert ("without TLS" in caplog.text) == warned, host
+        caplog.clear()
 
 
 def test_a_key_works_on_a_running_service_until_it_is_revoked(served: Served, place: str) -> None:

@@ -18,6 +18,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from modak.api import create_app, logs
+from modak.api.counts import FOLDER, KINDS
 from modak.settings import Settings
 
 
@@ -131,9 +132,44 @@ def test_counts_have_their_room_from_the_start(tmp_path: Path, most: int, kept: 
     (tmp_path / "counts").mkdir()
     environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "counts")}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=100)
-    files = list((tmp_path / "counts").iterdir())
+    files = [file for file in (tmp_path / "counts").iterdir() if file.suffix != ".lock"]
     assert len(files) == kept
     assert all(file.stat().st_blocks * 512 >= file.stat().st_size == 1 << 20 for file in files)
+
+
+def test_a_worker_counts_on_where_one_that_has_ended_left_off(tmp_path: Path) -> None:
+    """However it ended: nothing is counted twice or lost, and there are files for as many as run at once, not for all that ever ran."""
+    program = (
+        "import os, signal, sys; from starlette.testclient import TestClient; from modak.api import create_app\n"
+        "from modak.settings import Settings\n"
+        f"web = TestClient(create_app(Settings(database_url='sqlite:///{tmp_path}/modak.sqlite')))\n"
+        "web.get('/health'); print(web.get('/metrics').text, flush=True); sys.stdin.read(1); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = os.environ | {FOLDER: str(tmp_path)}
+
+    def worker() -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", program]
+        return subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def counted(process: subprocess.Popen[str]) -> float:
+        assert process.stdout
+        text = "".join(iter(process.stdout.readline, "\n"))
+        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        (number,) = [each.value for each in samples if each.name == "modak_requests_total" and each.labels["route"] == "/health"]
+        return number
+
+    with worker() as first:
+        numbers = [counted(first)]
+        for _ in range(2):
+            with worker() as other:
+                numbers.append(counted(other))
+                other.communicate("x", timeout=100)
+        first.communicate("x", timeout=100)
+    with worker() as last:
+        numbers.append(counted(last))
+        last.communicate("x", timeout=100)
+    assert numbers == [1, 2, 3, 4]
+    assert sorted(file.name for file in tmp_path.glob("*.db")) == [f"{kind}_{place}.db" for kind in KINDS for place in range(2)]
 
 
 def test_the_log_has_one_object_a_request(web: TestClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,11 +15,14 @@ import sys
 import time
 import tomllib
 from contextlib import closing
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from modak.api.counts import FOLDER
+from modak.cli.running import _counted_together
 from tests.cli.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
@@ -547,6 +550,30 @@ def test_ctrl_c_is_one_line_however_often_it_is_pressed(packaged_database: Path)
         process.stdin.flush()
         assert interrupted(process) == "modak: interrupted\n"
     assert process.returncode in (130, -signal.SIGINT)
+
+
+def test_the_first_warnings_of_a_service_are_lines_of_its_log(tmp_path: Path) -> None:
+    """Where no person looks at a terminal, whatever reads the log gets one JSON object a line, from the first line on."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{tmp_path}/modak.db"}
+    program = (
+        "import os, uvicorn; from modak.cli import main; os.geteuid = lambda: 0; uvicorn.run = lambda *_, **settings: None\n"
+        "main(['serve', '--host', '192.0.2.1'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    told = [json.loads(line) for line in ran.stderr.splitlines()]
+    assert [line["level"] for line in told] == ["WARNING"] * len(told)
+    assert ["runs as root" in told[0]["message"], "without TLS" in told[1]["message"]] == [True, True]
+
+
+def test_the_folder_of_counts_is_locked_as_long_as_the_service_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tidies up old files (systemd-tmpfiles) leaves a locked folder as it is; it is removed at the end."""
+    monkeypatch.setenv(FOLDER, "")
+    with _counted_together(2):
+        folder = os.open(os.environ[FOLDER], os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            flock(folder, LOCK_EX | LOCK_NB)
+        os.close(folder)
+    assert not Path(os.environ[FOLDER]).exists()
 
 
 def test_ctrl_c_ends_the_service_in_order_however_often_it_is_pressed(packaged_database: Path) -> None:
