@@ -378,6 +378,31 @@ def test_a_sample_is_not_expected_to_cost_more_in_a_larger_problem() -> None:
     assert (longer > 1.5, dearer < 1.3) == (True, True)
 
 
+def test_sizes_that_nearly_agree_tell_little_of_the_trend() -> None:
+    """Runs of one size differ by 5 %: of two that are 2 % apart, the larger may be faster by chance."""
+    close = (timed_over((1000, 1000), (1020, 1061 * chance)) for chance in (0.95, 1.05))
+    less, more = (predict(fit(runs), Question({**HERE, "params": {"n": "4000"}}, PLACED), [1]).value[0] for runs in close)
+    assert more < 3 * less
+
+
+def test_results_of_another_batch_size_do_not_make_many_nodes_surer() -> None:
+    """What an unmeasured problem adds to the doubt is the same on 64 nodes, where those were measured, and on 256."""
+
+    def timed_with(batch: int, sizes: tuple[int, ...], most: int) -> list[Result]:
+        return [
+            run.model_copy(update={"layout": PLACED.model_copy(update={"nodes": nodes, "batch_size": batch}), "value": run.value / nodes})
+            for run in timed_over(*((n, 1e-6 * n**3) for n in sizes))
+            for nodes in (1, 2, 4, 8, 16, 32, 64)
+            if nodes <= most
+        ]
+
+    known = fit([*timed_with(32, (500, 1000, 2000), 4), *timed_with(64, (2000, 4000, 8000), 64)])
+    layout = PLACED.model_copy(update={"batch_size": 32})
+    ran, unseen = (predict(known, Question({**HERE, "params": {"n": n}}, layout), [64, 256]).spread for n in ("2000", "4000"))
+    fewer, many = unseen**2 - ran**2
+    assert many == pytest.approx(fewer, rel=0.1)
+
+
 def test_one_more_problem_does_not_make_others_forget_the_trend() -> None:
     """Of large problems a layout that was measured in four small ones knows as much as one that was measured in three."""
     large = of_layout(48, 1000, 2000, 4000, 8000, 16000)
