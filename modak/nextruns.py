@@ -34,7 +34,7 @@ from modak.choosing.workload import amounts_needed, with_problem, with_setting
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import Answer, decide, optimise, ranking_of, missing_figures
+from modak.optimise import Answer, decide, missing_figures, optimise, ranking_of
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of

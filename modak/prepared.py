@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -21,10 +21,30 @@ INDEXES: Final = ("catalogue", "catalogues", "rulebook", "targets")
 
 @dataclass(frozen=True)
 class Prepared(Facts):
-    """Facts, with what is computed from them on first use."""
+    """Facts, with what is computed from them on first use. Each has caches of its own, also one that ``dataclasses.replace`` makes."""
 
     models: tuple[Curve, ...] = ()
     """Fitted curves of the application that is asked about."""
+    catalogues: Cache = field(init=False, compare=False, default_factory=partial(Cache, 16))
+    """Catalogues of sites that allow some images only."""
+    targets: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """Resolved targets."""
+    questions: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """One object for each question to the models, so that keys of other caches need not compare all of its parts."""
+    candidates: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """Candidates of requests that give their number of nodes."""
+    columns: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """Predictions of all candidates of a request."""
+    blocks: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """Predictions of all shapes for a block of node counts, for requests that give their number of nodes."""
+    missing: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """Graph compilers that no suitable image has."""
+    software: Cache = field(init=False, compare=False, default_factory=partial(Cache, 1024))
+    """Chosen images and rules."""
+    configured: Cache = field(init=False, compare=False, default_factory=partial(Cache, 1024))
+    """What the jobs of a configuration have in common."""
+    configured_any_size: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """The part of that which is the same for all numbers of nodes above one that have the same software."""
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -36,11 +56,6 @@ class Prepared(Facts):
         if not allowed:
             return self.catalogue
         return self.catalogues.get(allowed, lambda: catalogue(image for image in self.images if image.reference.startswith(allowed)))
-
-    @cached_property
-    def catalogues(self) -> Cache:
-        """Catalogues of sites that allow some images only."""
-        return Cache(16)
 
     @cached_property
     def rulebook(self) -> Rulebook:
@@ -93,51 +108,6 @@ class Prepared(Facts):
         """The systems of the application's results, sorted; ``None``, at the end: some name no system."""
         found = {curve.series.system for curve in self.models if curve.estimated is None}
         return tuple(sorted(found, key=lambda name: (name is None, name or "")))
-
-    @cached_property
-    def targets(self) -> Cache:
-        """Resolved targets."""
-        return Cache(512)
-
-    @cached_property
-    def questions(self) -> Cache:
-        """One object for each question to the models, so that keys of other caches need not compare all of its parts."""
-        return Cache(512)
-
-    @cached_property
-    def candidates(self) -> Cache:
-        """Candidates of requests that give their number of nodes."""
-        return Cache(512)
-
-    @cached_property
-    def columns(self) -> Cache:
-        """Predictions of all candidates of a request."""
-        return Cache(512)
-
-    @cached_property
-    def blocks(self) -> Cache:
-        """Predictions of all shapes for a block of node counts, for requests that give their number of nodes."""
-        return Cache(512)
-
-    @cached_property
-    def missing(self) -> Cache:
-        """Graph compilers that no suitable image has."""
-        return Cache(512)
-
-    @cached_property
-    def software(self) -> Cache:
-        """Chosen images and rules."""
-        return Cache(1024)
-
-    @cached_property
-    def configured(self) -> Cache:
-        """What the jobs of a configuration have in common."""
-        return Cache(1024)
-
-    @cached_property
-    def configured_any_size(self) -> Cache:
-        """The part of that which is the same for all numbers of nodes above one that have the same software."""
-        return Cache(512)
 
     def changed(self, **values: Any) -> Prepared:
         """The same knowledge of another version, or with other evidence (fields of :class:`Facts`); the indexes of knowledge are shared."""

@@ -323,10 +323,10 @@ _COLUMNS: Final[Mapping[str, str]] = {
 def _record(required: tuple[str, ...], refs: str) -> Made:
     """A row of a results table as a JSON record; ``params`` may also be an object. It has no parts, so ``refs`` is not used."""
     from modak.ingest.columns import COLUMNS, PARAMETER  # numpy is not needed for other kinds
-    from modak.ingest.values import COUNTS
+    from modak.ingest.values import WHOLE
 
     text, count = {"type": ["string", "null"]}, {"type": ["integer", "null"], "minimum": 0}
-    kinds: dict[str, Schema] = {name: dict(count if name in (*COUNTS, "numa_mode") else text) for name in COLUMNS}
+    kinds: dict[str, Schema] = {name: dict(count if name in WHOLE else text) for name in COLUMNS}
     kinds |= {
         "value": {"type": ["number", "null"], "exclusiveMinimum": 0},
         "hyperthreads": {"type": ["boolean", "null"]},

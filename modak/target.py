@@ -7,7 +7,7 @@ all raises.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -51,8 +51,8 @@ class Target:
     """The quality of service that the request names."""
     on_gpus: bool = False
     """Whether all results of the application here are of GPUs, and the request does not say otherwise."""
-    decisions: tuple[str, ...] = field(default=())
-    warnings: tuple[Notice, ...] = field(default=())
+    decisions: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
     def mpi_called(self, label: str | None) -> HostMpi | None:
         """The host's MPI that a label such as ``intel-mpi 2019`` means."""
@@ -115,6 +115,11 @@ class Target:
             return None
         most = max((queue.max_nodes for queue in self.queues), default=self.partition.job_nodes)
         return min((queue.min_nodes for queue in self.queues), default=1), min(most, self.partition.job_nodes)
+
+    @property
+    def largest_job(self) -> int | None:
+        """The most nodes of a job in the partition, whatever its queue; ``None``: the system file does not have the partition."""
+        return self.partition.job_nodes if self.partition and self.is_recorded else None
 
     @property
     def queues(self) -> Sequence[Queue]:

@@ -213,11 +213,11 @@ def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[No
 def _check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
     """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have. Of a partition that the
     system file does not have nothing is known, and a warning says so."""
-    partition = target.partition
-    if partition is None or not target.is_recorded:
+    limit = target.largest_job
+    if limit is None:
         return
-    if counts.nodes and counts.nodes > partition.job_nodes:
-        message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {partition.job_nodes}"
+    if counts.nodes and counts.nodes > limit:
+        message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
         raise Infeasible(message, field="job_options.node_count")
     usable = memory.usable_gb(target)
     asked = request.job_options.memory_limit
@@ -305,7 +305,7 @@ def _fits(shape: Shape, node: Node | None) -> bool:
 def _with_room(search: Search, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """The shapes that have the ranks asked for on as many nodes as a job there can have. Raises :class:`Infeasible` if none has."""
     counts, target = search.counts, search.target
-    limit = target.partition.job_nodes if target.partition and target.is_recorded else None
+    limit = target.largest_job
     if limit is None or counts.ranks is None:
         return shapes
     found = tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)

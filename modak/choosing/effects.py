@@ -105,7 +105,7 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     word = SPELLINGS.get(column, str)
     rows = (_record(result) for result in results if result.suspect is None)
     records = [{**one, column: word(one[column])} if one.get(column) else one for one in rows]
-    timed = [one for one in records if metric(one["metric"], one["unit"]).kind in ("time", "throughput")]
+    timed = [one for one in records if metric(one["metric"], one["unit"]).tells_cost]
     filled = [{**one, column: one.get(column) or off} for one in timed]
     compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]
     published = [one for one in records if one["metric"] == "speedup" and one.get(column) == on and one.get("params.baseline")]

@@ -10,6 +10,7 @@ from modak.choosing.wishes import (
     allowed_compilers,
     carrier,
     compiler_named,
+    cores_with,
     has_a_gpu_per_rank,
     is_allowed,
     is_distributed,
@@ -187,7 +188,7 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request)
     alone = request.optimisation.app_type == "ai_inference" and not is_distributed(request)
     ranks = layout.ranks_per_node or (0 if alone else gpus) or int(tells_layout)
     cores = node.usable_cores if node else ranks
-    shared = node.cores_with(0 if request.job_options.node_exclusive else gpus) if node else ranks
+    shared = cores_with(request, node, gpus) if node else ranks
     threads = layout.threads_per_rank or (max(1, shared // ranks) if tells_layout else 0)
     return Shape(
         ranks_per_node=ranks,

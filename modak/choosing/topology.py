@@ -9,7 +9,7 @@ from typing import Final
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, compiler_named, compilers_on, is_single_threaded, mpi_asked, precision
+from modak.choosing.wishes import by_torchrun, compiler_named, compilers_on, cores_with, is_single_threaded, mpi_asked, precision
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, HostMpi
 from modak.perfmodel import Curve
@@ -39,7 +39,7 @@ def topology_shapes(search: Search) -> tuple[tuple[Shape, ...], tuple[Notice, ..
     shapes: list[Shape] = []
     cores = node.usable_cores if node else 1
     gpus = _topology_gpus(search)
-    share = node.cores_with(0 if search.request.job_options.node_exclusive else gpus) if node else 1
+    share = cores_with(search.request, node, gpus) if node else 1
     base = replace(
         _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
     )
@@ -94,6 +94,6 @@ def _rank_counts(search: Search, gpus: int) -> Iterable[tuple[int, int | None]]:
     most = max(1, node.usable_cores // (counts.threads_per_rank or 1))
     if not gpus and (counts.threads_per_rank or is_single_threaded(request)):
         return [(most, None)]
-    domains, limit = node.standard_numa_domains, target.partition.job_nodes if target.partition and target.is_recorded else None
+    domains, limit = node.standard_numa_domains, target.largest_job
     needed = min(math.ceil((counts.ranks or 1) / limit), most) if limit else 1
     return [(max(gpus, needed), None)] if gpus else [(max(domains, needed), domains if node.numa_modes else None)]

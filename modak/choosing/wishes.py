@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from modak import plugins
 from modak.dsl import Notice, Request
-from modak.facts import same_name
+from modak.facts import Node, same_name
 from modak.frameworks.base import Carrier, Compiler
 from modak.recipes.mpilibs import LIBRARIES
 from modak.text.hosts import expand_nodes
@@ -122,6 +122,11 @@ def stated_nodes(request: Request) -> int | None:
     if options.node_count or request.application.mpi_ranks or not options.request_specific_nodes:
         return options.node_count
     return len(expand_nodes(options.request_specific_nodes))
+
+
+def cores_with(request: Request, node: Node, gpus: int) -> int:
+    """Cores of a node for a run on so many of its GPUs: those that go with them, or all if the request wants whole nodes."""
+    return node.cores_with(0 if request.job_options.node_exclusive else gpus)
 
 
 def carrier(request: Request) -> Carrier | None:

@@ -16,6 +16,8 @@ Reader = Callable[[str], Any]
 """Text, stripped and not empty, to its value. Raises ``ValueError`` that says what is allowed."""
 
 COUNTS: Final = (*LAYOUT, "repeat")
+WHOLE: Final = (*COUNTS, "numa_mode")
+"""Columns of whole numbers."""
 """Columns of whole numbers that are stored as such."""
 PLACEHOLDERS: Final = frozenset(
     ("none", "null", "nil", "nan", "na", "n/a", "#n/a", "n.a.", "-", "--", "–", "—", "?", "unknown", "not available")
@@ -162,7 +164,7 @@ def _mpi_from(text: str) -> str:
 
 
 _READERS: Final[Mapping[str, Reader]] = {
-    **{name: _whole(0 if name in ("gpus_per_node", "repeat") else 1) for name in (*COUNTS, "numa_mode")},
+    **{name: _whole(0 if name in ("gpus_per_node", "repeat") else 1) for name in WHOLE},
     "hyperthreads": _boolean,
     "mpi_from": _mpi_from,
     "value": _value,

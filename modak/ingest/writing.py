@@ -10,9 +10,8 @@ from typing import Any, Final, TextIO
 
 from modak.errors import DataError
 from modak.ingest.table import LAYOUT
-from modak.ingest.values import COUNTS
+from modak.ingest.values import WHOLE
 
-_WHOLE: Final = (*COUNTS, "numa_mode")
 _POINTLESS: Final = frozenset(("value", "repeat", "measured_at", "source", "suspect", "unit", "metric"))
 
 
@@ -28,7 +27,7 @@ def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
 
 
 def _plain(name: str, cell: str) -> Any:
-    if name in _WHOLE:
+    if name in WHOLE:
         return int(cell)
     return float(cell) if name == "value" else cell == "true" if name == "hyperthreads" else cell
 

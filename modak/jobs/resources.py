@@ -5,6 +5,7 @@ from __future__ import annotations
 from modak.choosing.memory import needed_gb
 from modak.choosing.shapes import Shape
 from modak.choosing.software import gpu_vendor
+from modak.choosing.wishes import cores_with
 from modak.dsl import Request
 from modak.facts import Node
 from modak.jobs.spec import Resources
@@ -54,8 +55,7 @@ def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
     said = options.core_count_per_process or options.core_count
     if node is None or said or not shape.gpus_per_node:
         return cores
-    there = node.cores_with(0 if options.node_exclusive else shape.gpus_per_node)
-    return max(cores, there // shape.ranks_per_node)
+    return max(cores, cores_with(request, node, shape.gpus_per_node) // shape.ranks_per_node)
 
 
 def _memory_share(node: Node, cores: int, needed: float) -> int | None:

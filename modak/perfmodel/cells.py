@@ -69,7 +69,7 @@ def _of_samples(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Dest
     if not samples:
         return None
     values = np.array(cell.values)
-    rates = samples * values if is_rate(cell.series) else samples / (values * to.factor)
+    rates = samples * values if metric_of(cell.series).is_rate else samples / (values * to.factor)
     return replace(cell, values=array("d", rates)), merging.Destination(to.series)
 
 
@@ -97,8 +97,3 @@ def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[C
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
     return found.values()
-
-
-def is_rate(series: SeriesKey) -> bool:
-    """Whether results of a series are a rate of work, and no time."""
-    return metric_of(series).kind == "throughput"

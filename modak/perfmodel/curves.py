@@ -15,7 +15,7 @@ import numpy as np
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
-from modak.perfmodel.cells import Cell, gathered, is_rate
+from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.parts import VARYING, Part, Scale, divided, per_batch, size_of
 from modak.perfmodel.scaling import Mixture
@@ -116,7 +116,7 @@ class Curve(Fact):
         """
         marked = self.series.params.get("scaling")
         weak = marked is not None and marked.lower() == "weak"
-        return (weak and not is_rate(self.series)) or self.per_batch
+        return (weak and not metric_of(self.series).is_rate) or self.per_batch
 
     @property
     def per_batch(self) -> bool:
@@ -153,7 +153,7 @@ def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
 
     Series whose metric is neither a time nor a throughput have no curve.
     """
-    timed = (cell for cell in cells if metric_of(cell.series).kind in ("time", "throughput"))
+    timed = (cell for cell in cells if metric_of(cell.series).tells_cost)
     by_series = grouped(timed, lambda cell: cell.series.model_dump_json())
     usual = {key: _start_up(of_series) for key, of_series in by_series.items()}
     return fitted([_curve(part, usual[key]) for key in sorted(by_series) for part in divided(by_series[key])])
@@ -174,7 +174,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
     by_size = grouped(part.cells, lambda cell: size_of(cell.layout, part.scale))
     sizes = tuple(sorted(by_size))
     values = [np.concatenate([cell.values for cell in by_size[size]]) for size in sizes]
-    rate = is_rate(part.series)
+    rate = metric_of(part.series).is_rate
     return Curve(
         series=part.series,
         layout=part.layout,
@@ -193,7 +193,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
 
 def cost(result: Result) -> float:
     """The cost of a result: seconds, or seconds per unit for a throughput."""
-    return 1.0 / result.value if is_rate(result.series) else result.value
+    return 1.0 / result.value if metric_of(result.series).is_rate else result.value
 
 
 def _scatter(cells: Sequence[Cell]) -> Scatter | None:

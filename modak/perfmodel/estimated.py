@@ -33,7 +33,7 @@ def estimated_curves(
     examples: dict[Configuration, Result] = {}
     for result in results:
         here = same_name(result.series.system) in systems
-        if here and result.suspect is None and metric_of(result.series).kind in ("time", "throughput"):
+        if here and result.suspect is None and metric_of(result.series).tells_cost:
             examples.setdefault(run_of(result.series, result.layout).configuration, result)
     asked = [
         replace(run_of(example.series, Layout()), application=application, numbers=numbers, configuration=configuration)
@@ -44,8 +44,7 @@ def estimated_curves(
 
 
 def _curve(application: str, params: Mapping[str, Any], example: Result, guess: Guess) -> Curve:
-    kind = metric_of(example.series)
-    value = float(np.exp(-guess.log_cost if kind.kind == "throughput" else guess.log_cost))
+    value = float(np.exp(-guess.log_cost if metric_of(example.series).is_rate else guess.log_cost))
     words = {name: text for name, text in example.series.params.items() if not numbers_of({name: text})}
     series = example.series.model_copy(
         update={"application": application, "params": {**words, **{name: parameter(value) for name, value in params.items()}}}

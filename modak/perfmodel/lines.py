@@ -122,8 +122,8 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
     first, last = curve.sizes[0], curve.sizes[-1]
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
     forecast = _forecast(curve, sizes, known, level)
-    kind = metric_of(curve.series)
-    sign = -1.0 if kind.kind == "throughput" else 1.0
+    measured = metric_of(curve.series)
+    sign = -1.0 if measured.is_rate else 1.0
     values = np.exp(
         sign * np.array([forecast.log_value, forecast.log_value - forecast.width.below, forecast.log_value + forecast.width.above])
     )
@@ -131,7 +131,7 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
         label=label,
         metric=curve.series.metric,
         unit=curve.series.unit,
-        better=kind.better,
+        better=measured.better,
         scale=curve.scale,
         measured_x=curve.sizes,
         measured_y=tuple(cost**sign for cost in curve.costs),

@@ -57,8 +57,7 @@ class Destination(NamedTuple):
 def run_key(key: SeriesKey) -> Hashable:
     """Equal for all series that may be of the same run; :func:`destinations` decides whether they are."""
     spelt = (same(getattr(key, name)) for name, same in SPELLINGS.items())
-    kind = metric_of(key).kind
-    measured = () if kind in ("time", "throughput") else (key.metric, key.unit)
+    measured = () if metric_of(key).tells_cost else (key.metric, key.unit)
     return (*spelt, *measured, *(getattr(key, name) for name in COMPARED), *problem(key.params))
 
 
@@ -86,7 +85,7 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
             found.update((name, _with_rate((_per_part(key, metrics),))) for name, key in group.items())
             continue
         timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
-        rates = {(key.metric, key.unit) for key in group.values() if metric_of(key).kind == "throughput"}
+        rates = {(key.metric, key.unit) for key in group.values() if metric_of(key).is_rate}
         bare = _may_lack_amount(group.values())
         groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
         for name, key in group.items():
@@ -178,8 +177,7 @@ def _per_part(key: SeriesKey, measured: Collection[str], bare: bool = False) -> 
 
     Else itself, but without the amount if epochs or steps tell its length, and that of other runs (``bare``) without any amount.
     """
-    kind = metric_of(key)
-    if kind.kind not in ("time", "throughput"):
+    if not metric_of(key).tells_cost:
         return Destination(key)
     if not startup.is_whole(key):
         return Destination(key.model_copy(update={"params": _without_length(key.params)}))

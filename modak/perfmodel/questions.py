@@ -76,7 +76,7 @@ class Question:
     def may_be(self, series: SeriesKey, layout: Layout) -> bool:
         """Whether times or rates may be of the question's run, on its system: nothing that they state differs."""
         here = same_name(series.system) == same_name(self.attributes.get("system")) and series.partition not in self.elsewhere
-        if not here or self.metric not in (None, series.metric) or metric_of(series).kind == "other":
+        if not here or self.metric not in (None, series.metric) or not metric_of(series).tells_cost:
             return False
         stated = ((value, differs) for name, differs in self.tests.items() if (value := getattr(series, name)) not in (None, {}))
         return self._has_counts(layout) and not any(differs(value) for value, differs in stated)

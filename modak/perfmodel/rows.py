@@ -372,6 +372,11 @@ def _counted(row: Row) -> str | None:
     return metric(str(row["metric"]), str(unit)).unit if unit else None
 
 
+def _metric_in(row: Row) -> Metric:
+    """The metric of a row that names one."""
+    return metric(str(row["metric"]), row.get("unit") or None)
+
+
 def _count(value: Any) -> int | None:
     return None if value in (None, "") else int(value)
 
@@ -400,11 +405,11 @@ def _runs(rows: Sequence[Row], known: Known, reader: Reader) -> list[Run]:
 def _asked(row: Row, reader: Reader) -> tuple[Question, Run]:
     """A row as a question about any application, and as a run of its own."""
     question = reader.question(row)
-    kind = metric(str(row["metric"]), row.get("unit") or None)
+    asked = _metric_in(row)
     layout = question.layout.model_copy(update={"nodes": _count(row.get("nodes"))})
-    labels = {"application": row["application"], "metric": kind.name, "unit": kind.unit}
-    open_ = {**question.attributes, "unit": kind.unit, "params": words_of(question.attributes.get("params", {}))}
-    any_ = replace(question, attributes=open_, layout=layout.model_copy(update={"batch_size": None}), metric=kind.name)
+    labels = {"application": row["application"], "metric": asked.name, "unit": asked.unit}
+    open_ = {**question.attributes, "unit": asked.unit, "params": words_of(question.attributes.get("params", {}))}
+    any_ = replace(question, attributes=open_, layout=layout.model_copy(update={"batch_size": None}), metric=asked.name)
     return any_, run_of({**question.attributes, **labels}, layout)
 
 
@@ -428,10 +433,9 @@ def _may_be_of(result: Result, question: Question) -> bool:
 
 
 def _guessed(guess: Guess, row: Row, level: float) -> dict[str, Any]:
-    kind = metric(str(row["metric"]), row.get("unit") or None)
     reach = stretch(level) * guess.half_width
     rests = {"basis": "transferred", "model": guess.model, "results_used": guess.results_used, "extrapolation": 0.0}
-    return {**_numbers(np.exp(guess.log_cost + np.array([0.0, -reach, reach])), kind, row), **rests}
+    return {**_numbers(np.exp(guess.log_cost + np.array([0.0, -reach, reach])), _metric_in(row), row), **rests}
 
 
 def _columns(predictions: Predictions, place: int, row: Row, level: float) -> dict[str, Any]:
@@ -439,10 +443,9 @@ def _columns(predictions: Predictions, place: int, row: Row, level: float) -> di
     if curve is None or not np.isfinite(predictions.value[place]):
         unit = row.get("unit") or (curve.series.unit if curve else None)
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
-    kind = metric_of(curve.series)
     reach = stretch(level) * np.array([0.0, -predictions.below[place], predictions.spread[place]])
     return {
-        **_numbers(predictions.value[place] * np.exp(reach), kind, row),
+        **_numbers(predictions.value[place] * np.exp(reach), metric_of(curve.series), row),
         "basis": predictions.basis[place],
         "model": describe(curve),
         "results_used": curve.results_used + predictions.other_results,
@@ -450,9 +453,9 @@ def _columns(predictions: Predictions, place: int, row: Row, level: float) -> di
     }
 
 
-def _numbers(costs: Array, kind: Metric, row: Row) -> dict[str, Any]:
+def _numbers(costs: Array, of: Metric, row: Row) -> dict[str, Any]:
     """A cost and the ends of its interval, as values in the unit of the row, else in that of the metric."""
-    value, lower, upper = (1.0 / costs)[[0, 2, 1]] if kind.kind == "throughput" else costs
-    unit = row.get("unit") or kind.unit
+    value, lower, upper = (1.0 / costs)[[0, 2, 1]] if of.is_rate else costs
+    unit = row.get("unit") or of.unit
     scale = to_base(1.0, unit)
     return {"predicted": float(value / scale), "lower": float(lower / scale), "upper": float(upper / scale), "unit": unit}

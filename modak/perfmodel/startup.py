@@ -86,7 +86,7 @@ def start_up_times(
     whole, part = _in_order(wall, wall_ids), _in_order(speed, speed_ids)
     if len(whole) != len(part):
         whole, part = np.median(whole, keepdims=True), np.median(part, keepdims=True)
-    costs = 1 / part if metric_of(series).kind == "throughput" else part
+    costs = 1 / part if metric_of(series).is_rate else part
     return [float(one) for one in whole - amount * costs]
 
 
@@ -96,17 +96,17 @@ def work(series: SeriesKey) -> float | None:
     >>> work(SeriesKey(application="a", metric="step_time", unit="s", params={"steps": "100"}))
     100.0
     """
-    kind, amount = metric_of(series), amount_of(series.params)
-    if kind.kind not in ("time", "throughput"):
+    measured, amount = metric_of(series), amount_of(series.params)
+    if not measured.tells_cost:
         return None
-    rate = work_unit(kind)
+    rate = work_unit(measured)
     if amount and rate and amount.counts == rate[0]:
         return amount.number * rate[1]
-    if amount and kind.per == amount.one:
+    if amount and measured.per == amount.one:
         return amount.number
-    if kind.per in ("epoch", "step"):
-        return number(series.params.get(f"{kind.per}s"))
-    return 1.0 if kind.per == "run" and kind.kind == "time" else None
+    if measured.per in ("epoch", "step"):
+        return number(series.params.get(f"{measured.per}s"))
+    return 1.0 if is_whole(series) else None
 
 
 def amount_of(params: Mapping[str, str]) -> Amount | None:
@@ -132,8 +132,8 @@ def start_up_correction(scale: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 def is_whole(series: SeriesKey) -> bool:
     """Whether results are times of whole runs, and not per unit of work."""
-    kind = metric_of(series)
-    return kind.kind == "time" and kind.per == "run"
+    measured = metric_of(series)
+    return measured.kind == "time" and measured.per == "run"
 
 
 def of_steps(series: SeriesKey) -> bool:

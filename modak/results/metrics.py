@@ -40,6 +40,16 @@ class Metric:
     """The unit of work: ``epoch`` for a time per epoch, ``sample`` for a throughput of samples; ``None``: none that workloads count."""
     kind: Kind
 
+    @property
+    def is_rate(self) -> bool:
+        """Whether its values are rates of work."""
+        return self.kind == "throughput"
+
+    @property
+    def tells_cost(self) -> bool:
+        """Whether its values are times or rates of work, so that models can be fitted to them."""
+        return self.kind != "other"
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -150,7 +160,7 @@ def work_unit(metric: Metric) -> tuple[str, float] | None:
     (('samples', 1.0), None)
     """
     left, _, right = metric.unit.rpartition("/")
-    if metric.kind == "throughput":
+    if metric.is_rate:
         return left, _TIMES[right]
     found = _rate_of(right) if metric.kind == "time" and left else None
     return (found.base.rpartition("/")[0], 1.0) if found else None

@@ -169,7 +169,7 @@ def _judged(
     Of a layout's runs only the outlying and the doubted ones are read: there may be 100,000.
     """
     measured = _metric(key)
-    rate, scales = measured is not None and measured.kind == "throughput", measured is not None and measured.kind != "other"
+    rate, scales = measured is not None and measured.is_rate, measured is not None and measured.tells_cost
     middles = {at: _middle(connection, place) for at, place in enumerate(places) if place.most > suspicion.FACTOR * place.least}
     odd = {at: _rows(connection, places[at], or_(_far(middle), DOUBTED)) for at, middle in middles.items()}
     impossible = _impossible(places, gpus.get(same_name(key.system)) if key.system else None)

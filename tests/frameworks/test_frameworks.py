@@ -28,7 +28,7 @@ def test_every_framework_of_the_documents_is_there() -> None:
     """The frameworks, the layer and the ways to be parallel that callers name."""
     wanted = {"tensorflow", "pytorch", "keras", "mxnet", "cntk", "caffe", "intel-caffe", "nvcaffe", "jax", "horovod"}
     wanted |= {"mpi", "openmpi", "mpich", "openmp", "openacc", "opencl"}
-    assert wanted == set(plugins.names("frameworks"))
+    assert wanted - set(plugins.names("frameworks")) == set()
 
 
 @pytest.mark.parametrize("framework", EVERY)

@@ -16,12 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modak.errors import DataError
+from modak.facts import SeriesKey
 from modak.ingest import csv as csv_format
 from modak.ingest.checking import distinct
+from modak.ingest.columns import COLUMNS
 from modak.ingest.csv import Csv, write_csv
 from modak.ingest.reading import options_text, parse_pairs, points, table, tables
 from modak.ingest.sources import Source, from_bytes, from_stream
 from modak.ingest.table import UNKNOWN, Batch, Options, Raw
+from modak.perfmodel.questions import SPREAD
+from tests.conftest import ROOT
 
 TEXT = "application,params.batch,nodes,hyperthreads,metric,value,unit,measured_at\n"
 TEXT += '"a, b",64,4,true,wall_time,1500,ms,2025-03-01T12:00:00+01:00\n'
@@ -32,6 +36,14 @@ def only(content: bytes | str, name: str = "r.csv", options: Options | None = No
     raw = content.encode() if isinstance(content, str) else content
     (batch,) = table(from_bytes(raw, name), options or Options()).batches()
     return batch
+
+
+def test_what_runs_differ_in_can_be_loaded_and_widens_an_interval() -> None:
+    """Each label of a series is a column, and has a spread; each column stands on the page about results."""
+    labels, page = set(SeriesKey.model_fields) - {"params"}, (ROOT / "docs/results.md").read_text()
+    assert labels - set(COLUMNS) == set()
+    assert labels - {"application", "metric", "unit"} - set(SPREAD) == set()
+    assert [name for name in COLUMNS if f"`{name}`" not in page] == []
 
 
 def test_a_row_becomes_typed_columns() -> None:

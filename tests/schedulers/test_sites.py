@@ -191,6 +191,7 @@ def test_memory_without_a_place_is_answered() -> None:
         ("gridengine", "-P mine", "-g", "-g mine"),
         ("lsf", "-P mine", "-G", "-G mine"),
         ("slurm", "--account=mine", "--account", "--account=mine"),
+        ("slurm", "--account=mine", "-A", "--account=mine"),
         ("flux", "--bank=mine", "--bank", "--bank=mine"),
     ],
 )

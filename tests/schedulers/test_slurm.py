@@ -199,13 +199,6 @@ def test_what_the_site_wants_in_every_job_is_there_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("wanted", ["--account", "-A"])
-def test_an_account_that_the_site_wants_is_the_requests(wanted: str) -> None:
-    """An option without its value is none that sbatch takes: the request names it, or is told to."""
-    assert (header(at(wanted), account="mine"), warned(at(wanted), account="mine")) == (["--account=mine"], [])
-    assert (header(at(wanted)), warned(at(wanted))) == ([], ["account"])
-
-
 @pytest.mark.parametrize(
     ("said", "field"),
     [
