@@ -359,6 +359,26 @@ def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, 
     assert any("only single-node runs" in line for line in found.decisions) == (most == 1)
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "ssh", "most"), [("pbspro", False, 1), ("pbspro", None, 16), ("slurm", False, 16), ("shell", None, 16)]
+)
+def test_an_mpi_program_has_several_nodes_where_something_starts_it_on_them(
+    known: Known, scheduler: str, ssh: bool | None, most: int
+) -> None:
+    """Else its job would be refused for nodes that the request does not ask for."""
+    facts = known("nobody-ran-this")
+    node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
+    there = {"name": "new", "scheduler": scheduler, "ssh_between_nodes": ssh, "partitions": (node,)}
+    facts = replace(facts, systems={"new": facts.systems["dgx-1-v100"].model_copy(update=there)})
+    series = SeriesKey(application="solver", system="new", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=40, threads_per_rank=1), value=10.0 / n) for n in (1, 2)])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "new"}}
+    request = normalise({"job": job}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert [int(grid.max()) for grid in found.nodes] == [most]
+    assert any("mpirun needs ssh to start on several nodes" in line for line in found.decisions) == (most == 1)
+
+
 @pytest.mark.parametrize(("wanted", "said"), [(TRAINING, True), (SPREAD, False)])
 def test_a_run_of_one_process_is_told_why_it_has_one_node(known: Known, wanted: dict[str, Any], said: bool) -> None:
     """Who forgets the distribution would wonder why no deadline can be met."""
@@ -555,6 +575,15 @@ def test_ranks_alone_give_the_nodes(known: Known) -> None:
     assert candidates(known, application__app_type="mpi", application__mpi_ranks=100).nodes[0].tolist() == [3]
 
 
+def test_gpus_that_are_not_a_ranks_own_stay_where_fewer_ranks_are_asked_for() -> None:
+    """8 ranks on 4 GPUs were measured; 6 ranks have these GPUs, too."""
+    series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=8, gpus_per_node=4), value=10.0)])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 6}, "target": {"name": "here"}}
+    found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(6, 4)}
+
+
 @pytest.mark.parametrize(("field", "count"), [("job_options__core_count", 400), ("application__threads", 400)])
 def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: Known) -> None:
     """400 cores or threads on a node of 20: a warning says what was done."""
@@ -639,8 +668,9 @@ def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:
 
 @over(st.integers(1, 10_000), st.lists(st.integers(1, 20_000), max_size=5))
 def test_a_grid_is_sorted_dense_below_and_ends_at_the_limit(limit: int, measured: list[int]) -> None:
-    """Every count up to 64 or the limit, never beyond it, each once."""
+    """Every count up to 64 or the limit, never beyond it, each once; then steps of about 1/64."""
     grid = node_grid(limit, measured)
+    assert (np.diff(grid) <= grid[:-1] / 60 + 1).all()
     assert (np.diff(grid) > 0).all()
     assert (grid[0], grid[-1]) == (1, limit)
     assert set(range(1, min(limit, 64) + 1)) | {size for size in measured if size <= limit} <= set(grid.tolist())
