@@ -88,6 +88,17 @@ def of_solver(workload: dict[str, Any], library: str | None = None) -> Candidate
     return enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
 
 
+def test_a_layout_of_another_mpi_of_the_host_runs_with_the_requested_one(known: Known) -> None:
+    """Its label would else be of a library that the job does not use."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", mpi="intel-mpi 2019", mpi_from="host")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=10.0)])
+    asked = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}}
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": asked}
+    request = normalise({"job": job}).request
+    assert {shape.mpi for shape in enumerate_candidates(request, resolve(request, facts), curves).shapes} == {"openmpi"}
+
+
 def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) -> None:
     """A script that asks for 20,834 of 6,336 nodes would be refused by the scheduler."""
     mpi = {"app_type": "mpi", "executable": "./solver"}
@@ -591,6 +602,17 @@ def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: K
     found = candidates(known, "hlrs-testbed", **job)
     assert found.shapes[0].threads_per_rank == 20
     assert [warning.field for warning in found.warnings] == [field.replace("__", ".")]
+
+
+@pytest.mark.parametrize(
+    ("count", "work", "said"), [(4, {}, True), (1, {}, False), (4, TRAINING, False), (4, {"app_type": "hpc", "hpc": {"mpi": {}}}, False)]
+)
+def test_copies_of_a_program_that_nothing_else_calls_distributed_are_warned_of(
+    count: int, work: dict[str, Any], said: bool, known: Known
+) -> None:
+    """Each would do all of the work."""
+    found = candidates(known, application__app_type="python", job_options__process_count_per_node=count, optimisation=work)
+    assert [one.field for one in found.warnings if "copies of the program" in one.message] == ["job_options.process_count_per_node"] * said
 
 
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
