@@ -110,8 +110,9 @@ def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) 
 def test_a_rule_of_thumb_leaves_room_for_the_ranks(known: Known, kind: str, chosen: tuple[int, int, int]) -> None:
     """One rank for each NUMA domain or GPU would need 20 or 40 nodes for 40 ranks; a job can have five, of 20 cores each."""
     asked = {"app_type": "hpc", "hpc": {"config": {"parallelisation": kind}}}
-    found = candidates(known, "hlrs-testbed", optimisation=asked, application__app_type="mpi", application__mpi_ranks=40)
-    assert (layouts(found), found.nodes[0].tolist()) == ({chosen}, [5])
+    for ranks in (37, 40):
+        found = candidates(known, "hlrs-testbed", optimisation=asked, application__app_type="mpi", application__mpi_ranks=ranks)
+        assert (layouts(found), found.nodes[0].tolist()) == ({chosen}, [5])
 
 
 def test_layouts_that_need_too_many_nodes_for_the_ranks_are_left_out(known: Known) -> None:
@@ -564,6 +565,13 @@ def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_
     job = {"application": application, "job_options": {"node_count": 2}, "target": {"name": "here"}}
     shapes = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves).shapes
     assert [(shape.ranks_per_node, shape.origin) for shape in shapes] == [(15, "request")]
+
+
+@pytest.mark.parametrize(("threads", "hyper"), [(1, False), (2, True)])
+def test_more_threads_than_cores_use_hyper_threads(threads: int, hyper: bool, known: Known) -> None:
+    """Of 48 ranks on 48 cores."""
+    counts = {"job_options__process_count_per_node": 48, "application__threads": threads}
+    assert {shape.hyperthreads for shape in candidates(known, application__app_type="mpi", **counts).shapes} == {hyper}
 
 
 def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_results_say_so_or_not(known: Known) -> None:
