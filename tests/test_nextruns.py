@@ -300,6 +300,19 @@ def test_runs_are_planned_with_the_library_that_the_request_names(known: Known) 
     assert {one.choice.configuration.mpi for one in found.proposals} == {"openmpi"}
 
 
+@pytest.mark.parametrize("most", [1, 2])
+def test_as_many_runs_as_were_asked_for_are_not_called_the_last(most: int, known: Known) -> None:
+    """Further ones may narrow the interval, too."""
+    programme = next_runs(request(), shortened(known, 16), most)
+    assert (len(programme.proposals), programme.notes) == (most, ())
+
+
+def test_an_application_that_nobody_ran_is_said_to_be_one(known: Known) -> None:
+    """Its first runs are no answer to what is not known."""
+    programme = next_runs(request(optimisation__workload={"application": "nobody-ran-this"}), known("nobody-ran-this"))
+    assert programme.notes == (nextruns.NOTHING,)
+
+
 def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:
     """The warning names what the request would have to give, as in an answer."""
     series = SeriesKey(application="net", system="supermuc-ng", metric="throughput", unit="samples/s")

@@ -54,6 +54,18 @@ def test_the_fastest_measured_layout_is_chosen(training: Answer) -> None:
     assert (chosen.ranks_per_node, chosen.threads_per_rank, chosen.mpi_from, chosen.hyperthreads) == (4, 12, "host", False)
 
 
+def test_energy_and_cost_are_those_of_the_node_hours(known: Known) -> None:
+    """400 W and 3 units of money for each hour of a node."""
+    request = example("3dgan-supermuc-ng")
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    partition = system.default_partition
+    node = partition.node.model_copy(update={"power_w": 400.0})
+    system = system.model_copy(update={"partitions": (partition.model_copy(update={"price_per_node_hour": 3.0, "node": node}),)})
+    plan = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).plan
+    assert (plan.energy_kwh, plan.cost) == (pytest.approx(0.4 * (plan.node_hours or 0)), pytest.approx(3 * (plan.node_hours or 0)))
+
+
 def test_the_fewest_nodes_meet_the_deadline_at_its_confidence(training: Answer) -> None:
     """22 nodes would do on average; 24 do with a probability of 0.9."""
     assert training.plan.configuration.nodes == 24

@@ -170,6 +170,13 @@ def test_the_stronger_rule_sets_the_variable(strong: Rule, weak: Rule, why: str)
     assert [line for line in applied.decisions if weak.name + ":" in line and why in line]
 
 
+def test_each_rule_is_told_with_the_variables_that_it_sets_itself() -> None:
+    """Not with one that a stronger rule has set."""
+    rules = [rule("strong", priority=100, environment={"A": "1"}), rule("weak", environment={"A": "2", "B": "3"})]
+    told = [line for line in apply(rulebook(rules), HERE).decisions if " is not set" not in line]
+    assert told == ["rule strong: sets A=1 (strong)", "rule weak: sets B=3 (weak)"]
+
+
 def test_equal_values_are_no_conflict() -> None:
     """Two rules that want the same are both content."""
     applied = apply(rulebook([rule("a", environment={"A": "1"}), rule("b", environment={"A": "1"})]), HERE)

@@ -222,6 +222,14 @@ def test_a_refused_runtime_names_reason_date_and_what_is_allowed(known: Known) -
     assert found.runtime.name == "charliecloud"
 
 
+def test_a_runtime_of_which_the_site_says_nothing_is_not_taken_for_allowed(known: Known) -> None:
+    """Where it names others."""
+    found = place(known, {"name": "hlrs-testbed", "container_runtime": "sarus"})
+    assert found.runtime is not None
+    assert found.runtime.name == "singularity"
+    assert messages(found)["target.container_runtime"].startswith("hlrs-testbed does not allow sarus; allowed: singularity")
+
+
 def test_no_container_is_a_choice_of_its_own(known: Known) -> None:
     """``none`` is honoured everywhere."""
     assert place(known, {"name": "supermuc-ng", "container_runtime": "none"}).runtime is None

@@ -28,6 +28,7 @@ from modak.errors import Fault, Infeasible
 from modak.facts import HostMpi, Node, same_name
 from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.family import compatible
+from modak.launchers.plain import USUAL
 from modak.perfmodel import Curve
 from modak.target import Target
 
@@ -346,15 +347,16 @@ def taken(sizes: npt.NDArray[np.int64], target: Target) -> npt.NDArray[np.int64]
 
 def only_one_node(request: Request, target: Target) -> str:
     """Why the run cannot be started on several nodes; empty if it can."""
-    if not by_torchrun(request):
-        return ""
-    launcher, scheduler = plugins.find("launchers", "torchrun"), plugins.find("schedulers", target.scheduler)
-    job = JobSpec(("true",), Resources(nodes=2), system=target.system)
-    if why := launcher.unfit(job, scheduler):
+    system, scheduler, by_itself = target.system, plugins.find("schedulers", target.scheduler), by_torchrun(request)
+    job = JobSpec(("true",), Resources(nodes=2), system=system)
+    if by_itself and (why := plugins.find("launchers", "torchrun").unfit(job, scheduler)):
         return why
-    if target.system and target.system.ssh_between_nodes is False and launcher.needs_ssh(job, scheduler):
-        return f"torchrun needs ssh to start on several nodes, and {target.system.name} has no ssh between nodes"
-    return ""
+    if system is None or system.ssh_between_nodes is not False:
+        return ""
+    own = [name for name in (system.launcher, scheduler.launcher) if name]  # the scheduler's starts what the system's would start by ssh
+    names = ["torchrun"] if by_itself else own or [USUAL]
+    needed = all(plugins.find("launchers", name).needs_ssh(job, scheduler) for name in names)
+    return f"{names[0]} needs ssh to start on several nodes, and {system.name} has no ssh between nodes" if needed else ""
 
 
 def _why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
@@ -366,7 +368,7 @@ def _why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
     several = target.partition is not None and target.partition.job_nodes > 1
     if counts.nodes or counts.ranks:
         return ()
-    why = only_one_node(request, target)
+    why = only_one_node(request, target) if search.distributed else ""
     if not search.distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
         why = "neither the request (the framework's distribution, config.distributed_training) nor results say that there are several ranks"
         if request.optimisation.framework in WITHIN_ONE_PROCESS:
@@ -380,7 +382,7 @@ def _elsewhere(request: Request, target: Target, curves: Sequence[Curve]) -> tup
     """A line if there are results on nodes of another kind of the system, where the request leaves the kind open."""
     options = request.job_options
     named = (options.partition, options.queue, options.architecture_constraint, request.optimisation.opt_build.acc_type)
-    if target.system is None or any(named) or options.request_gpus is not None:
+    if any(named) or options.request_gpus is not None:
         return ()
     here = (curve for curve in curves if same_name(curve.series.system) in target.names and curve.estimated is None)
     others = {curve.series.partition or "" for curve in here if curve.series.partition in target.other_nodes(bool(curve.on_gpus))}

@@ -265,7 +265,7 @@ def _check(option: Option) -> None:
 
 def _by_setting(of: Iterable[Option], synonyms: Mapping[str, str]) -> list[tuple[str, Option]]:
     """Each option with the name of what it sets, which is the same for synonyms."""
-    flags = [(option[0].partition("=")[0] if len(option) == 1 else _flag(option), option) for option in of]
+    flags = [(_flag(option), option) for option in of]
     return [(synonyms.get(flag, flag), option) for flag, option in flags]
 
 

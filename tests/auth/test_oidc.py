@@ -91,6 +91,7 @@ HOSTILE: dict[str, Callable[[Provider], str]] = {
     "of nobody": lambda p: p.token(sub=None),
     "of an empty subject": lambda p: p.token(sub=""),
     "of a subject with a newline": lambda p: p.token(sub="ada\nadmin"),
+    "of a subject longer than any name": lambda p: p.token(sub="a" * 191),
     "of a subject that is a number": lambda p: p.token(sub=5),
     "with an end that is text": lambda p: p.token(exp="tomorrow"),
     "with an end that is NaN": lambda p: p.token(exp=float("nan")),

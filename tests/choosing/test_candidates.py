@@ -88,6 +88,17 @@ def of_solver(workload: dict[str, Any], library: str | None = None) -> Candidate
     return enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
 
 
+def test_a_layout_of_another_mpi_of_the_host_runs_with_the_requested_one(known: Known) -> None:
+    """Its label would else be of a library that the job does not use."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", mpi="intel-mpi 2019", mpi_from="host")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=10.0)])
+    asked = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}}
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": asked}
+    request = normalise({"job": job}).request
+    assert {shape.mpi for shape in enumerate_candidates(request, resolve(request, facts), curves).shapes} == {"openmpi"}
+
+
 def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) -> None:
     """A script that asks for 20,834 of 6,336 nodes would be refused by the scheduler."""
     mpi = {"app_type": "mpi", "executable": "./solver"}
@@ -99,8 +110,9 @@ def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) 
 def test_a_rule_of_thumb_leaves_room_for_the_ranks(known: Known, kind: str, chosen: tuple[int, int, int]) -> None:
     """One rank for each NUMA domain or GPU would need 20 or 40 nodes for 40 ranks; a job can have five, of 20 cores each."""
     asked = {"app_type": "hpc", "hpc": {"config": {"parallelisation": kind}}}
-    found = candidates(known, "hlrs-testbed", optimisation=asked, application__app_type="mpi", application__mpi_ranks=40)
-    assert (layouts(found), found.nodes[0].tolist()) == ({chosen}, [5])
+    for ranks in (37, 40):
+        found = candidates(known, "hlrs-testbed", optimisation=asked, application__app_type="mpi", application__mpi_ranks=ranks)
+        assert (layouts(found), found.nodes[0].tolist()) == ({chosen}, [5])
 
 
 def test_layouts_that_need_too_many_nodes_for_the_ranks_are_left_out(known: Known) -> None:
@@ -359,6 +371,26 @@ def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, 
     assert any("only single-node runs" in line for line in found.decisions) == (most == 1)
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "ssh", "most"), [("pbspro", False, 1), ("pbspro", None, 16), ("slurm", False, 16), ("shell", None, 16)]
+)
+def test_an_mpi_program_has_several_nodes_where_something_starts_it_on_them(
+    known: Known, scheduler: str, ssh: bool | None, most: int
+) -> None:
+    """Else its job would be refused for nodes that the request does not ask for."""
+    facts = known("nobody-ran-this")
+    node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
+    there = {"name": "new", "scheduler": scheduler, "ssh_between_nodes": ssh, "partitions": (node,)}
+    facts = replace(facts, systems={"new": facts.systems["dgx-1-v100"].model_copy(update=there)})
+    series = SeriesKey(application="solver", system="new", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=40, threads_per_rank=1), value=10.0 / n) for n in (1, 2)])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "new"}}
+    request = normalise({"job": job}).request
+    found = enumerate_candidates(request, resolve(request, facts), curves)
+    assert [int(grid.max()) for grid in found.nodes] == [most]
+    assert any("mpirun needs ssh to start on several nodes" in line for line in found.decisions) == (most == 1)
+
+
 @pytest.mark.parametrize(("wanted", "said"), [(TRAINING, True), (SPREAD, False)])
 def test_a_run_of_one_process_is_told_why_it_has_one_node(known: Known, wanted: dict[str, Any], said: bool) -> None:
     """Who forgets the distribution would wonder why no deadline can be met."""
@@ -535,6 +567,13 @@ def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_
     assert [(shape.ranks_per_node, shape.origin) for shape in shapes] == [(15, "request")]
 
 
+@pytest.mark.parametrize(("threads", "hyper"), [(1, False), (2, True)])
+def test_more_threads_than_cores_use_hyper_threads(threads: int, hyper: bool, known: Known) -> None:
+    """Of 48 ranks on 48 cores."""
+    counts = {"job_options__process_count_per_node": 48, "application__threads": threads}
+    assert {shape.hyperthreads for shape in candidates(known, application__app_type="mpi", **counts).shapes} == {hyper}
+
+
 def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_results_say_so_or_not(known: Known) -> None:
     """80 threads on 40 cores can be nothing else; the time was transferred, with a wide interval."""
     series = SeriesKey(application="tool", system="dgx-1-v100", metric="wall_time", unit="s")
@@ -555,6 +594,15 @@ def test_ranks_alone_give_the_nodes(known: Known) -> None:
     assert candidates(known, application__app_type="mpi", application__mpi_ranks=100).nodes[0].tolist() == [3]
 
 
+def test_gpus_that_are_not_a_ranks_own_stay_where_fewer_ranks_are_asked_for() -> None:
+    """8 ranks on 4 GPUs were measured; 6 ranks have these GPUs, too."""
+    series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=8, gpus_per_node=4), value=10.0)])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 6}, "target": {"name": "here"}}
+    found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(6, 4)}
+
+
 @pytest.mark.parametrize(("field", "count"), [("job_options__core_count", 400), ("application__threads", 400)])
 def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: Known) -> None:
     """400 cores or threads on a node of 20: a warning says what was done."""
@@ -562,6 +610,17 @@ def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: K
     found = candidates(known, "hlrs-testbed", **job)
     assert found.shapes[0].threads_per_rank == 20
     assert [warning.field for warning in found.warnings] == [field.replace("__", ".")]
+
+
+@pytest.mark.parametrize(
+    ("count", "work", "said"), [(4, {}, True), (1, {}, False), (4, TRAINING, False), (4, {"app_type": "hpc", "hpc": {"mpi": {}}}, False)]
+)
+def test_copies_of_a_program_that_nothing_else_calls_distributed_are_warned_of(
+    count: int, work: dict[str, Any], said: bool, known: Known
+) -> None:
+    """Each would do all of the work."""
+    found = candidates(known, application__app_type="python", job_options__process_count_per_node=count, optimisation=work)
+    assert [one.field for one in found.warnings if "copies of the program" in one.message] == ["job_options.process_count_per_node"] * said
 
 
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
@@ -639,8 +698,9 @@ def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:
 
 @over(st.integers(1, 10_000), st.lists(st.integers(1, 20_000), max_size=5))
 def test_a_grid_is_sorted_dense_below_and_ends_at_the_limit(limit: int, measured: list[int]) -> None:
-    """Every count up to 64 or the limit, never beyond it, each once."""
+    """Every count up to 64 or the limit, never beyond it, each once; then steps of about 1/64."""
     grid = node_grid(limit, measured)
+    assert (np.diff(grid) <= grid[:-1] / 60 + 1).all()
     assert (np.diff(grid) > 0).all()
     assert (grid[0], grid[-1]) == (1, limit)
     assert set(range(1, min(limit, 64) + 1)) | {size for size in measured if size <= limit} <= set(grid.tolist())

@@ -89,6 +89,21 @@ def test_without_an_objective_half_of_the_time_is_useful() -> None:
     assert best < 63
 
 
+@pytest.mark.parametrize(
+    ("objective", "holds"),
+    [
+        (Objective(), True),
+        (Objective(max_nodes=40), True),
+        (Objective(deadline=36_000), False),
+        (Objective(budget_node_hours=100.0), False),
+        (Objective(minimise="time"), False),
+    ],
+)
+def test_the_default_efficiency_holds_unless_an_aim_is_stated(objective: Objective, holds: bool) -> None:
+    """A number of nodes is a limit and no aim."""
+    assert rank(scored(serial=6000.0), objective).by_default == holds
+
+
 def test_where_start_up_takes_most_of_every_size_the_fewest_nodes_are_said_to_be_chosen() -> None:
     """A run of 100 seconds on one node has less than half of its time for work: no size is then said to be ruled out for that."""
     ranking = rank(scored(work=80.0), Objective())

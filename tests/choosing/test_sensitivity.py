@@ -54,6 +54,12 @@ def test_the_intervals_together_are_the_chosen_one_late_and_the_other_early() ->
     assert percent(told(table, Objective(minimise="time", max_nodes=64))[-1], r"together reach ([0-9]+)%") == 0.08
 
 
+@pytest.mark.parametrize(("ratio", "either"), [(1.1, True), (1.15, False)])
+def test_a_variant_within_both_intervals_may_be_better(ratio: float, either: bool) -> None:
+    """Both reach 12 % together."""
+    assert ("either may be better" in told(scored(ratio), Objective(minimise="time", max_nodes=64))[-1]) == either
+
+
 def test_the_slack_to_the_deadline_is_said_beside_the_interval() -> None:
     """So that a reader sees whether the deadline is safe."""
     objective = Objective(minimise="node_hours", deadline=3600)

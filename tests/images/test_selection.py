@@ -230,8 +230,8 @@ def test_without_containers_there_is_no_image() -> None:
 def test_an_mpi_of_the_same_binary_interface_is_a_stopgap() -> None:
     """MPICH stands in for Intel MPI with a warning, the same family goes first, Open MPI never does."""
     mpich, intel, openmpi = (
-        image(f"docker://a/{mpi}:1", mpi=mpi, mpi_version=version)
-        for mpi, version in (("mpich", "4.0"), ("intel-mpi", "2019"), ("openmpi", "4.1"))
+        image(f"docker://{place}/{mpi}:1", mpi=mpi, mpi_version=version)
+        for place, mpi, version in (("a", "mpich", "4.0"), ("b", "intel-mpi", "2019"), ("c", "openmpi", "4.1"))
     )
     assert name(pick([mpich, intel, openmpi], mpi="intel-mpi")) == intel.reference
     stopgap = pick([mpich, openmpi], mpi="intel-mpi")
@@ -271,6 +271,12 @@ def test_a_recipe_goes_before_giving_up_the_distribution() -> None:
     assert (built.image, built.recipe_version) == (None, "2.1.0")
     bare = pick([PLAIN], distribution="horovod")
     assert [warning.field for warning in bare.warnings] == ["optimisation.options.distribution"]
+
+
+def test_what_is_built_because_no_image_is_suitable_is_told_with_why() -> None:
+    """And how many are unsuitable for what."""
+    choice = pick([PLAIN, XLA, ARM], accelerator="nvidia", recipe_version="2.1.0")
+    assert choice.decisions == ("image: to be built, none of the 3 images of tensorflow is suitable: 3 without nvidia support",)
 
 
 BUILT = image("docker://a/built:1", source="opt-build", microarchitecture="broadwell", compilers=("xla",))

@@ -48,6 +48,11 @@ def verdicts(claims: Claims, found: Seen) -> dict[str, str]:
     return {finding.label: finding.verdict for finding in judge(claims, found)}
 
 
+def test_the_last_words_of_a_runtime_are_its_reason() -> None:
+    """What it said before is rarely why it ended; blank lines say nothing."""
+    assert read("INFO: converting\nFATAL: no space left\n\n").last_words == "FATAL: no space left"
+
+
 def test_labels_that_hold() -> None:
     """A version's local part is the builder's own; 3.12 holds for 3.12.3."""
     assert set(verdicts({**CLAIMS, "mpi_version": "4.1"}, seen()).values()) == {"holds"}

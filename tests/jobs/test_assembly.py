@@ -226,6 +226,13 @@ def test_requested_features_add_to_those_of_the_partition(asked: str | None, wri
     assert f"#SBATCH --constraint={written}\n" in script(system, {"architecture_constraint": asked} if asked else {}).replace("'", "")
 
 
+def test_requested_features_replace_a_choice_of_the_partition() -> None:
+    """``a100|h100&hbm80g`` would mean something else."""
+    (partition,) = GPUS.partitions
+    system = GPUS.model_copy(update={"partitions": (partition.model_copy(update={"constraint": "a100|h100"}),)})
+    assert "#SBATCH --constraint=hbm80g\n" in script(system, {"architecture_constraint": "hbm80g"})
+
+
 @pytest.mark.parametrize("listed", [True, False])
 def test_the_library_in_an_image_is_started_by_a_host_library_of_its_kind(known: Callable[[str | None], Facts], listed: bool) -> None:
     """Under Intel MPI's mpirun ranks of Open MPI would each be alone: its module is not loaded, and without another a warning says so."""

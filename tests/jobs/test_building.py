@@ -35,10 +35,15 @@ def test_a_build_goes_to_the_default_partition_if_its_own_takes_larger_jobs_only
 
 
 def test_a_build_stays_in_a_queue_that_the_request_names(known: Known) -> None:
-    """If it takes one node."""
-    fat = {"partition": "fat", "node_count": 4}
-    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=fat, optimisation__objective={})
-    assert "--partition=fat\n" in answer(request, known).texts.build_script
+    """If it takes one node, even if another one would be chosen."""
+    long = {"queue": "long", "node_count": 4}
+    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=long, optimisation__objective={})
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    queues = tuple(Queue(name=name, max_nodes=128) for name in ("short", "long"))
+    changed = tuple(one.model_copy(update={"queues": queues}) if one.name == "fat" else one for one in system.partitions)
+    system = system.model_copy(update={"partitions": changed})
+    assert "--partition=long\n" in optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts.build_script
 
 
 @pytest.mark.parametrize(("wall_time", "limit"), [("01:00:00", "02:00:00"), ("06:00:00", "06:00:00"), ("3-00:00:00", "2-00:00:00")])

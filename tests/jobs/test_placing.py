@@ -20,7 +20,7 @@ PLACES = (
 
 
 def planned(
-    image_wants: Any = None, workload: Any = None, places: Any = PLACES, data: Any = None, **application: Any
+    image_wants: Any = None, workload: Any = None, places: Any = PLACES, data: Any = None, nodes: int = 1, **application: Any
 ) -> tuple[Plan, Texts]:
     """The plan of a training job on a system with some storage, in the one image of the catalogue."""
     system = site(Node(processor="any", sockets=1, cores=4), runtimes=(RuntimePolicy(name="apptainer"),), filesystems=places)
@@ -29,7 +29,7 @@ def planned(
     job = {
         "target": {"name": "site"},
         "application": {"executable": "python3 train.py", "app_type": "python", **application},
-        "job_options": {"node_count": 1},
+        "job_options": {"node_count": nodes},
         "optimisation": {
             "app_type": "ai_training",
             "ai_training": {"pytorch": {"version": "2.8"}, "data": data or {}},
@@ -130,6 +130,13 @@ def test_data_is_staged_into_the_preferred_place(wants: str, place: str, stripes
     assert f"MODAK_SCRATCH={place}" in text
     assert ("setstripe" in text, stripes in text) == (bool(stripes), True)
     assert "\nmodak_unpack /data/train.tar train ||\n" in text
+
+
+@pytest.mark.parametrize(("wants", "each"), [("default-high", False), ("default-ssd", True), (None, True)])
+def test_the_directory_is_made_on_each_node_unless_all_share_it(wants: str | None, each: bool) -> None:
+    """What one node copied to its own disk, the ranks of the others would not find."""
+    text = planned(wants, nodes=2, stage_in=[{"from": "/data/train.tar", "to": "train"}])[1].job_script
+    assert ("modak_each mkdir " in text) == each
 
 
 @pytest.mark.parametrize(("files", "stripes"), [(2000, 1), (500, 4)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from modak.jobs.starters import without_starter
+from modak.jobs.starters import is_interpreted, starter, without_starter
 from modak.text import words
 
 
@@ -36,3 +36,19 @@ def test_a_launcher_by_its_path_stands_for_the_python_beside_it(command: str, py
     found = without_starter(words.parse(command), "accelerate" if "accelerate" in command else "torchrun")
     assert found
     assert words.shell(found[0][0]) == python
+
+
+def test_a_launcher_without_a_program_starts_none() -> None:
+    """Whatever its last option wants."""
+    assert without_starter(words.parse("torchrun --nproc_per_node"), "torchrun") is None
+
+
+@pytest.mark.parametrize("command", ["accelerate env", "python3 -m torch.utils.bottleneck train.py"])
+def test_other_commands_of_a_launcher_start_no_ranks(command: str) -> None:
+    """Only ``accelerate launch`` does."""
+    assert starter(words.parse(command)) is None
+
+
+def test_a_script_is_a_program_of_pythons_however_it_is_called() -> None:
+    """By its own path, too."""
+    assert is_interpreted(words.parse("./train.py --lr 1"))

@@ -269,6 +269,13 @@ def test_hyper_threads_are_not_cores() -> None:
     assert found.value[0] == pytest.approx(100.0)
 
 
+def test_results_with_hyper_threads_tell_of_more_of_them() -> None:
+    """Along a curve over threads that says so, beside another layout: two of them are no more than the two that were measured."""
+    rows = runs(*((1, threads, 400 / threads) for threads in (50, 60, 70)), (2, 30, 400 / 60), hyperthreads=True)
+    question = Question({**HERE, "hyperthreads": True}, Layout(ranks_per_node=1, threads_per_rank=80), crowded=True)
+    assert predict(fit([one for one in rows if one.layout.nodes == 1]), question, [1]).value[0] == pytest.approx(5, rel=0.1)
+
+
 def test_fewer_ranks_than_crowd_a_node_tell_nothing_of_its_hyper_threads() -> None:
     """40 ranks of two threads on 40 cores, where up to 20 were measured."""
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")

@@ -75,6 +75,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
         {"pbspro": None, "lsf": ["-w done(1)||exit(2)"], "flux": None, "gridengine": None},
     ),
     ({"dependency": "singleton"}, dict.fromkeys(DIALECTS)),
+    ({"dependency": "afterok:1,aftercorr:2"}, dict.fromkeys(DIALECTS)),
     (
         {"begin": "2026-12-24T18:00"},
         {
@@ -269,6 +270,12 @@ def test_named_nodes() -> None:
     assert "--requires=hosts:n[1-2]" in written("flux", job)[0]
     assert "-l hostname=n1|n2" in written("gridengine", job)[0]
     assert "job_options.request_specific_nodes" in written("lsf", job)[1]
+
+
+def test_lsf_is_given_the_only_node_that_is_named() -> None:
+    """Of one it has no choice."""
+    job = replace(BARE, attributes=replace(BARE.attributes, node_list="n1"))
+    assert "-m n1" in written("lsf", job)[0]
 
 
 def test_the_parallel_environment_is_the_sites() -> None:

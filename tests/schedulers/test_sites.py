@@ -115,6 +115,14 @@ def test_a_request_does_not_change_what_the_site_asks_for(
     assert (kept in found, gone in found, warned) == (True, False, ["job_options"])
 
 
+def test_the_sites_words_for_nodes_replace_the_usual_ones_for_gpus() -> None:
+    """Slurm would be asked for them twice."""
+    job = replace(
+        asking("--nodes={nodes}", "--gpus-per-node=a100:{gpus_per_node}"), system=SITE.model_copy(update={"gpu_directive": "gres"})
+    )
+    assert [option for option in wrote("slurm", job)[0] if "gpu" in option] == ["--gpus-per-node=a100:4"]
+
+
 def test_pbs_reads_names_of_resources_in_any_case() -> None:
     """The usual options for nodes are gone, and the site's wall time stands alone."""
     found, warned = wrote("pbspro", asking("-l Select={nodes}:system=x", "-l WALLTIME=01:00:00"), wall_time_s=60)
