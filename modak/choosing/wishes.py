@@ -145,6 +145,18 @@ A_GPU_PER_RANK: Final = ("horovod", "ddp", "fsdp", DEEPSPEED)
 """Distribution layers in which a process trains on one GPU: with fewer ranks than GPUs, the other GPUs are idle."""
 
 
+ALL_GPUS: Final = ("caffe", "nvcaffe", "intel-caffe")
+"""Frameworks of which one process drives all GPUs of a node (``caffe train --gpu all``), also if there are several nodes."""
+
+
+def drives_all_gpus(request: Request) -> bool:
+    """Whether a process of the framework trains on all GPUs of its node: more of them would share these. MXNet's workers get as many
+    as their command names, and a parameter server would have more traffic from one for each GPU."""
+    found = carrier(request)
+    with_servers = found is not None and found.framework == "mxnet" and distribution(request) == "parameter-server"
+    return with_servers or (found is not None and found.framework in ALL_GPUS)
+
+
 def distribution(request: Request) -> str | None:
     """The distribution layer of a training run, for instance ``horovod``."""
     options = request.optimisation.options
