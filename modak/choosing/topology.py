@@ -9,7 +9,16 @@ from typing import Final
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, compiler_named, drives_all_gpus, is_single_threaded, mpi_asked, precision, switches
+from modak.choosing.wishes import (
+    by_torchrun,
+    compiler_named,
+    drives_all_gpus,
+    front_end_measured,
+    is_single_threaded,
+    mpi_asked,
+    precision,
+    switches,
+)
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, HostMpi
 from modak.perfmodel import Curve
@@ -59,7 +68,8 @@ def _software(search: Search) -> Shape:
     request, work = search.request, search.request.optimisation.workload
     on = (name for name, value in switches(request).items() if value is True)
     compiler = compiler_named(work.compiler) or next(on, None)
-    software = Shape(1, 1, compiler=compiler, precision=precision(request), batch_size=work.batch_size)
+    front_end = front_end_measured(request, search.curves)
+    software = Shape(1, 1, compiler=compiler, framework=front_end, precision=precision(request), batch_size=work.batch_size)
     if not search.distributed:
         return software
     host = None if by_torchrun(request) else search.host

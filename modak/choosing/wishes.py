@@ -10,6 +10,7 @@ from modak import plugins
 from modak.dsl import Notice, Request
 from modak.facts import same_name
 from modak.frameworks.base import Carrier, Compiler
+from modak.perfmodel import Curve
 from modak.recipes.mpilibs import LIBRARIES
 from modak.text.hosts import expand_nodes
 
@@ -125,6 +126,16 @@ def carrier(request: Request) -> Carrier | None:
     if optimisation.framework is None:
         return None
     return plugins.find("frameworks", optimisation.framework).carrier(optimisation.options)
+
+
+FRONT_ENDS: Final = ("keras", "horovod")
+"""Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
+
+
+def front_end_measured(request: Request, curves: Iterable[Curve]) -> str | None:
+    """The framework of a request that runs on another one, if results name it; ``None``: results are those of the other one."""
+    name = request.optimisation.framework
+    return name if name in FRONT_ENDS and any(same_name(curve.series.framework) == name for curve in curves) else None
 
 
 def library(request: Request) -> Carrier | None:
