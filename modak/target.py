@@ -294,13 +294,13 @@ def _named(request: Request, system: System, facts: Facts) -> Where:
             return partition, _called(partition), (), ()
         if asked in [queue.name for queue in partition.queues]:
             return partition, asked, (), ()
-    default = system.default_partition
+    nearest, _, _ = _not_named(request, system, facts)
     queues = [queue for partition in system.partitions for queue in (partition.queues or (partition,))]
     known = ", ".join(dict.fromkeys(queue.name for queue in queues))
     missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
     meant = "; its quality of service of that name is requested by job_options.qos" if asked in [queue.qos for queue in queues] else ""
-    message = f"{missing}; the script requests it as given, with the limits of {default.name!r}{meant}"
-    return default, asked, (), (Notice(field=field_name, message=message),)
+    message = f"{missing}; the script requests it as given, with the limits of {nearest.name!r}{meant}"
+    return nearest, asked, (), (Notice(field=field_name, message=message),)
 
 
 def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:

@@ -199,6 +199,18 @@ def test_a_row_is_predicted_as_if_it_were_alone(own_service: Service) -> None:
     assert [row["model"].split("system ")[1] for row in alone] == ["here"] * 2 + ["there"] * 3
 
 
+@pytest.mark.parametrize(("framework", "seconds"), [("keras", 85.0), ("tensorflow", 18.0)])
+def test_results_that_name_keras_answer_requests_for_it(service: Service, framework: str, seconds: float) -> None:
+    """As published: Keras took 4.7 times as long as TensorFlow, on which it runs (PRACE guide, Table 13). The job records the same name."""
+    kind = {"app_type": "ai_training", "ai_training": {framework: {"distribution": "horovod"}}, "opt_build": {"acc_type": "none"}}
+    work = {"application": "resnet50", "dataset": "imagenet-1k", "epochs": 90}
+    job = {"target": {"name": "zenith"}, "job_options": {"node_count": 128}, "optimisation": {**kind, "workload": work}}
+    answer = service.optimise({"job": {**job, "application": {"executable": "train.py"}}}, keep=False)["job"]
+    prediction = answer["plan"]["prediction"]
+    assert (prediction["per_unit"], prediction["basis"]) == (pytest.approx(seconds), "measured")
+    assert f'"framework": "{framework}"' in answer["job_content"]
+
+
 def test_without_a_compiler_is_not_with_any(service: Service) -> None:
     """A row whose compiler is ``none`` is predicted from other runs if all results have one; an empty cell is open."""
     row = {"application": "net", "dataset": "cifar10", "system": "dgx-1", "framework": "tensorflow", "nodes": 1, "gpus_per_node": 4}

@@ -69,6 +69,36 @@ def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:
     assert "no partition 'special' is recorded" in messages(found)["job_options.partition"]
 
 
+@pytest.mark.parametrize(("asked", "like"), [({"request_gpus": 2}, "gpu"), ({"request_gpus": 0}, "one"), ({}, "one")])
+def test_an_unknown_queue_is_like_the_partition_that_the_job_would_get(asked: dict[str, int], like: str, known: Known) -> None:
+    """One for a job with GPUs has the limits, the nodes and the images of the partition with GPUs."""
+    gpus = Partition(name="gpu", nodes=2, node=ONE.node.model_copy(update={"accelerator": "v100-pcie-32gb", "accelerators": 4}))
+    facts = known(None)
+    partitions = (ONE.model_copy(update={"default": True}), gpus)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, queue="gpuq", **asked)
+    assert (found.partition_for(1, None), found.partition and found.partition.name) == ("gpuq", like)
+    assert f"with the limits of {like!r}" in messages(found)["job_options.queue"]
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "gpus"),
+    [
+        ("supermuc-ng", {"partition": "gpu"}, 4),
+        ("supermuc-ng", {"partition": "thin"}, 0),
+        ("hlrs-testbed", {"queue": "ssd"}, 1),
+    ],
+)
+def test_gpus_of_an_unknown_partition_are_kept_where_no_node_is_known_to_have_any(
+    system: str, options: dict[str, str], gpus: int, known: Known
+) -> None:
+    """Nothing is known of its nodes. A site's other queues are mostly of the nodes that are known."""
+    job = {"target": {"name": system}, "application": {"executable": "a"}, "job_options": {"request_gpus": 4, **options}}
+    answer = optimise(normalise({"job": job}).request, known(None))
+    assert answer.plan.configuration.gpus_per_node == gpus
+    assert ("GPUs per node requested" in str(answer.plan.warnings)) == (gpus != 4)
+
+
 def test_a_queue_that_is_a_quality_of_service_names_its_field(known: Known) -> None:
     """Sites call both queues. Each name that is known is listed once."""
     facts = known(None)

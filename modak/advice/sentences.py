@@ -299,6 +299,8 @@ def _version(chosen: Chosen) -> str | None:
     carried = chosen.framework_version
     if measured is None or carried is None or _release(carried) == _release(measured) or "framework_version" in chosen.differences:
         return None
+    if chosen.shape.framework:  # the results tell the version of Keras, the image that of TensorFlow
+        return None
     return f"the predicted time comes from results with framework version {measured}, but the image has {carried}: measure it there"
 
 

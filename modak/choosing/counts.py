@@ -97,11 +97,16 @@ def _cores_that_are_there(asked: int | None, target: Target) -> tuple[int | None
 
 
 def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, ...]]:
-    """Requested GPUs per node, reduced to those of a node, and a warning if they are fewer or another vendor's."""
+    """Requested GPUs per node, reduced to those of a node, and a warning if they are fewer or another vendor's.
+
+    A partition that the system's file does not have may have GPUs even if no other one there has any.
+    """
     asked = request.job_options.request_gpus
     node = target.node
     wanted = asked if asked is not None else (0 if request.optimisation.opt_build.acc_type == "none" else None)
     if node is None:
+        return wanted, ()
+    if wanted and not node.accelerators and not target.is_recorded:
         return wanted, ()
     if wanted and wanted > node.accelerators:
         text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from modak.choosing.shapes import Shape
@@ -11,6 +11,7 @@ from modak.choosing.wishes import (
     carrier,
     compiler_named,
     cores_with,
+    front_end_measured,
     has_a_gpu_per_rank,
     is_allowed,
     is_distributed,
@@ -27,7 +28,7 @@ from modak.target import Target
 from modak.text.grammar import version_range
 
 
-def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], host: HostMpi | None) -> Iterable[Shape]:
+def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], host: HostMpi | None) -> Iterable[Shape]:
     """Shapes in which the application was measured on the target and which the request allows, and fuller ones.
 
     If it was only measured otherwise (another data set, version, precision, batch or MPI, or without a compiler that is on), the shapes of
@@ -35,7 +36,8 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
     not displace those of other problem sizes. ``host``: the host's MPI that would start the ranks. Shapes have 0 for counts that the
     results do not give.
     """
-    allowed, found = allowed_compilers(request), carrier(request)
+    allowed, found, front_end = allowed_compilers(request), carrier(request), front_end_measured(request, curves)
+    found = replace(found, framework=front_end) if found and front_end else found
     here = [curve for curve in curves if was_measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
     same = [curve for curve in own if _agrees(curve, request, allowed)]
@@ -48,7 +50,8 @@ def evidence_shapes(request: Request, target: Target, curves: Iterable[Curve], h
         for known in (*measured, *_fuller(curve, target.node, request)):
             idle = each and stated != known.ranks_per_node < known.gpus_per_node
             shape = _a_rank_per_gpu(known) if idle else known
-            yield _as_asked(replace(shape, compiler=spelt.get(same_name(shape.compiler), shape.compiler)), request, allowed, host)
+            shape = replace(shape, framework=front_end, compiler=spelt.get(same_name(shape.compiler), shape.compiler))
+            yield _as_asked(shape, request, allowed, host)
 
 
 def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:

@@ -313,7 +313,7 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "partition": target.partition.name if target.partition else None,
         "dataset": work.dataset,
         "params": {name: parameter(value) for name, value in work.params.items()} or None,
-        "framework": framework.framework if framework else None,
+        "framework": shape.framework or (framework.framework if framework else None),
         "framework_version": shape.framework_version,
         "compiler": shape.compiler,
         "precision": shape.precision,

@@ -33,6 +33,8 @@ class Shape:
     mpi: str | None = None
     mpi_from: str | None = None
     compiler: str | None = None
+    framework: str | None = None
+    """The framework that the request names if it runs on another one and results name it (Keras); else that of the request's images."""
     framework_version: str | None = None
     precision: str | None = None
     batch_size: int | None = None

@@ -305,7 +305,7 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
         app_type=request.optimisation.app_type,
         framework=found.framework if found else request.optimisation.framework,
         front_end=request.optimisation.framework,
-        framework_version=chosen.framework_version or shape.framework_version,
+        framework_version=chosen.framework_version or (None if shape.framework else shape.framework_version),
         compilers=tuple(name for name in (shape.compiler,) if name),
         distribution=distribution(request),
         system=system.name if system else None,

@@ -29,7 +29,7 @@ def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nod
     """The run whose effect of a switch is to be predicted, described as the runs of its pairs are: those of a precision name none."""
     work, framework = request.optimisation.workload, carrier(request)
     precision = None if switch.column == "precision" else shape.precision
-    labels = {"framework": framework.framework if framework else None, "precision": precision, "dataset": work.dataset}
+    labels = {"framework": shape.framework or (framework.framework if framework else None), "precision": precision, "dataset": work.dataset}
     workers = shape.workers(nodes) if nodes else None
     return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 

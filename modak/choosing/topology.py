@@ -9,7 +9,17 @@ from typing import Final
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, compiler_named, compilers_on, cores_with, is_single_threaded, mpi_asked, precision
+from modak.choosing.wishes import (
+    by_torchrun,
+    compiler_named,
+    compilers_on,
+    cores_with,
+    drives_all_gpus,
+    front_end_measured,
+    is_single_threaded,
+    mpi_asked,
+    precision,
+)
 from modak.dsl import Notice, Request
 from modak.facts import VENDORS, HostMpi
 from modak.perfmodel import Curve
@@ -58,7 +68,8 @@ def _software(search: Search) -> Shape:
     """A shape with the software that the request names, and the host's MPI if that starts the ranks."""
     request, work = search.request, search.request.optimisation.workload
     compiler = compiler_named(work.compiler) or next(iter(compilers_on(request)), None)
-    software = Shape(1, 1, compiler=compiler, precision=precision(request), batch_size=work.batch_size)
+    front_end = front_end_measured(request, search.curves)
+    software = Shape(1, 1, compiler=compiler, framework=front_end, precision=precision(request), batch_size=work.batch_size)
     if not search.distributed:
         return software
     host = None if by_torchrun(request) else search.host
@@ -80,7 +91,8 @@ def _topology_gpus(search: Search) -> int:
 def _rank_counts(search: Search, gpus: int) -> Iterable[tuple[int, int | None]]:
     """Ranks per node, each with the number of NUMA domains that it needs (``None``: any).
 
-    One rank for each GPU or NUMA domain is a rule of thumb; a given total of ranks may need more on each of the nodes that a job can have.
+    One rank for each GPU or NUMA domain is a rule of thumb, if a rank does not drive all GPUs of its node; a given total of ranks may need
+    more on each of the nodes that a job can have.
     """
     request, target, counts, node = search.request, search.target, search.counts, search.target.node
     if counts.ranks_per_node:
@@ -88,7 +100,7 @@ def _rank_counts(search: Search, gpus: int) -> Iterable[tuple[int, int | None]]:
     if not search.distributed:
         return [(1, None)]
     if gpus and (node is None or request.optimisation.app_type in LEARNING):
-        return [(gpus, None)]
+        return [(1 if drives_all_gpus(request) else gpus, None)]
     if node is None:
         return [(counts.ranks or 1, None)]
     most = max(1, node.usable_cores // (counts.threads_per_rank or 1))

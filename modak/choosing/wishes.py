@@ -10,6 +10,7 @@ from modak import plugins
 from modak.dsl import Notice, Request
 from modak.facts import Node, same_name
 from modak.frameworks.base import Carrier, Compiler
+from modak.perfmodel import Curve
 from modak.recipes.mpilibs import LIBRARIES
 from modak.text.hosts import expand_nodes
 
@@ -137,6 +138,16 @@ def carrier(request: Request) -> Carrier | None:
     return plugins.find("frameworks", optimisation.framework).carrier(optimisation.options)
 
 
+FRONT_ENDS: Final = ("keras", "horovod")
+"""Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
+
+
+def front_end_measured(request: Request, curves: Iterable[Curve]) -> str | None:
+    """The framework of a request that runs on another one, if results name it; ``None``: results are those of the other one."""
+    name = request.optimisation.framework
+    return name if name in FRONT_ENDS and any(same_name(curve.series.framework) == name for curve in curves) else None
+
+
 def library(request: Request) -> Carrier | None:
     """The MPI library (and version) that an MPI program's image must have; ``None``: not named."""
     optimisation = request.optimisation
@@ -153,6 +164,18 @@ def mpi_asked(request: Request) -> str | None:
 DEEPSPEED: Final = "deepspeed"
 A_GPU_PER_RANK: Final = ("horovod", "ddp", "fsdp", DEEPSPEED)
 """Distribution layers in which a process trains on one GPU: with fewer ranks than GPUs, the other GPUs are idle."""
+
+
+ALL_GPUS: Final = ("caffe", "nvcaffe", "intel-caffe")
+"""Frameworks of which one process drives all GPUs of a node (``caffe train --gpu all``), also if there are several nodes."""
+
+
+def drives_all_gpus(request: Request) -> bool:
+    """Whether a process of the framework trains on all GPUs of its node: more of them would share these. MXNet's workers get as many
+    as their command names, and a parameter server would have more traffic from one for each GPU."""
+    found = carrier(request)
+    with_servers = found is not None and found.framework == "mxnet" and distribution(request) == "parameter-server"
+    return with_servers or (found is not None and found.framework in ALL_GPUS)
 
 
 def distribution(request: Request) -> str | None:

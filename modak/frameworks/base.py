@@ -198,6 +198,10 @@ class Framework:
         """Shell commands of a source build, in an activated Python environment; empty: there is no source build."""
         return ()
 
+    def kernels(self, build: SourceBuild) -> tuple[str, str] | None:
+        """Oldest and newest CUDA compute capability that a source build for GPUs has kernels for; ``None``: unknown, or it has none."""
+        return build.toolchain.capabilities
+
 
 @dataclass(frozen=True)
 class Parallel(Framework):
@@ -208,6 +212,18 @@ class Parallel(Framework):
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """None: no image of a framework is wanted."""
         return None
+
+
+def machine_code(capability: str, toolchain: Toolchain) -> tuple[str, str]:
+    """Oldest and newest compute capability on which machine code for one of them runs: the others of its major version that are not older
+    [CUDA C++ programming guide, section on binary compatibility]. Only PTX would also be compiled for later ones.
+
+    >>> machine_code("8.0", Toolchain("2.*", "2.1", "ubuntu24", "3.12", capabilities=("6.0", "12.1")))
+    ('8.0', '8.9')
+    """
+    newest = f"{Version(capability).major}.9"
+    last = toolchain.capabilities[1] if toolchain.capabilities else newest
+    return capability, min(newest, last, key=Version)
 
 
 def release(toolchains: tuple[Toolchain, ...], wanted: str | None) -> str | None:

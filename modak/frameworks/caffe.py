@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from modak.dsl import FrameworkOptions
-from modak.frameworks.base import Carrier, Cuda, Framework, SourceBuild, Toolchain
+from modak.frameworks.base import Carrier, Cuda, Framework, SourceBuild, Toolchain, machine_code
 from modak.recipes.pins import clone
 
 _SOURCE: Final = "/var/tmp/caffe"  # noqa: S108 (a path inside the image that is being built)
 _OLD: Final = "unverified: not built since Caffe ended in 2018, and its packages and tags may be gone"
 _CUDA_10_1: Final = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
+_USUAL: Final = "6.1"
+"""The compute capability for which a source build is made if no GPU is named."""
 _LABELS: Final[Mapping[str, str]] = {"bvlc": "caffe", "intel": "intel-caffe", "nvidia": "nvcaffe"}
 
 
@@ -82,10 +84,14 @@ class Caffe(Framework):
             "protobuf-compiler",
         )
 
+    def kernels(self, build: SourceBuild) -> tuple[str, str] | None:
+        """Machine code alone."""
+        return machine_code(build.compute_capability or _USUAL, build.toolchain)
+
     def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
         """The one release, with OpenBLAS, without the Python interface; left alone it asks for Fermi, which CUDA 9 does not know."""
         flags = " ".join(build.flags)
-        gpu = f"-DCUDA_ARCH_NAME=Manual -DCUDA_ARCH_BIN={build.compute_capability or '6.1'}" if build.nvidia else "-DCPU_ONLY=ON"
+        gpu = f"-DCUDA_ARCH_NAME=Manual -DCUDA_ARCH_BIN={build.compute_capability or _USUAL}" if build.nvidia else "-DCPU_ONLY=ON"
         compiler = f' -DCMAKE_C_FLAGS="{flags}" -DCMAKE_CXX_FLAGS="{flags}"' if flags else ""
         return (
             *clone("https://github.com/BVLC/caffe.git", build.version, _SOURCE),

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain, machine_code
 from modak.recipes.pins import fetch
 from modak.recipes.wheels import JAX, JAX_CUDA
 
 _SOURCE: Final = "/var/tmp/jax"  # noqa: S108 (a path inside the image that is being built)
+_USUAL: Final = "7.0"
+"""The compute capability for which a source build is made if no GPU is named."""
 
 _INSPECTION: Final = Inspection(
     module="jax",
@@ -78,6 +80,10 @@ class Jax(Framework):
         """The compiler, and what Bazel calls."""
         return ("clang-18", "curl", "lld-18", "patchelf", "unzip")
 
+    def kernels(self, build: SourceBuild) -> tuple[str, str] | None:
+        """Machine code alone."""
+        return machine_code(build.compute_capability or _USUAL, build.toolchain)
+
     def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
         """JAX's own build script, which fetches Bazel (and compares it), and for GPUs the CUDA that the release names."""
         url, archive = f"https://github.com/jax-ml/jax/archive/refs/tags/jax-v{build.version}.tar.gz", f"{_SOURCE}.tar.gz"
@@ -85,7 +91,7 @@ class Jax(Framework):
         options = [f"--wheels={wheels}", "--clang_path=/usr/lib/llvm-18/bin/clang", f"--python_version={build.toolchain.python}"]
         options += [f"--bazel_options=--copt={flag}" for flag in build.flags]
         if build.nvidia:
-            capability = (build.compute_capability or "7.0").replace(".", "")
+            capability = (build.compute_capability or _USUAL).replace(".", "")
             options += ["--cuda_major_version=12", f"--cuda_compute_capabilities=sm_{capability}"]
         return (
             *fetch(url, archive),

@@ -9,7 +9,7 @@ from packaging.version import Version
 from pydantic import AliasChoices, ConfigDict, Field
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain, machine_code
 from modak.recipes.pins import clone
 from modak.recipes.wheels import TORCH
 
@@ -135,6 +135,11 @@ class PyTorch(Framework):
         """A BLAS library, which the build finds by itself; what Glow is built with."""
         glow = ("clang-8", "cmake", "libgoogle-glog-dev", "libpng-dev", "libprotobuf-dev", "llvm-8-dev", "ninja-build", "protobuf-compiler")
         return ("libopenblas-dev", *(glow if "glow" in build.add_ons else ()))
+
+    def kernels(self, build: SourceBuild) -> tuple[str, str] | None:
+        """Machine code alone for a GPU that is known; otherwise all that PyTorch chooses by itself."""
+        asked = build.compute_capability
+        return machine_code(asked, build.toolchain) if asked else build.toolchain.capabilities
 
     def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
         """The sources with all submodules at the release's tag, built with the target's compiler flags."""

@@ -8,12 +8,14 @@ from typing import Final, Literal
 from packaging.version import Version
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain
+from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain, machine_code
 from modak.recipes.pins import fetch
 from modak.recipes.wheels import TENSORFLOW, TENSORFLOW_CUDA
 
 _SOURCE: Final = "/var/tmp/tensorflow"  # noqa: S108 (a path inside the image that is being built)
 _WHEEL: Final = "/var/tmp/wheel"  # noqa: S108 (likewise)
+_USUAL: Final = ("6.0", "7.0")
+"""The compute capabilities for which a source build is made if no GPU is named; since 2.18 the last one."""
 _CUDA_10_0: Final = Cuda("10.0", "7", "nvidia/cuda:10.0-cudnn7-devel-ubuntu18.04")
 _CUDA_10_1: Final = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04")
 _CUDA_11_0: Final = Cuda("11.0", "8", "nvidia/cuda:11.0.3-cudnn8-devel-ubuntu20.04")
@@ -162,6 +164,13 @@ class TensorFlow(Framework):
         _rocm("2.21.0", "7.14.1"),
     )
 
+    def kernels(self, build: SourceBuild) -> tuple[str, str] | None:
+        """Up to 2.12 the build has PTX beside the machine code, since 2.18 machine code alone."""
+        row, asked = build.toolchain, build.compute_capability
+        if row.capabilities is None or row.cuda is None:
+            return machine_code(asked or _USUAL[-1], row)
+        return asked or _USUAL[0], row.capabilities[1]
+
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
         """What Bazel and TensorFlow's scripts call."""
         clang = () if build.toolchain.cuda else (f"clang-{build.toolchain.compiler[1].split('.')[0]}", "lld", "patchelf")
@@ -204,7 +213,7 @@ def _with_system_cuda(build: SourceBuild) -> tuple[str, ...]:
     }
     if cuda:
         answers |= {"TF_CUDA_VERSION": cuda.version, "TF_CUDNN_VERSION": cuda.cudnn, "TF_CUDA_CLANG": "0"}
-        answers |= {"GCC_HOST_COMPILER_PATH": "/usr/bin/gcc", "TF_CUDA_COMPUTE_CAPABILITIES": build.compute_capability or "6.0,7.0"}
+        answers |= {"GCC_HOST_COMPILER_PATH": "/usr/bin/gcc", "TF_CUDA_COMPUTE_CAPABILITIES": build.compute_capability or ",".join(_USUAL)}
     numpy = "numpy<1.19" if build.toolchain.python == "3.6" else "numpy<1.24"
     options = ["--config=opt", *(f"--copt={flag}" for flag in build.flags)]
     options += ["--config=cuda"] if cuda else ["--config=mkl"] if build.architecture == "x86_64" else []
@@ -225,7 +234,7 @@ def _hermetic(build: SourceBuild) -> tuple[str, ...]:
     answers |= {"CLANG_COMPILER_PATH": clang, "TF_SET_ANDROID_WORKSPACE": "0", "TF_NEED_CUDA": "1" if build.nvidia else "0"}
     options = ["--config=opt", f"--repo_env=HERMETIC_PYTHON_VERSION={build.toolchain.python}", *(f"--copt={flag}" for flag in build.flags)]
     if build.nvidia:
-        capability = "sm_" + (build.compute_capability or "7.0").replace(".", "")
+        capability = "sm_" + (build.compute_capability or _USUAL[-1]).replace(".", "")
         answers |= {"TF_CUDA_CLANG": "1", "HERMETIC_CUDA_VERSION": "12.5.1", "HERMETIC_CUDNN_VERSION": "9.3.0"}
         answers |= {"HERMETIC_CUDA_COMPUTE_CAPABILITIES": capability}
         options += ["--config=cuda", "--config=cuda_wheel", "--repo_env=WHEEL_NAME=tensorflow"]

@@ -102,8 +102,8 @@ def configuration(request: Request, target: Target, shape: Shape, nodes: int, so
     """What the results of all runs of a configuration have in common, in the columns of the results table."""
     found = carrier(request)
     has: dict[str, str | float | bool | None] = {
-        "framework": found.framework if found else None,  # as the models are asked for it, whatever it runs in
-        "framework_version": software.framework_version,
+        "framework": shape.framework or (found.framework if found else None),  # as the models are asked for it, whatever it runs in
+        "framework_version": shape.framework_version if shape.framework else software.framework_version,
         "compiler": shape.compiler,
         "image": software.reference,
         "precision": shape.precision,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from modak import plugins
 from modak.errors import RequestError
 from modak.facts import ImageLabels
+from modak.frameworks.base import SourceBuild, Toolchain
 from modak.recipes.linux import LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS
-from modak.recipes.plan import Recipe, toolchain
+from modak.recipes.plan import Recipe, compiler_flags, toolchain
 
 
 @dataclass(frozen=True)
@@ -49,25 +50,33 @@ def base_of(made: Recipe) -> Base:
     return Base(image, "docker", linux)
 
 
+def source_build(made: Recipe, row: Toolchain) -> SourceBuild:
+    """What the framework plug-in has to compile."""
+    nvidia = made.accelerator == "nvidia"
+    return SourceBuild(made.version, row, compiler_flags(made, row), nvidia, made.compute_capability, made.architecture, made.add_ons)
+
+
 def labels(made: Recipe) -> ImageLabels:
     """The labels of the built image, as in a catalogue entry."""
     row, nvidia = toolchain(made), made.accelerator == "nvidia"
-    oldest, newest = row.capabilities or (None, None)
-    one = made.compute_capability if made.variant == "opt-build" else None
-    compilers = plugins.find("frameworks", made.framework).compilers
+    framework = plugins.find("frameworks", made.framework)
+    capabilities = framework.kernels(source_build(made, row)) if made.variant == "opt-build" else row.capabilities
+    oldest, newest = capabilities or (None, None)
     itself = made.framework in LIBRARIES
     return ImageLabels(
         framework=made.framework,
         version=made.version,
         source=made.variant,
-        compilers=tuple(item.name for item in compilers if (item.built_in and item.exists_for(made.version)) or item.name in made.add_ons),
+        compilers=tuple(
+            item.name for item in framework.compilers if (item.built_in and item.exists_for(made.version)) or item.name in made.add_ons
+        ),
         distribution=(made.distribution,) if made.distribution else (),
         architecture=made.architecture,
         microarchitecture=made.microarchitecture,
         accelerator=made.accelerator,
         cuda=row.cuda.version if nvidia and row.cuda else None,
         rocm=row.rocm if made.accelerator == "amd" else None,
-        compute_capability_min=(one or oldest) if nvidia else None,
+        compute_capability_min=oldest if nvidia else None,
         compute_capability_max=newest if nvidia else None,
         mpi=made.framework if itself else made.mpi,
         mpi_version=made.version if itself else made.mpi_version,

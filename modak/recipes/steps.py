@@ -10,8 +10,8 @@ from packaging.version import Version
 
 from modak import plugins
 from modak.errors import RequestError
-from modak.frameworks.base import SourceBuild, Toolchain
-from modak.recipes.base import base_of, labels
+from modak.frameworks.base import Toolchain
+from modak.recipes.base import base_of, labels, source_build
 from modak.recipes.linux import HPCCM, INSTALLERS
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Recipe, compiler_flags
@@ -60,15 +60,9 @@ def _without_old_keys(image: str, row: Toolchain, write: SimpleNamespace) -> Ite
 
 def _packages(made: Recipe, row: Toolchain) -> list[str]:
     framework = plugins.find("frameworks", made.framework)
-    build = framework.build_packages(_source_build(made, row)) if made.variant == "opt-build" else ()
+    build = framework.build_packages(source_build(made, row)) if made.variant == "opt-build" else ()
     fabric = _FABRIC if made.mpi in ("openmpi", "mpich") and _modern(made) else ()
     return sorted({"build-essential", "ca-certificates", "git", "python3", "python3-dev", "python3-venv", *build, *fabric})
-
-
-def _source_build(made: Recipe, row: Toolchain) -> SourceBuild:
-    """What the framework plug-in has to compile."""
-    nvidia = made.accelerator == "nvidia"
-    return SourceBuild(made.version, row, compiler_flags(made, row), nvidia, made.compute_capability, made.architecture, made.add_ons)
 
 
 def _modern(made: Recipe) -> bool:
@@ -139,7 +133,7 @@ def _pinned(wheels: tuple[str, ...]) -> list[str]:
 def _framework(made: Recipe, row: Toolchain) -> list[str]:
     """The framework from source or by pip; by pip with checksums, where all its dependencies are known for this Python and processor."""
     if made.variant == "opt-build":
-        return list(plugins.find("frameworks", made.framework).build_commands(_source_build(made, row)))
+        return list(plugins.find("frameworks", made.framework).build_commands(source_build(made, row)))
     same = made.version == row.release and made.architecture == "x86_64" and base_of(made).python == row.python
     locked = (row.locked_nvidia if made.accelerator == "nvidia" else row.locked) if same else ()
     beside = _pinned((NGRAPH,)) if "ngraph" in made.add_ons else []

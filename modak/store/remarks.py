@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, func, select
 
+from modak.choosing.wishes import FRONT_ENDS
 from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name
 from modak.ingest.headings import counted
@@ -19,8 +20,6 @@ from modak.store.schema import results, series
 from modak.store.series import label
 from modak.text.amounts import listed
 
-FRONT_ENDS: Final = ("keras", "horovod")
-"""Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
 RATIOS: Final = ("speedup", "efficiency")
 """Metrics that are computed from times of several runs."""
 SUMS: Final = frozenset(("total", "totals", "sum", "average", "mean", "median", "summe", "gesamt", "mittelwert", "durchschnitt"))
@@ -112,9 +111,10 @@ def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[
 
 
 def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
-    """A note for each framework that runs on another one, which may be one of several: requests for it look for results of the other."""
+    """A note for each framework that runs on another one: results of a program that name now this one, now the other are kept apart."""
     said = dict.fromkeys(key.framework for key in touched if same_name(key.framework) in FRONT_ENDS)
-    return tuple(f"framework {name!r}: requests for it use results of the framework that it runs on; give that one's name" for name in said)
+    text = "results of it, and of the framework that it runs on, count as those of two programs: name one of them in all rows of a program"
+    return tuple(f"framework {name!r}: {text}" for name in said)
 
 
 def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:

@@ -25,6 +25,12 @@ Known = Callable[[str | None], Facts]
 TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
 SPREAD = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
 
+
+def trained_by(framework: str, **options: str) -> dict[str, Any]:
+    """The section of a training run."""
+    return {"app_type": "ai_training", "ai_training": {framework: options}}
+
+
 OPENMP = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "openmp"}, "openmp": {"number_of_threads": 12}}}
 OPENACC = {"app_type": "hpc", "hpc": {"openacc": {}}}
 
@@ -510,13 +516,20 @@ def test_the_queue_that_the_request_names_limits_its_nodes(known: Known) -> None
         ("skylake-bronze-1080ti", {"optimisation": TRAINING}, (1, 3, 1)),
         ("skylake-bronze-1080ti", {"optimisation": TRAINING, "job_options__node_exclusive": True}, (1, 12, 1)),
         ("skylake-bronze-1080ti", {"application__app_type": "hpc", "optimisation": OPENACC}, (1, 3, 1)),
+        ("skylake-bronze-1080ti", {"optimisation": trained_by("mxnet", distribution="horovod")}, (4, 3, 4)),
+        ("skylake-bronze-1080ti", {"optimisation": trained_by("mxnet", distribution="parameter-server")}, (1, 12, 4)),
+        ("skylake-bronze-1080ti", {"optimisation": trained_by("caffe", fork="nvidia", distribution="mpi")}, (1, 12, 4)),
+        ("supermuc-ng", {"optimisation": trained_by("caffe", fork="intel", distribution="mlsl")}, (2, 24, 0)),
         (None, {"application__app_type": "mpi", "application__mpi_ranks": 8}, (8, 1, 0)),
     ],
 )
 def test_topology_gives_the_layout_where_nothing_was_measured(
     system: str | None, job: dict[str, Any], layout: tuple[int, ...], known: Known
 ) -> None:
-    """A rank a NUMA domain, core or GPU; threads on the cores of each, and on none of those that go with GPUs of other jobs."""
+    """A rank a NUMA domain, core or GPU; threads on the cores of each, and on none of those that go with GPUs of other jobs.
+
+    NVCaffe is started once on each node (PRACE guide, section 5.2), and so are MXNet's workers (section 6.3.3).
+    """
     assert layouts(candidates(known, system, **job)) == {layout}
 
 

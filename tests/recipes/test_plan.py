@@ -60,6 +60,28 @@ def test_no_image_is_made_for_a_gpu_that_it_leaves_out() -> None:
     assert "whl/cu130" in written(blackwell, "dockerfile")
 
 
+@pytest.mark.parametrize(
+    ("framework", "version", "gpu", "runs_on"),
+    [
+        ("pytorch", "2.14.1", "6.1", ("6.1", "6.9")),
+        ("pytorch", "2.14.1", None, ("5.0", "9.0")),
+        ("jax", "0.10.2", "9.0", ("9.0", "9.9")),
+        ("caffe", "1.0", None, ("6.1", "6.9")),
+        ("caffe", "1.0", "7.0", ("7.0", "7.5")),
+        ("tensorflow", "2.21.0", "8.0", ("8.0", "8.9")),
+        ("tensorflow", "2.1.0", "6.1", ("6.1", "7.5")),
+        ("tensorflow", "2.1.0", None, ("6.0", "7.5")),
+    ],
+)
+def test_a_source_build_is_offered_to_gpus_that_it_has_kernels_for(
+    framework: str, version: str, gpu: str | None, runs_on: tuple[str, str]
+) -> None:
+    """Machine code runs on GPUs of its major version alone; with PTX, as older TensorFlow has it, also on later ones."""
+    built = plan(framework, version, "opt-build", Hardware("nvidia", gpu))
+    assert built is not None
+    assert (labels(built).compute_capability_min, labels(built).compute_capability_max) == runs_on
+
+
 def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
     """The image's file says what is inside; two targets never share one."""
     gpu = made("tensorflow-opt-build-gpu")

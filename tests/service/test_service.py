@@ -208,6 +208,7 @@ TIMED = "application,framework,system,nodes,ranks_per_node,threads_per_rank,metr
         ("", "wall_time", {}),
         ("pytorch", "wall_time", {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}),
         ("tensorflow", "wall_time", {"app_type": "ai_training", "ai_training": {"keras": {}}}),
+        ("keras", "wall_time", {"app_type": "ai_training", "ai_training": {"keras": {}}}),
         ("pytorch", "epoch_time", {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}),
     ],
 )

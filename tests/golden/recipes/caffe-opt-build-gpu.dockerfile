@@ -45,7 +45,7 @@ RUN git clone --depth 1 --branch 1.0 https://github.com/BVLC/caffe.git /var/tmp/
     rm -rf /var/tmp/caffe
 
 LABEL modak.accelerator=nvidia \
-    modak.compute_capability_max=7.5 \
+    modak.compute_capability_max=6.9 \
     modak.compute_capability_min=6.1 \
     modak.cuda=10.1 \
     modak.framework=caffe \

@@ -38,7 +38,7 @@ RUN git clone --depth 1 --branch v1.4.0 --recursive --shallow-submodules https:/
 
 LABEL modak.accelerator=nvidia \
     modak.compilers=jit \
-    modak.compute_capability_max=7.5 \
+    modak.compute_capability_max=6.9 \
     modak.compute_capability_min=6.1 \
     modak.cuda=10.1 \
     modak.framework=pytorch \

@@ -41,7 +41,7 @@ RUN curl --proto =https --proto-redir =https --fail --silent --show-error --loca
 
 LABEL modak.accelerator=nvidia \
     modak.compilers=xla \
-    modak.compute_capability_max=12.1 \
+    modak.compute_capability_max=9.9 \
     modak.compute_capability_min=9.0 \
     modak.cuda=12 \
     modak.framework=jax \

@@ -36,7 +36,7 @@ ENV PATH=/usr/local/mpich/bin:$PATH
 
 LABEL modak.accelerator=nvidia \
     modak.compute_capability_max=9.0 \
-    modak.compute_capability_min=9.0 \
+    modak.compute_capability_min=5.0 \
     modak.cuda=12.6 \
     modak.framework=mpich \
     modak.microarchitecture=zen4 \

@@ -36,7 +36,7 @@ RUN git clone --depth 1 --branch v2.15.0 --recursive --shallow-submodules https:
 
 LABEL modak.accelerator=nvidia \
     modak.compilers=inductor,jit \
-    modak.compute_capability_max=12.1 \
+    modak.compute_capability_max=9.9 \
     modak.compute_capability_min=9.0 \
     modak.cuda=13.0 \
     modak.framework=pytorch \
