@@ -54,7 +54,7 @@ class Launcher(Protocol):
         """Variables that it sets."""
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Lines of the script before the run."""
+        """Lines of the script before the run. ``job.environment``: the variables that every rank must see."""
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """Checks that end the job early with a message."""
