@@ -50,7 +50,8 @@ class Mpirun(Plain):
         By ssh they get none of it: which variables modules and rules have set is found out when the script runs.
         """
         if _finds_names(job, scheduler):
-            return (comment(_BY_SSH), code(f"MODAK_NAMED=({' '.join(f'-x {name}' for name in _named(job, job.environment))})"), ours(_FIND))
+            known = (f"-x {name}" for name in _named(job, job.environment) if name != _LATER)
+            return (comment(_BY_SSH), code(f"MODAK_NAMED=({' '.join(known)})"), ours(_FIND))
         if not scheduler.is_slurm or (job.resources.nodes == 1 and flavour(job) == "openmpi"):
             return ()
         return (
@@ -91,8 +92,9 @@ def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> t
     hosts: tuple[Word, ...] = ("--hostfile", word(variable(scheduler.host_file))) if scheduler.host_file and has.nodes > 1 else ()
     own = _named(job, exported, *(("LD_LIBRARY_PATH",) if job.all_modules else ()))
     names: tuple[Word, ...] = tuple(each for name in own for each in ("-x", name)) if has.nodes > 1 else ()
-    found = (word(Listed(variable="MODAK_NAMED")),) if _finds_names(job, scheduler) else names
-    return ("mpirun", *hosts, "-n", str(has.ranks), *_placed(job), *found)
+    if _finds_names(job, scheduler):
+        names = (word(Listed(variable="MODAK_NAMED")), *(("-x", _LATER) if _LATER in own else ()))
+    return ("mpirun", *hosts, "-n", str(has.ranks), *_placed(job), *names)
 
 
 def _named(job: JobSpec, exported: Iterable[str], *more: str) -> tuple[str, ...]:
@@ -154,6 +156,8 @@ _FIND: Final = """for MODAK_NAME in $(compgen -e); do
     fi
 done"""
 """What differs from the environment at the start, as the kernel keeps it."""
+_LATER: Final = "MODAK_SCRATCH"
+"""The variable that is set after the checks, which mpirun starts, too: it would warn of one that is not set."""
 _FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "mvapich": _mpich, "intel-mpi": _intel}
 _NOT_NAMED: Final = (
     "mpirun is missing or not from Open MPI, whose options the script uses: "
