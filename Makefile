@@ -46,8 +46,8 @@ bundle: .venv/dev ## pack MODAK and all it needs for a machine that reaches no p
 	@rm -rf $(BUNDLE) && mkdir -p $(BUNDLE)/wheels
 	$(BIN)/hatchling build --target wheel --directory $(BUNDLE)/wheels >/dev/null
 	$(PIP) download --require-hashes --no-deps --only-binary :all: --dest $(BUNDLE)/wheels -r requirements/runtime.txt
-	@cp deploy/modak.service $(BUNDLE) && cp deploy/bundle-install.sh $(BUNDLE)/install.sh
-	@cd $(BUNDLE) && sha256sum modak.service wheels/* >SHA256SUMS
+	@cp deploy/modak.service deploy/modak-builds.conf $(BUNDLE) && cp deploy/bundle-install.sh $(BUNDLE)/install.sh
+	@cd $(BUNDLE) && sha256sum modak.service modak-builds.conf wheels/* >SHA256SUMS
 	@tar -cf $(BUNDLE).tar -C $(dir $(BUNDLE)) $(notdir $(BUNDLE)) && rm -rf $(BUNDLE) && ls -sh $(BUNDLE).tar
 BUNDLE := build/modak-bundle
 

@@ -124,9 +124,15 @@ class BuildService:
     # --- within
 
     def _seen(self, *builds: Build) -> list[Json]:
-        """The states of builds that somebody looks at. If no builder seems to run for one, one is started, where that is possible."""
-        if any(build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE for build in builds):
+        """The states of builds that somebody looks at. If no builder seems to run for one, one is started, where that is possible.
+
+        It is not where this process does not find the tools: an administrator who looks need not have the service's PATH.
+        """
+        waiting = [build for build in builds if build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE]
+        if waiting:
             with suppress(ModakError):
+                for build in waiting:
+                    worker.BUILDERS[build.order["runtime"]].programs()
                 start_builder(self.settings, self.folder)
         return [state(build) for build in builds]
 

@@ -75,7 +75,7 @@ def _jobs(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Job]:
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:
         raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=f"{name}:1")
-    jobs: dict[str, Job] = {}
+    jobs: dict[tuple[str, str | None], Job] = {}
     faults: list[Fault] = []
     for line, row in lines:
         cells = _cells(row, header)
@@ -89,13 +89,17 @@ def _jobs(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Job]:
     yield from jobs.values()
 
 
-def _row(cells: Mapping[str, str], line: int, jobs: dict[str, Job]) -> None:
-    """A job, or a step of one: numbered steps were launched with ``srun``, ``batch`` and ``extern`` were not."""
+def _row(cells: Mapping[str, str], line: int, jobs: dict[tuple[str, str | None], Job]) -> None:
+    """A job, or a step of one: numbered steps were launched with ``srun``, ``batch`` and ``extern`` were not.
+
+    A number is a job of each cluster; the last row of a job that was requeued counts.
+    """
     number, dot, step = (cells.get("JobID") or cells.get("JobIDRaw") or "").partition(".")
+    key = (number, cells.get("Cluster"))
     if not dot:
-        jobs[number] = _job(number, line, cells)
-    elif number in jobs and step.isdigit() and (tasks := count(cells.get("NTasks"))):
-        jobs[number].steps.append(tasks)
+        jobs[key] = _job(number, line, cells)
+    elif key in jobs and step.isdigit() and (tasks := count(cells.get("NTasks"))):
+        jobs[key].steps.append(tasks)
 
 
 def _cells(row: str, header: list[str]) -> dict[str, str] | None:

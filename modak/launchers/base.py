@@ -54,7 +54,7 @@ class Launcher(Protocol):
         return openmp(job.resources)
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Lines of the script before the run."""
+        """Lines of the script before the run. ``job.environment``: the variables that every rank must see."""
         return ()
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,8 @@ from modak.launchers.srun import own_environment
 from modak.launchers.threads import openmp
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, comment, variable, word
-from modak.text.words import Word
+from modak.script.shelltext import code, ours
+from modak.text.words import Listed, Word
 
 Words = Callable[[JobSpec, Scheduler, tuple[str, ...]], tuple[Word, ...]]
 
@@ -42,7 +43,13 @@ class Mpirun(Launcher):
         return {**threads, **(_intel_environment(job.resources) if flavour(job) == "intel-mpi" else {})}
 
     def setup(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
-        """Under Slurm, daemons get the script's environment even if the job was submitted without one. On one node, Open MPI has none."""
+        """Under Slurm, daemons get the script's environment even if the job was submitted without one. On one node, Open MPI has none.
+
+        By ssh they get none of it: which variables modules and rules have set is found out when the script runs.
+        """
+        if _finds_names(job, scheduler):
+            known = (f"-x {name}" for name in _named(job, job.environment) if name != _LATER)
+            return (comment(_BY_SSH), code(f"MODAK_NAMED=({' '.join(known)})"), ours(_FIND))
         if not scheduler.is_slurm or (job.resources.nodes == 1 and flavour(job) == "openmpi"):
             return ()
         return (
@@ -78,12 +85,25 @@ def flavour(job: JobSpec) -> str:
 
 
 def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
-    """Open MPI 4 and 5: ``ppr`` ranks a node, ``PE`` cores each. Other nodes see only the variables that ``-x`` names."""
+    """Open MPI 4 and 5: ``ppr`` ranks a node, ``PE`` cores each. By ssh, other nodes see only the variables that ``-x`` names."""
     has = job.resources
     hosts: tuple[Word, ...] = ("--hostfile", word(variable(scheduler.host_file))) if scheduler.host_file and has.nodes > 1 else ()
-    own = ("PATH", *(("LD_LIBRARY_PATH",) if job.all_modules else ()), *exported, *job.attributes.copy_variables)
-    names = tuple(each for name in dict.fromkeys(own) for each in ("-x", name)) if has.nodes > 1 else ()
+    own = _named(job, exported, *(("LD_LIBRARY_PATH",) if job.all_modules else ()))
+    names: tuple[Word, ...] = tuple(each for name in own for each in ("-x", name)) if has.nodes > 1 else ()
+    if _finds_names(job, scheduler):
+        names = (word(Listed(variable="MODAK_NAMED")), *(("-x", _LATER) if _LATER in own else ()))
     return ("mpirun", *hosts, "-n", str(has.ranks), *_placed(job), *names)
+
+
+def _named(job: JobSpec, exported: Iterable[str], *more: str) -> tuple[str, ...]:
+    """The variables that ranks on other nodes need, as far as they are known before the script runs."""
+    return tuple(dict.fromkeys(("PATH", *more, *exported, *job.attributes.copy_variables)))
+
+
+def _finds_names(job: JobSpec, scheduler: Scheduler) -> bool:
+    """Whether the script has to find out which variables modules and the texts of rules have set, because ssh starts the daemons."""
+    ssh = job.resources.nodes > 1 and scheduler.bootstrap is None and flavour(job) == "openmpi"
+    return ssh and (bool(job.all_modules) or any(rule.stage == "environment" for rule in job.rules))
 
 
 def _placed(job: JobSpec) -> tuple[Word, ...]:
@@ -126,6 +146,16 @@ def _intel_environment(has: Resources) -> dict[str, str]:
     return {**binding, "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "0"}
 
 
+_BY_SSH: Final = "by ssh, ranks on other nodes see only the variables that -x names: also those that modules or rules have set"
+_FIND: Final = """for MODAK_NAME in $(compgen -e); do
+    case " ${MODAK_NAMED[*]} _ PWD OLDPWD SHLVL " in *" ${MODAK_NAME} "*) continue ;; esac
+    if [[ "${MODAK_NAME}" == LD_LIBRARY_PATH ]] || ! grep -qzxF -e "${MODAK_NAME}=${!MODAK_NAME}" "/proc/$$/environ"; then
+        MODAK_NAMED+=(-x "${MODAK_NAME}")
+    fi
+done"""
+"""What differs from the environment at the start, as the kernel keeps it."""
+_LATER: Final = "MODAK_SCRATCH"
+"""The variable that is set after the checks, which mpirun starts, too: it would warn of one that is not set."""
 _FLAVOURS: Final[Mapping[str, Words]] = {"openmpi": _openmpi, "mpich": _mpich, "mvapich": _mpich, "intel-mpi": _intel}
 _NOT_NAMED: Final = (
     "mpirun is missing or not from Open MPI, whose options the script uses: "

@@ -92,12 +92,12 @@ def parts(of: Word) -> Parts:
     """The parts of a word that the parser must find: literal text, and expansions."""
     if isinstance(of, str):
         return (of,) if of else ()
-    return merged([part if isinstance(part, str) else _expanded(part.variable) for part in of.parts])
+    return merged([part if isinstance(part, str) else _expanded(part.expanded) for part in of.parts])
 
 
 @cached
-def _expanded(name: str) -> Expansion:
-    return Expansion(f"{name}:?")
+def _expanded(text: str) -> Expansion:
+    return Expansion(text)
 
 
 def merged(of: Sequence[Part]) -> Parts:
@@ -312,4 +312,4 @@ def _prose(message: Sequence[str | Variable]) -> str:
     plain = all(not set(part) & set('"\\$`!\n') for part in message if isinstance(part, str))
     if not plain:
         return words.shell(word(*message))
-    return '"' + "".join(f"${{{part.variable}:?}}" if isinstance(part, Variable) else part for part in message) + '"'
+    return '"' + "".join(f"${{{part.expanded}}}" if isinstance(part, Variable) else part for part in message) + '"'

@@ -93,9 +93,13 @@ def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
 
 
 def _image(job: JobSpec, build: BuildSpec, runtime: Runtime) -> tuple[Line, ...]:
-    """Writes the recipe to a file and runs the runtime's build commands."""
-    file = f"{FOLDER}/recipe"
-    text = write(file, build.definition, delimiter(build.definition))
+    """Writes the recipe to a file and runs the runtime's build commands.
+
+    Another recipe has another file: of jobs that start in one directory at the same time, each builds its own.
+    """
+    end = delimiter(build.definition)
+    file = f"{FOLDER}/recipe-{end.partition('_')[2]}"
+    text = write(file, build.definition, end)
     lines = (run("mkdir", "-p", "--", FOLDER), text, *runtime.build(job, file, FOLDER))
     return section("write the recipe, build the image", lines)
 

@@ -166,14 +166,15 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
     job = changed(job, slurm_step=launcher.slurm_step(job, scheduler))
     variables = _variables(job, launcher)
     outside = {name: word(variable(name)) for name in words.variables(job.command)}
-    wrapped = runtime.wrap(changed(job, environment=_seen(job, {**variables, **job.values})), tuple(outside.values()))
+    told = changed(job, environment=_seen(job, {**variables, **job.values}))
+    wrapped = runtime.wrap(told, tuple(outside.values()))
     own = len(wrapped) - len(outside)
     return Common(
         _sound(modules(job)),
         _sound(section("environment", exports({name: value for name, value in variables.items() if name not in job.values})))
         if variables or job.values
         else (),
-        _sound((*_storage(job), *rules(job, "environment"), *_places(job, runtime, launcher, scheduler))),
+        _sound((*_storage(job), *rules(job, "environment"), *_places(told, runtime, launcher, scheduler))),
         (
             _sound(runtime.preflight(job) if job.container else ()),
             _sound((*launcher.preflight(job, scheduler), *writable(job), *_gpu(job))),

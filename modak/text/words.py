@@ -50,9 +50,23 @@ class Variable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     variable: EnvironmentName
 
+    @property
+    def expanded(self) -> str:
+        """What stands in the braces: the script stops if the variable is not set."""
+        return f"{self.variable}:?"
+
     def __hash__(self) -> int:
         """Of the name alone, because Python caches the hash of a text: words are looked up often."""
         return hash(self.variable)
+
+
+class Listed(Variable):
+    """``${NAME[@]}``: a word for each element of an array of the script's own, which is not empty."""
+
+    @property
+    def expanded(self) -> str:
+        """All elements."""
+        return f"{self.variable}[@]:?"
 
 
 Plain = Annotated[str, Field(max_length=LONGEST_WORD), AfterValidator(sound)]
@@ -67,7 +81,7 @@ class Joined(BaseModel):
     @cached_property
     def shell(self) -> str:
         """The word as :func:`shell` writes it; cached, because MODAK's own words are in many scripts."""
-        return "".join([shlex.quote(part) if isinstance(part, str) else f'"${{{part.variable}:?}}"' for part in self.parts])
+        return "".join([shlex.quote(part) if isinstance(part, str) else f'"${{{part.expanded}}}"' for part in self.parts])
 
     @cached_property
     def variables(self) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.builds import process
+from modak.builds import process, service
 from modak.builds.apptainer import Apptainer
 from modak.builds.charliecloud import Charliecloud
 from modak.builds.log import FIRST, LAST, LONGEST_LINE, Log
+from modak.builds.order import of_text
 from modak.builds.tools import environment
 from modak.builds.verify import place
+from modak.builds.worker import builder_lock
+from modak.settings import Settings
+from modak.store import open_store
+from modak.store.audit import Actor
 
 
 class Stop(Exception):
@@ -148,3 +155,23 @@ def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> 
         first.kill()
     third = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert (second.stdout, third.stdout) == ("False\n", "True\n")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool) -> None:
+    """It would fail a build that the service, with a PATH of its own, can make."""
+    (tmp_path / "bin").mkdir()
+    if installed:
+        (tmp_path / "bin/apptainer").symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(service, "PATIENCE", timedelta(0))
+    images = tmp_path / "images"
+    url = f"sqlite:///{tmp_path}/modak.db"
+    with open_store(url, fill=False) as store:
+        order = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n", "apptainer", "test", tmp_path)
+        store.builds.ask(order.key, order.as_json(), Actor("test"))
+        service.BuildService(store, Settings(database_url=url, images_dir=str(images))).listing()
+        with builder_lock(images) as lock:
+            assert (lock is None) == installed
+        while installed and store.builds.newest(1)[0].living:
+            time.sleep(0.1)

@@ -252,6 +252,16 @@ def test_both_outputs_of_both_slurms_say_the_same() -> None:
     assert by_source["slurm job 4_2"]["application"] == "sweep|odd"
 
 
+def test_jobs_of_two_clusters_with_one_number_are_two() -> None:
+    """As ``sacct --allclusters`` shows them; each with its own steps. Of a job that was requeued the last row counts (``--duplicates``)."""
+    text = "JobID|JobName|Cluster|State|ElapsedRaw|NNodes|NTasks\n"
+    for cluster, nodes, tasks in (("alpha", 1, 4), ("beta", 2, 16)):
+        text += f"7|a|{cluster}|NODE_FAIL|5|1|\n7|a|{cluster}|COMPLETED|60|{nodes}|\n7.0|a|{cluster}|COMPLETED|60|{nodes}|{tasks}\n"
+    (batch,) = table(from_bytes(text.encode(), "file")).batches()
+    assert [batch.series[number].system for number in batch.series_of] == ["alpha", "beta"]
+    assert [list(batch.numbers[name]) for name in ("nodes", "ranks_per_node")] == [[1, 2], [4, 8]]
+
+
 @pytest.mark.parametrize(("cpus", "threads"), [(128, 1), (256, None), (512, 4)])
 def test_two_cpus_of_a_task_may_be_one_core(cpus: int, threads: int | None) -> None:
     """Where a CPU is a hyper-thread, Slurm allocates both of a core: the script of such a layout would start two threads a rank."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from modak import plugins
-from modak.jobs.spec import Container, JobSpec, Resources
+from modak.jobs.spec import Container, JobSpec, Resources, RuleText
 from modak.script.job import render
 from modak.text import words
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
@@ -113,8 +113,21 @@ def test_open_mpi_hands_the_requests_variables_over() -> None:
 
 def test_open_mpi_hands_the_loaders_path_over_where_modules_set_one() -> None:
     """Else it would warn that the variable is not set."""
-    assert " -x LD_LIBRARY_PATH " in line(HYBRID, "torque")
-    assert "LD_LIBRARY_PATH" not in line(replace(HYBRID, system=None, container=None), "torque")
+    assert " -x LD_LIBRARY_PATH " in line(HYBRID)
+    assert "LD_LIBRARY_PATH" not in line(replace(HYBRID, system=None, container=None))
+
+
+@pytest.mark.parametrize("scheduler", ["torque", "pbspro", "shell"])
+def test_open_mpi_hands_over_by_ssh_what_modules_and_rules_set(scheduler: str) -> None:
+    """What that is, the script finds out; where the scheduler starts mpirun's daemons, they have it."""
+    job = replace(JOB, launcher="mpirun", launcher_flavour="openmpi")
+    rule = RuleText("fabric", "environment", "export UCX_TLS=ud")
+    for told in (HYBRID, replace(job, rules=(rule,))):
+        assert '"${MODAK_NAMED[@]:?}" ' in render(told, scheduler).text
+    for other in (job, replace(job, rules=(replace(rule, stage="before"),)), replace(job, rules=(rule,), launcher_flavour="mpich")):
+        assert "MODAK_NAMED" not in render(other, scheduler).text
+    assert "MODAK_NAMED" not in render(replace(job, rules=(rule,)), "slurm").text
+    assert "MODAK_NAMED" not in render(replace(job, rules=(rule,), resources=replace(LAYOUT, nodes=1)), scheduler).text
 
 
 def test_intel_mpi_binds_by_variables() -> None:

@@ -570,7 +570,8 @@ def test_a_recipe_reaches_its_file_as_it_is(tmp_path: Path, text: str) -> None:
     stub(tmp_path, "apptainer", 'touch "$3"')
     done = ran(render_build(replace(TORCH, system=None), BuildSpec(definition=text), "shell").text, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "modak-build/recipe").read_text() == (text if text.endswith("\n") else text + "\n")
+    (written,) = (tmp_path / "modak-build").iterdir()
+    assert written.read_text() == (text if text.endswith("\n") else text + "\n")
 
 
 def test_two_builds_at_once_write_to_two_files(tmp_path: Path) -> None:
@@ -579,6 +580,17 @@ def test_two_builds_at_once_write_to_two_files(tmp_path: Path) -> None:
     text = render_build(replace(TORCH, system=None), BuildSpec(definition="FROM x"), "shell").text
     assert [ran(text, tmp_path).returncode for _ in range(2)] == [0, 0]
     assert len(set((tmp_path / "names").read_text().split())) == 2
+
+
+def test_two_recipes_in_one_directory_at_once_become_two_images(tmp_path: Path) -> None:
+    """The second begins, and writes its recipe, after the first has written its own and before that is read."""
+    stub(tmp_path, "apptainer", 'test -e begun || { touch begun; bash ../second.sh >&2; }; cat "$4" >"$3"')
+    assert TORCH.container
+    jobs = [replace(TORCH, system=None, container=replace(TORCH.container, file=f"{name}.sif")) for name in ("one", "two")]
+    first, second = (render_build(job, BuildSpec(definition=name), "shell").text for job, name in zip(jobs, ("one", "two"), strict=True))
+    (tmp_path.parent / "second.sh").write_text(second)
+    assert ran(first, tmp_path).returncode == 0
+    assert [(tmp_path / f"{name}.sif").read_text() for name in ("one", "two")] == ["one\n", "two\n"]
 
 
 def test_a_build_command_runs_in_the_sources_with_the_number_of_processes(tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/pytorch_2.8.0-cuda12.8-cudnn9-runtime.s
 
 # --- write the recipe, build the image
 mkdir -p -- modak-build
-cat >modak-build/recipe <<'MODAK_7409c52773266818'
+cat >modak-build/recipe-7409c52773266818 <<'MODAK_7409c52773266818'
 Bootstrap: docker
 From: ubuntu:24.04
 MODAK_7409c52773266818
 command -v apptainer >/dev/null 2>&1 ||
     modak_stop 71 "apptainer is not on this node: load the module that provides it, or ask the site which container runtime to use"
 MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
-apptainer build --fakeroot "${MODAK_PART:?}" modak-build/recipe
+apptainer build --fakeroot "${MODAK_PART:?}" modak-build/recipe-7409c52773266818
 mv -f -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"

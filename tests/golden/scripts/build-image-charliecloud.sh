@@ -38,13 +38,13 @@ MODAK_IMAGE="${CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}}"/3dgan_1.11
 
 # --- write the recipe, build the image
 mkdir -p -- modak-build
-cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
+cat >modak-build/recipe-d4cf5432ffcc03f1 <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
 command -v ch-image >/dev/null 2>&1 ||
     modak_stop 71 "ch-image is not on this node: load the module that provides it, or ask the site which container runtime to use"
-ch-image build --force -t 3dgan_1.11 -f modak-build/recipe modak-build
+ch-image build --force -t 3dgan_1.11 -f modak-build/recipe-d4cf5432ffcc03f1 modak-build
 MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
 ch-convert -i ch-image -o dir 3dgan_1.11 "${MODAK_PART:?}"
 mv -f -T --backup=numbered -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"

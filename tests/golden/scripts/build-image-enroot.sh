@@ -22,7 +22,7 @@ MODAK_IMAGE="${ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}}"/pytorch_2.8.0-cuda12.8-c
 
 # --- write the recipe, build the image
 mkdir -p -- modak-build
-cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
+cat >modak-build/recipe-d4cf5432ffcc03f1 <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
@@ -30,7 +30,7 @@ command -v podman >/dev/null 2>&1 ||
     modak_stop 71 "podman is not on this node: load the module that provides it, or ask the site which container runtime to use"
 command -v enroot >/dev/null 2>&1 ||
     modak_stop 71 "enroot is not on this node: load the module that provides it, or ask the site which container runtime to use"
-podman build -t pytorch_2.8.0-cuda12.8-cudnn9-runtime -f modak-build/recipe modak-build
+podman build -t pytorch_2.8.0-cuda12.8-cudnn9-runtime -f modak-build/recipe-d4cf5432ffcc03f1 modak-build
 MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"
 enroot import --output "${MODAK_PART:?}" podman://pytorch_2.8.0-cuda12.8-cudnn9-runtime
 mv -f -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"

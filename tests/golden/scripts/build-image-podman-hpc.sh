@@ -22,11 +22,11 @@ MODAK_IMAGE=docker.io/pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
 # --- write the recipe, build the image
 mkdir -p -- modak-build
-cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
+cat >modak-build/recipe-d4cf5432ffcc03f1 <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
 command -v podman-hpc >/dev/null 2>&1 ||
     modak_stop 71 "podman-hpc is not on this node: load the module that provides it, or ask the site which container runtime to use"
-podman-hpc build -t "${MODAK_IMAGE:?}" -f modak-build/recipe modak-build
+podman-hpc build -t "${MODAK_IMAGE:?}" -f modak-build/recipe-d4cf5432ffcc03f1 modak-build
 podman-hpc migrate "${MODAK_IMAGE:?}"

@@ -22,7 +22,7 @@ MODAK_IMAGE=pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
 
 # --- write the recipe, build the image
 mkdir -p -- modak-build
-cat >modak-build/recipe <<'MODAK_d4cf5432ffcc03f1'
+cat >modak-build/recipe-d4cf5432ffcc03f1 <<'MODAK_d4cf5432ffcc03f1'
 FROM ubuntu:24.04
 RUN apt-get update && apt-get install -y --no-install-recommends python3
 MODAK_d4cf5432ffcc03f1
@@ -31,6 +31,6 @@ command -v podman >/dev/null 2>&1 ||
 command -v sarus >/dev/null 2>&1 ||
     modak_stop 71 "sarus is not on this node: load the module that provides it, or ask the site which container runtime to use"
 rm -f -- modak-build/image.tar
-podman build -t "${MODAK_IMAGE:?}" -f modak-build/recipe modak-build
+podman build -t "${MODAK_IMAGE:?}" -f modak-build/recipe-d4cf5432ffcc03f1 modak-build
 podman save -o modak-build/image.tar "${MODAK_IMAGE:?}"
 sarus load modak-build/image.tar "${MODAK_IMAGE:?}"

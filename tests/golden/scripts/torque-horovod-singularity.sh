@@ -31,6 +31,16 @@ export PYTHONNOUSERSITE=1
 # --- the container image
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/tensorflow_2.1.0-gpu.sif
 
+# --- set-up of the launcher
+# by ssh, ranks on other nodes see only the variables that -x names: also those that modules or rules have set
+MODAK_NAMED=(-x PATH -x OMP_NUM_THREADS -x PYTHONNOUSERSITE)
+for MODAK_NAME in $(compgen -e); do
+    case " ${MODAK_NAMED[*]} _ PWD OLDPWD SHLVL " in *" ${MODAK_NAME} "*) continue ;; esac
+    if [[ "${MODAK_NAME}" == LD_LIBRARY_PATH ]] || ! grep -qzxF -e "${MODAK_NAME}=${!MODAK_NAME}" "/proc/$$/environ"; then
+        MODAK_NAMED+=(-x "${MODAK_NAME}")
+    fi
+done
+
 # --- checks
 command -v singularity >/dev/null 2>&1 ||
     modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
@@ -45,7 +55,7 @@ test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
 # --- the run
-mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node --bind-to none --mca pml ob1 --mca btl '^openib' -x PATH \
-        -x LD_LIBRARY_PATH -x OMP_NUM_THREADS -x PYTHONNOUSERSITE \
+mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node --bind-to none --mca pml ob1 --mca btl '^openib' \
+        "${MODAK_NAMED[@]:?}" \
     singularity exec --nv --bind /scratch "${MODAK_IMAGE:?}" \
     python3 train.py --batch 128

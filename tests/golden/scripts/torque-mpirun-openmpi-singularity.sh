@@ -34,6 +34,16 @@ export PYTHONNOUSERSITE=1
 MODAK_IMAGE="${SINGULARITY_DIR:-${PWD}}"/lammps_2024.sif
 MODAK_LIBRARY_PATH=/opt/openmpi/lib"${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}":/.singularity.d/libs
 
+# --- set-up of the launcher
+# by ssh, ranks on other nodes see only the variables that -x names: also those that modules or rules have set
+MODAK_NAMED=(-x PATH -x OMP_NUM_THREADS -x OMP_PLACES -x OMP_PROC_BIND -x PYTHONNOUSERSITE)
+for MODAK_NAME in $(compgen -e); do
+    case " ${MODAK_NAMED[*]} _ PWD OLDPWD SHLVL " in *" ${MODAK_NAME} "*) continue ;; esac
+    if [[ "${MODAK_NAME}" == LD_LIBRARY_PATH ]] || ! grep -qzxF -e "${MODAK_NAME}=${!MODAK_NAME}" "/proc/$$/environ"; then
+        MODAK_NAMED+=(-x "${MODAK_NAME}")
+    fi
+done
+
 # --- checks
 command -v singularity >/dev/null 2>&1 ||
     modak_stop 71 "singularity is not on this node: load the module that provides it, or ask the site which container runtime to use"
@@ -48,8 +58,7 @@ MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
     modak_stop 77 "mpirun is missing or belongs to another MPI: the job's MPI is Open MPI; load its module. mpirun --version: ${MODAK_SAID:?}"
 
 # --- the run
-mpirun --hostfile "${PBS_NODEFILE:?}" -n 20 --map-by ppr:10:node:PE=2 --bind-to core -x PATH -x LD_LIBRARY_PATH -x OMP_NUM_THREADS \
-        -x OMP_PLACES -x OMP_PROC_BIND -x PYTHONNOUSERSITE \
+mpirun --hostfile "${PBS_NODEFILE:?}" -n 20 --map-by ppr:10:node:PE=2 --bind-to core "${MODAK_NAMED[@]:?}" \
     singularity exec --bind /scratch --bind /opt/openmpi/lib:/opt/openmpi/lib "${MODAK_IMAGE:?}" env \
         LD_LIBRARY_PATH="${MODAK_LIBRARY_PATH:?}" \
     ./lammps -in melt.in
