@@ -10,7 +10,7 @@ decide an open switch of which no results show the effect.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
@@ -38,11 +38,12 @@ from modak.optimise import Answer, decide, missing_figures, optimise, ranking_of
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
-from modak.perfmodel.planning import Run, Step, Width, propose
+from modak.perfmodel.planning import LEAST, Run, Step, Width, propose
 from modak.perfmodel.predict import NOISE
 from modak.prepared import prepared
+from modak.reasons import described
 from modak.target import Target, resolve
-from modak.text.amounts import as_given
+from modak.text.amounts import as_given, counted, percent
 
 DRAWS: Final = 256
 """Number of draws; one less than a prime, as the lattice rule needs."""
@@ -53,7 +54,10 @@ LIKELY: Final = 0.01
 TILT: Final = 1e-7
 """Makes the smaller of two sizes with equal node-hours the better one."""
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
-ENOUGH: Final = "no run narrows the interval of the decision by 2 % or more"
+SETTLED: Final = (
+    "the sizes that may be right were measured, or lie between measured ones: what is left of the interval is mostly what runs scatter, "
+    "and one more run does not change that"
+)
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,9 @@ class Programme:
     warnings: tuple[Notice, ...]
 
 
-def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | None = None) -> Programme:
-    """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours.
+def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | None = None, least: float = LEAST) -> Programme:
+    """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. ``least``: the smallest part of
+    the decision's interval that a run has to narrow.
 
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
@@ -117,10 +122,18 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     pairs = _pairs(decision, chosen.shape, chosen.nodes, chances)
     places = list(dict.fromkeys((*pairs, *_worth_a_look(decision, chances))))
     runs = [_run(request, decision, place) for place in places]
-    steps = propose(known, runs, width, most, budget, first=range(len(pairs)))
-    proposals = tuple(Proposal(places[step.run], choice_of(decision, places[step.run]), runs[step.run].node_hours, step) for step in steps)
-    notes = _enough(len(proposals), most, budget)
-    return Programme(decision, _likely(decision, chances), width(known), proposals, notes, warnings)
+    likely, today = _likely(decision, chances), width(known)
+
+    def proposed(most: int, budget: float | None, least: float) -> tuple[Proposal, ...]:
+        steps = propose(known, runs, width, most, budget, first=range(len(pairs)), least=least)
+        return tuple(Proposal(places[step.run], choice_of(decision, places[step.run]), runs[step.run].node_hours, step) for step in steps)
+
+    proposals = proposed(most, budget, least)
+    notes = _enough(len(proposals), most, budget, least)
+    if not proposals:
+        dearer = proposed(1, None, least) if budget is not None else ()
+        notes += tuple(_why_enough(likely, decision, today, dearer, proposed(1, budget, 0.0)))
+    return Programme(decision, likely, today, proposals, notes, warnings)
 
 
 def _chosen(request: Request, facts: Facts) -> Decision:
@@ -235,12 +248,37 @@ def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
     return options.model_copy(update=update)
 
 
-def _enough(found: int, most: int, budget: float | None) -> tuple[str, ...]:
+def _enough(found: int, most: int, budget: float | None, least: float) -> tuple[str, ...]:
     """A note if fewer than ``most`` runs were found."""
     if found >= most:
         return ()
     within = "" if budget is None else f" within {as_given(budget)} node-hours"
-    return (f"{ENOUGH if not found else ENOUGH.replace('no run', 'no further run')}{within}",)
+    by = f" by {percent(least)} or more" if least else ""
+    return (f"no {'further ' if found else ''}run narrows the interval of the decision{by}{within}",)
+
+
+def _why_enough(
+    likely: Sequence[Likely], decision: Decision, today: float, dearer: Sequence[Proposal], nearly: Sequence[Proposal]
+) -> Iterator[str]:
+    """Why no run is worth measuring, and which one would be the next: one that is ``dearer`` than the budget, or ``nearly`` worth it."""
+    for one in dearer:
+        yield f"{_named(decision, one, today)}: a larger budget allows it"
+        return
+    if all(one.choice.prediction.basis in ("measured", "interpolated") for one in likely):
+        yield SETTLED
+    for one in nearly:
+        yield f"for surer numbers all the same, measure {_named(decision, one, today)}; '--gain 0' proposes such runs"
+        return
+    first = likely[0].choice
+    lay = first.configuration
+    size = f"{counted(lay.nodes, 'node')} x {lay.ranks_per_node}x{lay.threads_per_rank} ({first.node_hours or 0:.3g} node-hours a run)"
+    yield f"for surer numbers all the same, run the likely sizes several times, first {size}: repeats tell how much runs scatter"
+
+
+def _named(decision: Decision, one: Proposal, today: float) -> str:
+    """A run in words, with what it costs and gains."""
+    gain = f", which narrows the interval by {100 * (one.step.before - one.step.after) / today:.2g}%" if one.step else ""
+    return f"{described(decision, one.index)} ({one.node_hours or 0:.3g} node-hours){gain}"
 
 
 def _chances(request: Request, scored: Scored) -> Floats:

@@ -36,7 +36,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines.append(_nodes_line(decision, choice))
     lines += _start_line(decision, choice)
     wanted = request.optimisation.objective
-    return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(_described, decision)))
+    return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(described, decision)))
 
 
 def _nothing_known(request: Request, decision: Decision) -> str:
@@ -184,7 +184,7 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
     yield f"build: {shape.compiler}{_against(decision, rivals, ', ')}"
 
 
-def _described(decision: Decision, index: int) -> str:
+def described(decision: Decision, index: int) -> str:
     """A candidate in words: nodes, layout, switches that are on, and the batch if candidates differ in it."""
     shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
     batches = {each.batch_size for each in decision.candidates.shapes}

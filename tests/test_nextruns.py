@@ -65,12 +65,37 @@ def counts(programme: Programme) -> list[tuple[int, int, int]]:
 
 
 def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
-    """All sizes measured, the layout given: what is left is noise, and the answer says so."""
+    """All sizes measured, the layout given: what is left is noise, and the answer says so, and what would make it surer all the same."""
     given = request(job_options__process_count_per_node=4, job_options__core_count_per_process=12)
     programme = next_runs(given, known("3dgan"))
     assert programme.half_width == pytest.approx(0.08, abs=0.02)
     assert programme.proposals == ()
-    assert "no run narrows" in programme.notes[0]
+    settled, why, next_one = programme.notes
+    assert settled == "no run narrows the interval of the decision by 2% or more"
+    assert "measured, or lie between measured ones" in why
+    low, high = programme.likely[0].nodes
+    assert low <= int(re.findall(r"surer numbers all the same, .*first ([0-9]+) nodes x 4x12 ", next_one)[0]) <= high
+
+
+def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(known: Known) -> None:
+    """By the smallest part of the interval that a run has to narrow."""
+    facts = shortened(known, 512)
+    gains = [(one.step.before - one.step.after) / one.step.before for one in next_runs(request(), facts, most=1).proposals if one.step]
+    dull = next_runs(request(), facts, most=1, least=0.99)
+    assert 0.02 <= gains[0] < 0.99
+    assert (dull.proposals, dull.notes[0]) == ((), "no run narrows the interval of the decision by 99% or more")
+    assert re.search(
+        r"all the same, measure [0-9]+ nodes? x .* node-hours\), which narrows the interval by [0-9.]+%; '--gain 0'", dull.notes[-1]
+    )
+    assert next_runs(request(), facts, most=1, least=0.0).proposals
+
+
+def test_a_budget_that_is_too_small_for_every_run_is_told_of_the_best(known: Known) -> None:
+    """What it narrows, and what it costs."""
+    programme = next_runs(request(), shortened(known, 512), most=1, budget=1e-3)
+    assert programme.proposals == ()
+    assert programme.notes[0].endswith("within 0.001 node-hours")
+    assert "a larger budget allows it" in programme.notes[1]
 
 
 def test_layouts_that_nobody_has_run_come_first(known: Known) -> None:

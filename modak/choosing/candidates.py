@@ -27,8 +27,8 @@ from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
 from modak.facts import HostMpi, Node, same_name
 from modak.jobs.spec import JobSpec, Resources
+from modak.launchers.base import USUAL
 from modak.launchers.family import compatible
-from modak.launchers.plain import USUAL
 from modak.perfmodel import Curve
 from modak.target import Target
 

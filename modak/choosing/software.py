@@ -101,10 +101,15 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     return replace(
         chosen,
         rules=applied,
-        decisions=(*_without_catalogue(chosen, found, target), *choice.decisions, *applied.decisions),
+        decisions=(
+            *_without_catalogue(chosen, found, target, facts),
+            *(_left_out(facts, target, found) if found and target.runtime else ()),
+            *choice.decisions,
+            *applied.decisions,
+        ),
         warnings=(
             *(choice.warnings if choice.image or recipe or not own else ()),
-            *_instead_of_own(chosen, found),
+            *_instead_of_own(request, facts, target, shape, chosen),
             *_other_mpi(request, shape, chosen),
         ),
     )
@@ -326,19 +331,53 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
     )
 
 
-def _without_catalogue(chosen: Software, found: Carrier | None, target: Target) -> tuple[str, ...]:
+def _without_catalogue(chosen: Software, found: Carrier | None, target: Target, facts: Facts) -> tuple[str, ...]:
     """Why the catalogue was not searched for an image; empty if it was."""
     if chosen.image or chosen.recipe or (found and target.runtime):
         return ()
     if chosen.own_image:
-        return (f"image: {chosen.own_image}, as requested",)
+        return (f"image: {chosen.own_image}, as requested{_newer(chosen.own_image, facts, target)}",)
     return ("image: none; the application runs without a container",)
 
 
-def _instead_of_own(chosen: Software, found: Carrier | None) -> tuple[Notice, ...]:
+def _newer(reference: str, facts: Facts, target: Target) -> str:
+    """What the catalogue says of an image that the request names without a framework, if it has a newer one for the same hardware."""
+    images = prepared(facts).catalogue_of(target.allowed_images)
+    named = images.by_reference.get(reference)
+    if named is None:
+        return ""
+    has = named.labels
+    newest = selection.newest_like(images, named)
+    said = f"; it contains {has.framework} {has.version}"
+    if newest.labels.version == has.version:
+        return said
+    return f"{said}, the newest image of it is {newest.reference}: name the framework, and MODAK chooses"
+
+
+def _left_out(facts: Facts, target: Target, found: Carrier) -> tuple[str, ...]:
+    """How many images of the framework a site does not allow."""
+    all_known, allowed = (prepared(facts).catalogue_of(places) for places in ((), target.allowed_images))
+    count = all_known.count(found.framework) - allowed.count(found.framework)
+    if not count:
+        return ()
+    return (f"image: {target.title} allows images from {', '.join(target.allowed_images)} only: {count} of {found.framework} are left out",)
+
+
+def _instead_of_own(request: Request, facts: Facts, target: Target, shape: Shape, chosen: Software) -> tuple[Notice, ...]:
     """A warning if the job does not run in the image that the request names."""
+    found = carrier(request)
     if found is None or chosen.own_image in (None, chosen.reference):
         return ()
-    why = f"{chosen.own_image} is not used: for {found.framework} the catalogue decides, on {chosen.reference}"
-    how = "an image of your own is among those that it chooses from once 'modak images add' has described it"
-    return (Notice(field="application.container_runtime", message=f"{why}; {how}"),)
+    own, named = chosen.own_image or "", prepared(facts).catalogue.by_reference.get(chosen.own_image or "")
+    how = ""
+    if target.allowed_images and not own.startswith(target.allowed_images):
+        why = f"not used: {target.title} allows images from {', '.join(target.allowed_images)} only"
+    elif named is None:
+        why = f"not used: for {found.framework} the catalogue decides, on {chosen.reference}"
+        how = "; an image of your own is among those that it chooses from once 'modak images add' has described it"
+    else:
+        wanted, version = _wanted(request, target, shape, found)[0], named.labels.version
+        why = f"not used, but {chosen.reference}: {selection.passed_over(named, chosen.image, wanted)}"
+        if named.labels.framework == found.framework and version != chosen.framework_version:
+            how = f"; for images of that version, request version {version!r} of {found.framework}"
+    return (Notice(field="application.container_runtime", message=f"{own} is {why}{how}"),)

@@ -90,6 +90,10 @@ class Catalogue:
     by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
     cache: Cache = field(default_factory=lambda: Cache(1024), compare=False)
 
+    def count(self, framework: str) -> int:
+        """The number of images of a framework."""
+        return sum(kind.count for kind in self.by_framework.get(framework, ()))
+
 
 def catalogue(images: Iterable[Image]) -> Catalogue:
     """The images by framework and kind; their order does not matter."""
@@ -128,6 +132,31 @@ def choose(images: Catalogue, wanted: Wanted) -> ImageChoice:
         return ImageChoice(exact=True, decisions=("image: none, the job runs without a container",))
     measured = [found for reference, _ in wanted.seconds if (found := images.by_reference.get(reference))]
     return images.cache.get(wanted, lambda: _choose(images.by_framework.get(wanted.framework, ()), wanted, measured))
+
+
+def newest_like(images: Catalogue, image: Image) -> Image:
+    """The newest image of the same framework for the same accelerator and architecture that can be pulled; ``image`` itself if there is
+    none."""
+    like = (image.labels.accelerator, image.labels.architecture)
+    kinds = [
+        kind for kind in images.by_framework[image.labels.framework] if (kind.any.labels.accelerator, kind.any.labels.architecture) == like
+    ]
+    others = [one for kind in kinds for one in kind.within(None).best if is_there(one)]
+    return max((image, *others), key=lambda one: Version(one.labels.version))
+
+
+def passed_over(image: Image, best: Image | None, wanted: Wanted) -> str:
+    """Why an image of the catalogue was not chosen, but ``best`` (``None``: one that has to be built)."""
+    labels = image.labels
+    if labels.framework != wanted.framework:
+        return f"it is an image of {labels.framework}"
+    if why := obstacle(image, wanted):
+        return f"it is an image {why}"
+    if wanted.version and not allows(wanted.version, Version(labels.version)):
+        return f"it has version {labels.version}, and the request asks for {wanted.version}"
+    if best is None:
+        return "the request asks for a source build"
+    return f"the chosen one is preferred because {_preferred(best, image, wanted)}"
 
 
 def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:
@@ -296,9 +325,13 @@ def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> tuple[st
     if not others:
         return ()
     second = others[0]
-    pairs = zip(criteria(best, wanted), criteria(second, wanted), strict=True)
-    why = next((name for (name, ours), (_, theirs) in pairs if ours != theirs), "they are equal")
-    return (f"image: second best is {second.reference}; the chosen one is preferred because {why}",)
+    return (f"image: second best is {second.reference}; the chosen one is preferred because {_preferred(best, second, wanted)}",)
+
+
+def _preferred(best: Image, other: Image, wanted: Wanted) -> str:
+    """The first criterion that decided."""
+    pairs = zip(criteria(best, wanted), criteria(other, wanted), strict=True)
+    return next((name for (name, ours), (_, theirs) in pairs if ours != theirs), "they are equal")
 
 
 def _standing(best: Image, wanted: Wanted) -> str:

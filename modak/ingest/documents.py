@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,13 +21,18 @@ from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
 from modak.results import metrics
+from modak.text.amounts import listed
 from modak.text.documents import why_not_json
 
 LARGEST: Final = 256 * 2**20
 MOST_NOTES: Final = 20
+FEW: Final = 5
+"""Runs that did not succeed, up to which each has a note of its own: a year's accounting may hold thousands."""
+MOST_STATES: Final = 6
 LONGEST: Final = 200
 """Characters that a label of results may have."""
 LONGEST_NOTE: Final = 500
+LONGEST_STATE: Final = 40
 MOST_CELLS: Final = 1_000_000
 """Cells that a file may have, plus two for each of its characters. Without a limit a small file could fill the memory with
 parameters that every row repeats.
@@ -52,6 +58,14 @@ class Found:
     left: list[str] = field(default_factory=list)
     more: int = 0
     """Things left out beyond the first :data:`MOST_NOTES`."""
+    failed: list[tuple[int, str]] = field(default_factory=list)
+    """The first :data:`FEW` runs that did not succeed: line, and what is said of each."""
+    states: Counter[str] = field(default_factory=Counter)
+    """How runs ended that did not succeed."""
+    runs: str = "runs"
+    """What the format calls them."""
+    lists: str = ""
+    """How else these runs are found; ``{}`` stands for the states."""
     cells: int = 0
 
     def row(self, line: int, /, **cells: Any) -> None:
@@ -68,8 +82,24 @@ class Found:
         if len(self.left) == MOST_NOTES:
             self.more += 1
         else:
-            shown = what[:LONGEST_NOTE]
-            self.left.append(f"{self.name}:{line}: {shown if shown.isprintable() else ascii(shown)[1:-1]}; left out")
+            self.left.append(f"{self.name}:{line}: {_printable(what, LONGEST_NOTE)}; left out")
+
+    def fail(self, line: int, what: str, state: str | None) -> None:
+        """Note that a run is left out that did not succeed; ``what`` names it and says how it ended, which is its ``state`` in short."""
+        self.states[_printable(state or "unknown", LONGEST_STATE)] += 1
+        if len(self.failed) < FEW:
+            self.failed.append((line, what))
+
+    def _failed(self) -> Iterator[str]:
+        """A note for each run that did not succeed, or one for all of them if they are many."""
+        count = self.states.total()
+        if count <= FEW:
+            yield from (f"{self.name}:{line}: {_printable(what, LONGEST_NOTE)}; left out" for line, what in self.failed)
+            return
+        how = listed([f"{number} {state}" for state, number in self.states.most_common()], MOST_STATES)
+        lines = ", ".join(str(line) for line, _ in self.failed[:3])
+        see = f"; {self.lists.format(','.join(list(self.states)[:MOST_STATES]))}" if self.lists else ""
+        yield f"{self.name}: {count} {self.runs} did not succeed ({how}) and are left out: lines {lines}, …{see}"
 
     def figure(self, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:
         """Add a row for a figure that a tool reports; or a note if it is not a number, or if nothing tells whether less or more is better.
@@ -85,8 +115,13 @@ class Found:
 
     def rows(self) -> Iterator[Raw]:
         """All rows as one part, with the notes."""
-        notes = (*self.left, *((f"{self.name}: {self.more} more left out",) if self.more else ()))
+        notes = (*self.left, *self._failed(), *((f"{self.name}: {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
+
+
+def _printable(what: str, longest: int) -> str:
+    shown = what[:longest]
+    return shown if shown.isprintable() else ascii(shown)[1:-1]
 
 
 def _meaningless(name: str, unit: str | None) -> str | None:

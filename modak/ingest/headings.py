@@ -168,7 +168,10 @@ def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: b
         return f"; {_SAID.get(bare, _LEFT_OUT)}"
     near = _OTHERWISE.get(bare) or _alike(bare, columns)
     if near:
-        return f"; the nearest known one is {near!r}"
+        unit = unit_in(name) if near == "value" and loading else None
+        known = metrics.known_unit(unit) if unit else None
+        option = f" (--map {quoted(f'{name}=value')} --set unit={unit})" if known else ""
+        return f"; the nearest known one is {near!r}{option}"
     words = bare.split("_")
     timed = "per" not in words and not {"time", "times", *_ENDINGS}.isdisjoint(words)
     if timed and not _SPREAD.isdisjoint(words):

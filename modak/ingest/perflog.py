@@ -64,7 +64,8 @@ class PerfLog:
 def _run(run: dict[str, str], header: list[str], line: int, found: Found) -> None:
     title = run.get("name") or run.get("display_name") or run.get("short_name") or "?"
     if "result" in header and run.get("result") != "pass":
-        found.leave(line, f"test {title!r} ended as {run.get('result')!r}")
+        found.runs = "tests"
+        found.fail(line, f"test {title!r} ended as {run.get('result')!r}", run.get("result"))
         return
     cells = test_cells(title, run, 1 if _ONE_HOST.fullmatch(run.get("job_nodelist", "")) else None)
     cells["source"] = f"reframe job {run['jobid']}" if "jobid" in run else None

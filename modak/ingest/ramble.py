@@ -37,7 +37,9 @@ class Ramble:
 def _experiment(one: Node, found: Found) -> None:
     title = text(one.get("name")) or "?"
     if one.get("RAMBLE_STATUS") != "SUCCESS":
-        found.leave(one.line, f"experiment {title!r} ended as {text(one.get('RAMBLE_STATUS'))!r}")
+        status = text(one.get("RAMBLE_STATUS"))
+        found.runs = "experiments"
+        found.fail(one.line, f"experiment {title!r} ended as {status!r}", status)
         return
     cells = {**_cells(one), "source": f"ramble {title}"}
     for context in objects(one, "CONTEXTS", found.name) if one.get("CONTEXTS") else ():

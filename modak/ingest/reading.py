@@ -26,6 +26,10 @@ from modak.results.metrics import known_unit
 
 REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
+OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How files of old office programs begin."""
+BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
+"""How Parquet, Arrow, HDF5, SQLite and NumPy files begin."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 CELLS_A_POINT: Final = 100
 """Average number of cells that a row to predict may have, if there are as many rows as allowed."""
@@ -141,6 +145,10 @@ def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
 def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = True) -> str:
     if b"[Content_Types].xml" in head[:100] or b"opendocument.spreadsheet" in head[:100]:
         return "a spreadsheet in its program's own format; save it there as CSV in UTF-8, with commas between cells and points in numbers"
+    if head.startswith(OLE):
+        return "a spreadsheet or document in its program's old format (.xls); save it there as CSV in UTF-8, with commas between cells"
+    if head.startswith(BINARY):
+        return "a table in a binary format; write it as CSV (pandas: to_csv(index=False))"
     if head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\x00":
         return "a compressed file of a kind that is not read (gzip is); unpack it first"
     if not head.strip():

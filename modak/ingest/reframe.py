@@ -45,7 +45,9 @@ def _case(case: Node, found: Found) -> None:
     title = text(case.get("display_name")) or text(case.get("name")) or "?"
     if case.get("result") != "pass":
         phase = text(case.get("fail_phase"))
-        found.leave(case.line, f"test {title!r} ended as {text(case.get('result'))!r}" + (f" in {phase}" if phase else ""))
+        result = text(case.get("result"))
+        found.runs = "tests"
+        found.fail(case.line, f"test {title!r} ended as {result!r}" + (f" in {phase}" if phase else ""), result)
         return
     nodes = case.get("job_nodelist")
     cells = test_cells(title, case, len(nodes) if isinstance(nodes, list) and nodes else None)

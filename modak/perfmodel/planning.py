@@ -26,7 +26,10 @@ ABSCISSAE: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
 WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
 """... and its weights: exact for polynomials up to the fifth degree."""
 LEAST: Final = 0.02
-"""A run that narrows the interval by a smaller fraction than this is not proposed."""
+"""A run that narrows the interval by a smaller fraction than this is not proposed, unless the caller asks for such runs."""
+
+_ANY: Final = 1e-6
+"""What narrows the interval by less does so by rounding."""
 
 Width = Callable[[Sequence[Curve]], float]
 """Half the width of the decision's interval (in log cost) if ``curves`` were all that is known."""
@@ -65,10 +68,17 @@ class Step:
 
 
 def propose(
-    curves: Sequence[Curve], runs: Sequence[Run], width: Width, most: int = 5, budget: float | None = None, first: Sequence[int] = ()
+    curves: Sequence[Curve],
+    runs: Sequence[Run],
+    width: Width,
+    most: int = 5,
+    budget: float | None = None,
+    first: Sequence[int] = (),
+    least: float = LEAST,
 ) -> tuple[Step, ...]:
     """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. Sizes that are measured already
-    are not proposed. ``first``: indices of runs that come before all others, in this order, whatever they narrow.
+    are not proposed. ``first``: indices of runs that come before all others, in this order, whatever they narrow. ``least``: the smallest
+    part of the interval that a run has to narrow; 0: any.
     """
     known, left, spent = tuple(curves), list(range(len(runs))), 0.0
     steps: list[Step] = []
@@ -79,7 +89,7 @@ def propose(
         before = width(known)
         after = np.minimum(expected(known, [runs[place] for place in looked_at], width), before)
         gain = before - after
-        worth = [k for k in range(len(looked_at)) if due or gain[k] >= LEAST * before]
+        worth = [k for k in range(len(looked_at)) if due or gain[k] >= max(least, _ANY) * before]
         if not worth:
             break
         best = max(worth, key=lambda k: gain[k] / runs[looked_at[k]].node_hours)

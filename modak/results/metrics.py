@@ -189,6 +189,11 @@ def misnamed(name: str, unit: str | None) -> str | None:
     >>> misnamed("seconds_per_epoch", "s")
     "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
     """
+    of_one = None if name in METRICS else _PART_OF_MACHINE.fullmatch(_fold(name))
+    if of_one:
+        return (
+            f"metric {name!r}: what each {of_one[1]} does is not what the run does; load that of all of them together, under another name"
+        )
     meant = None if name in METRICS else _TIMES_FOLDED.get(_fold(name))
     if meant:
         return f"metric {name!r} is not taken for {meant!r}, which jobs and other tables may have; if it is that, load it under that name"
@@ -356,6 +361,7 @@ def _meant(text: str) -> str:
     return did_you_mean(text, (*_UNITS, *(f"{word}s/s" for word in _COUNTS)))
 
 
+_PART_OF_MACHINE: Final = re.compile(r".+per(gpu|device|core|node|rank|worker|chip|socket|thread|process)")
 _PER: Final = re.compile(r"\s*/\s*|\s+per\s+")
 _SECOND: Final = re.compile(r"/(secs?|seconds?)$", re.IGNORECASE)
 _BITS: Final = re.compile(r"([kKmMgGtT])b(ps|/s|/sec)")

@@ -225,8 +225,19 @@ class Service:
         """The fitted curves of one application, or of all, by their ids."""
         return {records.model_id(curve): curve for curve in self.store.models(application)}
 
-    def next_runs(self, document: Any, *, most: int = 5, budget: float | None = None, scripts: bool = False, strict: bool = False) -> Json:
+    def next_runs(
+        self,
+        document: Any,
+        *,
+        most: int = 5,
+        budget: float | None = None,
+        gain: float = 0.02,
+        scripts: bool = False,
+        strict: bool = False,
+    ) -> Json:
         """The ``runs`` that are worth measuring next for the decision of a request, and what is ``likely`` to be the right choice.
+
+        ``gain``: the smallest part of the decision's interval that a run has to narrow.
 
         Intervals are factors: from ``value / interval`` to ``value * interval``. With ``scripts`` each run has its ``texts``.
         Raises as :meth:`optimise` does.
@@ -235,7 +246,7 @@ class Service:
 
         with _read(document, strict=strict) as read:
             facts = self.facts_for(read.request)
-            found = next_runs(read.request, facts, most, budget)
+            found = next_runs(read.request, facts, most, budget, gain)
         warnings = _warnings(read, found.warnings, strict=strict)
         answer = as_json(found) | {"warnings": [warning.model_dump() for warning in warnings]}
         if scripts:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from modak.choosing.wishes import FRONT_ENDS
 from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name
 from modak.ingest.headings import counted
-from modak.ingest.table import LAYOUT, layout
+from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.results.metrics import misnamed
 from modak.store import catalogue
 from modak.store.cells import STANDING
@@ -22,12 +24,24 @@ from modak.text.amounts import listed
 
 RATIOS: Final = ("speedup", "efficiency")
 """Metrics that are computed from times of several runs."""
-SUMS: Final = frozenset(("total", "totals", "sum", "average", "mean", "median", "summe", "gesamt", "mittelwert", "durchschnitt"))
+SUMS: Final = frozenset(
+    (
+        *("total", "totals", "sum", "average", "mean", "median", "max", "maximum", "min", "minimum", "stdev"),
+        *("summe", "gesamt", "mittelwert", "durchschnitt", "somme", "moyenne"),
+    )
+)
 """What the row below a table is called, which no application is."""
 MOST: Final = 100
 """Most notes of one kind."""
 SCATTER: Final = 2.0
 """Runs of one layout that differ by more than this factor contradict each other: repeats in public tables do so by 1.05, few by 1.3."""
+WITHIN: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
+"""Counts within a node."""
+LEAST_SIZES: Final = 3
+"""Fewer numbers of nodes may show anything by chance."""
+PARTS: Final[Mapping[str, float]] = {"accuracy": 1.0, "efficiency": 2.0}
+"""The largest value of metrics that are parts of a whole; efficiencies may be a little above 1."""
+SWAPPED: Final = "the values are powers of two and the numbers of nodes are not: were the columns 'nodes' and 'value' swapped?"
 SHOWN: Final = 10
 """Most names in one note."""
 
@@ -46,6 +60,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from _numbered_mpi(touched)
     yield from _counts_as_parameters(touched)
     yield from _sums(touched)
+    yield from _odd(connection, known, changed)
     yield from _contradicting(connection, changed)
 
 
@@ -150,6 +165,90 @@ def _sums(touched: Iterable[SeriesKey]) -> Iterator[str]:
     for name in dict.fromkeys(key.application for key in touched if same_name(key.application) in SUMS):
         way = f"if it sums up other rows, take it out ('modak results doubt', 'modak results list --application {name}' has its number)"
         yield f"application {name!r} counts as one of its own; {way}"
+
+
+class _Figures(NamedTuple):
+    """Of the rows of a series that models use."""
+
+    number: int
+    rows: int
+    sizes: int
+    """Different numbers of nodes."""
+    without_nodes: int
+    most_nodes: int | None
+    least: float
+    most: float
+    ratios: tuple[tuple[str, float], ...]
+    """Counts within a node that are everywhere the same multiple of the number of nodes, and the multiple."""
+
+
+def _odd(connection: Connection, known: Sequence[System], changed: Mapping[int, SeriesKey]) -> Iterator[str]:
+    """Notes on numbers that can hardly be what their column says: more nodes than there are, percentages, counts over all nodes, columns
+    that were swapped, a row that sums up the others."""
+    found: dict[str, list[str]] = {}
+    nodes_of = {name: sum(part.nodes for part in system.partitions) for system in known for name in system.folded_names}
+    for one in _figures(connection, changed):
+        key = changed[one.number]
+        for what in filter(None, (_beyond(key, one, nodes_of), *_over_all_nodes(one), _percentage(key, one), _summed(one))):
+            found.setdefault(what, []).append(label(key))
+        if _swapped(key, one, connection):
+            found.setdefault(SWAPPED, []).append(label(key))
+    yield from (f"{listed(series, 1, '; ')}: {what}" for what, series in islice(found.items(), SHOWN))
+
+
+def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[_Figures]:
+    nodes, value = func.nullif(results.c.nodes, UNKNOWN), results.c.value
+    ratios = {name: func.nullif(func.nullif(results.c[name], UNKNOWN), 0) * 1.0 / nodes for name in WITHIN}
+    edges = [edge for ratio in ratios.values() for edge in (func.min(ratio), func.max(ratio))]
+    empty = func.sum(case((nodes.is_(None), 1), else_=0))
+    columns = (func.count(), func.count(nodes.distinct()), empty, func.max(nodes), func.min(value), func.max(value), *edges)
+    for numbers in chunks(list(changed)):
+        chosen = select(results.c.series_id, *columns).where(results.c.series_id.in_(numbers), STANDING)
+        for number, *rest in connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id)):
+            rows, sizes, without, largest, least, most, *ends = rest
+            same = tuple(
+                (name, low) for name, low, high in zip(ratios, ends[::2], ends[1::2], strict=True) if low is not None and low == high
+            )
+            yield _Figures(number, rows, sizes, without, largest, least, most, same)
+
+
+def _beyond(key: SeriesKey, one: _Figures, nodes_of: Mapping[str, int]) -> str | None:
+    there = nodes_of.get(same_name(key.system))
+    if there is None or (one.most_nodes or 0) <= there:
+        return None
+    return f"up to {one.most_nodes} nodes, but {key.system} has {there}: is it the column 'nodes'?"
+
+
+def _over_all_nodes(one: _Figures) -> Iterator[str]:
+    """Counts that grow as the number of nodes does, over three numbers or more."""
+    for name, ratio in one.ratios if one.sizes >= LEAST_SIZES else ():
+        if name == "batch_size":
+            yield f"batch_size grows as the nodes do ({ratio:g} for each): it is that of each worker; divide a global batch by the workers"
+        else:
+            yield f"{name} grows as the nodes do ({ratio:g} for each): if it counts over all nodes, divide it by them"
+
+
+def _percentage(key: SeriesKey, one: _Figures) -> str | None:
+    if one.most <= PARTS.get(key.metric, math.inf):
+        return None
+    return f"{key.metric} up to {one.most:g}, where 1 is all: load percentages with the unit %, and with --replace"
+
+
+def _summed(one: _Figures) -> str | None:
+    if one.without_nodes != 1 or one.sizes < 2:
+        return None
+    return "one result without 'nodes', which counts for any number of them; if it sums up the others, take it out ('modak results doubt')"
+
+
+def _swapped(key: SeriesKey, one: _Figures, connection: Connection) -> bool:
+    """Whether times are numbers of nodes, each a power of two, and numbers of nodes are none: it looks so for columns that were swapped."""
+    small = one.sizes == one.rows >= LEAST_SIZES and one.least >= 1 and one.most < (one.most_nodes or 0)
+    if not small or one.rows > MOST or key.unit != "s":
+        return False
+    chosen = select(results.c.nodes, results.c.value).where(results.c.series_id == one.number, STANDING).order_by(results.c.value)
+    nodes, values = zip(*connection.execute(chosen), strict=True)
+    powers = all(math.frexp(value)[0] == 0.5 for value in values)
+    return powers and sum(count & (count - 1) == 0 for count in nodes) <= 1 and list(nodes) == sorted(nodes, reverse=True)
 
 
 def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:

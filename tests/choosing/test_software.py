@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Layout, Result, Rule, SeriesKey
 from modak.normalise import normalise
@@ -140,6 +141,53 @@ def test_an_image_that_the_catalogue_replaces_is_named(known: Known) -> None:
     warning = next(each.message for each in plan.warnings if each.field == "application.container_runtime")
     assert f"docker://mine/net:1 is not used: for tensorflow the catalogue decides, on {plan.configuration.image}" in warning
     assert "modak images add" in warning
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "why"),
+    [
+        (
+            "docker://tensorflow/tensorflow:1.14.0-py3",
+            {},
+            "the chosen one is preferred because its version is newer; for images of that version, request version '1.14.0' of tensorflow",
+        ),
+        ("docker://tensorflow/tensorflow:1.14.0-py3", {"version": ">=2.15"}, "it has version 1.14.0, and the request asks for >=2.15"),
+        ("docker://bvlc/caffe:cpu", {}, "it is an image of caffe"),
+        ("docker://tensorflow/tensorflow:1.14.0-py3", {"xla": True, "distribution": "horovod"}, "it is an image without "),
+    ],
+)
+def test_a_named_image_of_the_catalogue_is_told_why_another_is_used(known: Known, image: str, options: dict[str, Any], why: str) -> None:
+    """It is described already: what decided against it is said, and how to have its version."""
+    wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": options}}
+    job = {"application": {"app_tag": "net", "container_runtime": image}, "optimisation": wanted}
+    plan = optimise(normalise({"job": {"target": {"name": "supermuc-ng"}, **job}}).request, known(None)).plan
+    (warning,) = (each.message for each in plan.warnings if each.field == "application.container_runtime")
+    assert warning.startswith(f"{image} is not used, but {plan.configuration.image}: {why}")
+
+
+def test_a_newer_image_than_the_named_one_is_told_of(known: Known) -> None:
+    """Where no framework is named, the image is used as it is."""
+    old = "docker://tensorflow/tensorflow:1.14.0-py3"
+    plan = optimise(normalise({"job": {"target": TARGET, **runs_in(old)}}).request, known(None)).plan
+    assert plan.configuration.image == old
+    (line,) = (line for line in plan.decisions if line.startswith(f"image: {old}, as requested"))
+    newest = line.rpartition("newest image of it is ")[2].partition(":")[2]
+    assert "it contains tensorflow 1.14.0" in line
+    assert Version(newest.removeprefix("//tensorflow/tensorflow:").partition(":")[0]) > Version("2.0")
+
+
+def test_images_that_a_site_does_not_allow_are_counted(known: Known) -> None:
+    """With where it allows images from: that only a few are suitable has this reason."""
+    facts, place = known(None), "docker://tensorflow/"
+    system = facts.systems["supermuc-ng"].model_copy(update={"allowed_images": (place,)})
+    facts = replace(facts, systems={**facts.systems, "supermuc-ng": system})
+    wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}}
+    job = {"application": {"app_tag": "net", "container_runtime": "docker://mine/net:1"}, "optimisation": wanted}
+    plan = optimise(normalise({"job": {"target": {"name": "supermuc-ng"}, **job}}).request, facts).plan
+    others = [one for one in facts.images if one.labels.framework == "tensorflow" and not one.reference.startswith(place)]
+    said = [line.partition("only: ")[2] for line in plan.decisions if f"allows images from {place} only: " in line]
+    assert said == [f"{len(others)} of tensorflow are left out"]
+    assert any("not used: " in each.message and f"allows images from {place} only" in each.message for each in plan.warnings)
 
 
 def test_an_mpi_program_runs_in_an_image_of_its_library(known: Known) -> None:

@@ -290,6 +290,8 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "r.zip").write_bytes(b"PK\x03\x04" + bytes(100))
     (tmp_path / "r.bin").write_bytes(b"\x01\x02\x03")
+    (tmp_path / "r.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
+    (tmp_path / "r.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     for name, member, content in (
         ("r.xlsx", "[Content_Types].xml", "<Types/>"),
         ("r.ods", "mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
@@ -303,6 +305,8 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         ("r.zip", "a compressed file of a kind that is not read (gzip is); unpack it first"),
         ("r.xlsx", "a spreadsheet in its program's own format; save it there as CSV"),
         ("r.ods", "a spreadsheet in its program's own format; save it there as CSV"),
+        ("r.xls", "a spreadsheet or document in its program's old format (.xls); save it there as CSV"),
+        ("r.parquet", "a table in a binary format; write it as CSV"),
         ("r.bin", "of no known format (known: csv, extrap, "),
     ):
         with pytest.raises(DataError) as caught:

@@ -314,6 +314,20 @@ def test_a_job_without_an_elapsed_time_is_named() -> None:
     assert "job 1 (a) has no elapsed time" in note
 
 
+def test_failed_jobs_of_a_year_are_one_note() -> None:
+    """Counted by how they ended, with how to list them; a few are named one by one."""
+    states = ["FAILED", "TIMEOUT", "CANCELLED by 1000", "COMPLETED", "TIMEOUT", "TIMEOUT"]
+    lines = [f"{number}|a|{state}|01:00\n" for number, state in enumerate(states * 4)]
+    header = "JobID|JobName|State|Elapsed\n"
+    (note,) = notes(header + "".join(lines))
+    assert note == (
+        "file: 20 jobs did not succeed (12 TIMEOUT, 4 FAILED, 4 CANCELLED) and are left out: lines 2, 3, 4, …; "
+        "'sacct --state=FAILED,TIMEOUT,CANCELLED' lists them"
+    )
+    assert notes(header + "".join(lines[:6]))[0] == "file:2: job 0 (a) is FAILED; left out"
+    assert len(notes(header + "".join(lines[:6]))) == 5
+
+
 def test_a_part_of_a_heterogeneous_job_is_left_out() -> None:
     """Its nodes are not all that the job ran on."""
     part = {"job_id": 105, "name": "a", "allocation_nodes": 1, "state": {"current": ["COMPLETED"]}, "time": {"elapsed": 60}}

@@ -83,6 +83,11 @@ def test_what_other_tables_call_a_column_is_known(name: str, column: str) -> Non
     assert f"; the nearest known one is '{column}'" in said(name)
 
 
+def test_the_unit_of_a_value_is_kept() -> None:
+    """The hint has it as an option."""
+    assert "; the nearest known one is 'value' (--map 'value (ms)=value' --set unit=ms)" in said("value (ms)")
+
+
 @pytest.mark.parametrize(("name", "text"), pairs(SAID))
 def test_what_is_no_column_is_told_apart(name: str, text: str) -> None:
     """Totals, ratios and types have no column that they could be renamed to."""

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -321,6 +322,57 @@ def test_a_row_of_totals_is_noted(store: Store, name: str) -> None:
     """It loads as an application of its own."""
     (note,) = store.load([csv_table(f"application,nodes,metric,value\na,1,wall_time,9\n{name},,wall_time,9\n")], ME).notes
     assert note.startswith(f"application {name!r} counts as one of its own; if it sums up other rows, take it out")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("ranks_per_node", (48, 96, 192), "ranks_per_node grows as the nodes do (48 for each): if it counts over all nodes, divide it"),
+        ("threads_per_rank", (12, 24, 48), "threads_per_rank grows as the nodes do (12 for each): if it counts over all nodes, divide it"),
+        ("gpus_per_node", (4, 8, 16), "gpus_per_node grows as the nodes do (4 for each): if it counts over all nodes, divide it"),
+        ("batch_size", (64, 128, 256), "batch_size grows as the nodes do (64 for each): it is that of each worker"),
+        ("gpus_per_node", (0, 0, 0), ""),
+        ("ranks_per_node", (48, 48, 96), ""),
+        ("ranks_per_node", ("", "", ""), ""),
+    ],
+)
+def test_counts_over_all_nodes_are_noted(store: Store, column: str, values: Sequence[object], said: str) -> None:
+    """Three numbers of nodes with as many times the count are hardly chance."""
+    rows = "".join(f"a,{n},{value},wall_time,{90 / n}\n" for n, value in zip((1, 2, 4), values, strict=True))
+    notes = store.load([csv_table(f"application,nodes,{column},metric,value\n{rows}")], ME).notes
+    assert [note for note in notes if "grows as" in note] == ([note for note in notes if said in note] if said else [])
+    assert len(notes) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("a,,812,wall_time,1\na,,431,wall_time,2\na,,240,wall_time,4", "were the columns 'nodes' and 'value' swapped?"),
+        ("a,,4,wall_time,1\na,,2,wall_time,2\na,,1,wall_time,4", None),
+        ("a,,300,wall_time,4\na,,100,wall_time,8\na,,50,wall_time,17", None),
+        ("a,,1,accuracy,76.3", "accuracy up to 76.3, where 1 is all: load percentages with the unit %"),
+        ("a,,1,accuracy,0.763", None),
+        ("a,,1,wall_time,9\na,,2,wall_time,5\na,,,wall_time,7", "one result without 'nodes', which counts for any number of them"),
+        ("a,,,wall_time,7", None),
+        ("a,,1,rate_per_gpu,7", "what each gpu does is not what the run does"),
+    ],
+)
+def test_numbers_that_can_hardly_be_what_their_column_says_are_noted(store: Store, rows: str, said: str | None) -> None:
+    """They are loaded: who measured them knows."""
+    text = "".join(f"{row}{',1/s' if 'rate' in rows else ','}\n" for row in rows.splitlines())
+    notes = store.load([csv_table(f"application,system,nodes,metric,value,unit\n{text}")], ME).notes
+    assert len(notes) == (said is not None)
+    assert said is None or said in notes[0]
+
+
+def test_more_nodes_than_there_are_are_noted(store: Store, known: knowledge.Knowledge) -> None:
+    """Perhaps the column holds something else."""
+    store.add([system for system in known.systems if system.name == "hlrs-testbed"], ME)
+    (there,) = [sum(part.nodes for part in system.partitions) for system in known.systems if system.name == "hlrs-testbed"]
+    header, row = "application,system,nodes,partition,metric,value\n", "a,HLRS-Testbed,{},p,wall_time,9\n"
+    assert store.load([csv_table(header + row.format(there))], ME).notes == ()
+    (note,) = store.load([csv_table(header + row.format(there + 1))], ME).notes
+    assert note.endswith(f"up to {there + 1} nodes, but HLRS-Testbed has {there}: is it the column 'nodes'?")
 
 
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
