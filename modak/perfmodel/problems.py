@@ -56,13 +56,14 @@ work of few rows, they hide that of few columns, too."""
 RATIO: Final = 0.1
 """Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
 e; it grows with the square root of the distance, and for what is less alike than :data:`LEAST_RATIO` (processors beside GPUs) in
-proportion to that."""
+proportion to that. This and the next two are from public tables of variants of programs (decision 96)."""
 RATIO_POWER: Final = 0.05
 """Standard deviation of the power of a number in that ratio, likewise: one algorithm may do less work than another for each row, and more
 before the first."""
 UNLIKE: Final = np.array([(1.0, 0.5), (4.0, 0.5)])
 """Rows of two: a factor on the standard deviations of log ratios to other layouts, systems and programs, and how often it applies. Two
-compilers may differ by some per cent, and two algorithms in all but the result."""
+compilers may differ by some per cent, and two algorithms in all but the result; pairs of layouts are as unlike each other
+(:data:`modak.perfmodel.layouts.UNLIKE`)."""
 LEAST_RATIO: Final = 0.5
 """The least standard deviation of the log ratio of results that the question does not tell apart, but that differ in what it leaves open.
 Judgement."""
