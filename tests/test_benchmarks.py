@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import model_quality
+from benchmarks import model_quality, problem_sizes
 
 COLUMNS = ("dataset", "series", "app", "p", "nodes", "higher_better", "value")
 
@@ -50,3 +50,19 @@ def test_a_folder_without_tables_is_refused_in_one_line(
     with pytest.raises(SystemExit):
         _figures(monkeypatch, capsys, tmp_path)
     assert capsys.readouterr().err.splitlines()[-1].endswith("columns needed: dataset, series, app, p, higher_better, value")
+
+
+def test_problems_with_two_numbers_and_variants_have_figures_of_their_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One that does twice the work of the other has the same ratio everywhere: one size tells it, nearly."""
+    with (tmp_path / "own.csv").open("w", newline="") as lines:
+        table = csv.writer(lines)
+        table.writerow(("origin", "series", "group", "n", "value", "higher_better"))
+        grid = [(n, m) for n in (100, 200, 400) for m in (10, 20, 40)]
+        table.writerows(["ours", f"of {work}", "both", f"{n};{m}", work * n * m, 0] for work in (1, 2) for n, m in grid)
+    problem_sizes.report(problem_sizes.read(tmp_path))
+    rows = {line[:38].strip(): line[38:].split() for line in capsys.readouterr().out.splitlines() if "MODAK" in line}
+    several = ("each inner", "each at an edge", "largest of one", "largest of all", "all but the smallest")
+    variants = [f"{known} of a variant, {which}" for known in problem_sizes.OWN for which in ("smallest", "between")]
+    assert rows.keys() == {*(f"several numbers, {name}" for name in several), *variants}
+    assert all((count, covered) == ("2", "100.0") for count, _, _, _, _, covered, _ in rows.values())
+    assert float(rows["1 of a variant, smallest"][2]) < 20

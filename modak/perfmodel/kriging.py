@@ -41,6 +41,9 @@ def predicted(
     slopes: Sequence[Slope],
     smoothness: Array,
     ratios: Sequence[tuple[float, Array]] = (),
+    *,
+    interaction: float = 0.0,
+    power: float = 1.0,
 ) -> tuple[Array, Array]:
     """Log cost of the place in question and its standard deviation, both ``[n]``, at each of ``n`` sizes of the job.
 
@@ -48,7 +51,8 @@ def predicted(
     (standard deviations): their costs; ``slopes``: one for each number. ``smoothness``: rows of three, the standard deviation of the change
     of a slope over a factor of e, that of log cost at one place around the smooth curve, and the share of programs like that. ``ratios``:
     possible covariances ``[n, k, k]`` of what sets these costs apart from the one in question, with their probabilities; none: they are
-    not set apart.
+    not set apart. ``interaction``: how much the slope of a number changes with each other number, compared with how much it changes with
+    its own. ``power`` of the likelihoods of the smoothnesses and ratios: below 1, they are told apart less surely.
     """
     slope, doubt = np.array([_prior(each, one) for each, one in zip(away.T, slopes, strict=True)]).T
     kinds = [(row, probability, covariance) for probability, covariance in ratios or [(1.0, np.zeros((1, 1, 1)))] for row in smoothness]
@@ -56,9 +60,8 @@ def predicted(
     share = share * [probability for _, probability, _ in kinds]
     of_ratios = np.array([covariance for _, _, covariance in kinds])
     trend = (away * doubt**2) @ away.T
-    smooth = trend + bend[:, None, None] ** 2 * sum(
-        one.bend**2 * wander(each[:, None], each) for each, one in zip(away.T, slopes, strict=True)
-    )
+    bends = sum(one.bend**2 * wander(each[:, None], each) for each, one in zip(away.T, slopes, strict=True))
+    smooth = trend + bend[:, None, None] ** 2 * (bends + interaction**2 * _products(away))
     noise = spreads.T**2 + wiggle[:, None, None] ** 2
     factor = np.linalg.cholesky(smooth[:, None] + of_ratios + noise[..., None] * np.eye(len(away)))
     beside = (log_costs - (away @ slope)[:, None]).T
@@ -67,8 +70,9 @@ def predicted(
     total = (ones**2).sum(axis=-1)
     level = (ones * values).sum(axis=-1) / total
     misfit = ((values - level[..., None] * ones) ** 2).sum(axis=-1)
-    likelihood = -misfit / 2 - np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1) - np.log(total) / 2 + np.log(share)[:, None]
-    weights = np.exp(likelihood - likelihood.max(axis=0))
+    likelihood = -misfit / 2 - np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1) - np.log(total) / 2
+    evidence = power * likelihood + np.log(share)[:, None]
+    weights = np.exp(evidence - evidence.max(axis=0))
     weights /= weights.sum(axis=0)
     log_cost = (weights * level).sum(axis=0)
     variance = 1 / total + wiggle[:, None] ** 2 + (level - log_cost) ** 2
@@ -94,3 +98,9 @@ def _prior(away: Array, slope: Slope) -> Prior:
     if (away < 0).all():
         return slope.above
     return slope.below if (away > 0).all() else slope.between
+
+
+def _products(away: Array) -> Array:
+    """Covariances ``[k, k]`` of the products of each two of ``away [k, m]``, with a random factor of variance 1 each."""
+    squares = away**2
+    return np.asarray(((away @ away.T) ** 2 - squares @ squares.T) / 2)

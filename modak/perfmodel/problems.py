@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout
@@ -49,15 +50,20 @@ SMOOTHNESS: Final = np.array(
 )
 """How smooth costs are over problem sizes (:func:`modak.perfmodel.kriging.predicted`): around the law are caches, and sizes that divide
 badly."""
-RATIO: Final = 0.2
+INTERACTION: Final = 0.5
+"""How much the power of a number changes with each other number, compared with how much it changes with its own: where overheads hide the
+work of few rows, they hide that of few columns, too."""
+RATIO: Final = 0.1
 """Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
 e; it grows with the square root of the distance, and for what is less alike than :data:`LEAST_RATIO` (processors beside GPUs) in
-proportion to that. Judgement: in public tables, the ratio of two variants of a program (other algorithms, GPUs instead of processors)
-changes by 0.12 to 0.18 (medians) between neighbouring sizes, which are 0.5 apart, and that of layouts less. With more, overheads in small
-problems make layouts that were measured in these alone look fast in large ones."""
-UNLIKE: Final = np.array([(1.0, 0.8), (3.0, 0.2)])
-"""Rows of two: a factor on the standard deviations of log ratios to other layouts, systems and programs, and how often it applies: some
-differ by more, or change more with the problem, than is usual. Judgement."""
+proportion to that. This and the next two are from public tables of variants of programs (decision 96)."""
+RATIO_POWER: Final = 0.05
+"""Standard deviation of the power of a number in that ratio, likewise: one algorithm may do less work than another for each row, and more
+before the first."""
+UNLIKE: Final = np.array([(1.0, 0.5), (4.0, 0.5)])
+"""Rows of two: a factor on the standard deviations of log ratios to other layouts, systems and programs, and how often it applies. Two
+compilers may differ by some per cent, and two algorithms in all but the result; pairs of layouts are as unlike each other
+(:data:`modak.perfmodel.layouts.UNLIKE`)."""
 LEAST_RATIO: Final = 0.5
 """The least standard deviation of the log ratio of results that the question does not tell apart, but that differ in what it leaves open.
 Judgement."""
@@ -249,7 +255,24 @@ def between(
     problem.
     """
     slope = Slope(BEYOND if of_work else BELOW, BELOW, BETWEEN)
-    return predicted(away, log_costs, spreads, [slope] * away.shape[1], SMOOTHNESS, ratios)
+    numbers = away.shape[1]
+    # What few sizes tell of several numbers, they do not tell of each as surely.
+    return predicted(away, log_costs, spreads, [slope] * numbers, SMOOTHNESS, ratios, interaction=INTERACTION, power=1 / numbers)
+
+
+def ratios_of(away: Array, kind: npt.NDArray[np.int_], unlike: Array, doubt: Array, tails: Array) -> list[tuple[float, Array]]:
+    """Possible covariances ``[n, k, k]`` of the log ratios of the costs of ``k`` problems to those of the configuration in question, with
+    their probabilities, for :func:`between`.
+
+    ``away [k, m]`` as there; ``kind [k]``: costs of one kind have a ratio in common, which changes with the problem; ``unlike [k]``:
+    standard deviations of these ratios, 0 for costs of the configuration itself; ``doubt [k, n]``: variances of what else is not known of
+    the costs of a kind together; ``tails``: as :data:`UNLIKE`.
+    """
+    changes = RATIO**2 * walks(away) + RATIO_POWER**2 * (away @ away.T)
+    # Beside others, the costs of the configuration itself do not follow what all have in common exactly, either.
+    scale = np.maximum(unlike / LEAST_RATIO, (unlike > 0) | (kind.max() > 0))
+    covariance = np.equal.outer(kind, kind) * (unlike**2 + doubt.T[:, None] + scale**2 * changes)
+    return [(share, factor**2 * covariance) for factor, share in tails]
 
 
 def _measured(found: Sequence[Match], question: Question) -> Mapping[Source, Sequence[Measured]]:
@@ -306,13 +329,9 @@ def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
     # Of answers from another layout it is not told apart how unlike they are.
     sure = np.array([not one.match.shape for one in answers])
     alone, of_kind, common = parted(np.maximum((halves / Z90) ** 2 - unlike[:, None] ** 2, 0.0), kind, sure)
-    drift = RATIO * np.maximum(unlike / LEAST_RATIO, unlike > 0)
-    ratios = np.equal.outer(kind, kind) * (unlike**2 + of_kind.T[:, None] + drift**2 * walks(away))
-    tails = UNLIKE if len(sources) > 1 and answers[0].match.own else [(1.0, 1.0)]
+    tails = UNLIKE if len(sources) > 1 and answers[0].match.own else np.ones((1, 2))
     of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
-    log_cost, deviation = between(
-        away, logs, np.sqrt(alone + REPEAT**2), [(share, factor**2 * ratios) for factor, share in tails], of_work=of_work
-    )
+    log_cost, deviation = between(away, logs, np.sqrt(alone + REPEAT**2), ratios_of(away, kind, unlike, of_kind, tails), of_work=of_work)
     return _of_law(answers, log_cost, Z90 * np.sqrt(common + deviation**2))
 
 

@@ -425,6 +425,43 @@ def test_a_run_that_takes_ten_times_as_long_elsewhere_does_so_for_another_proble
     assert np.log(found.value[0] / overheads(8000)) < found.below[0]
 
 
+def test_the_slope_of_one_number_is_known_to_change_with_the_other() -> None:
+    """Rows cost more in wide problems than in narrow ones, where overheads hide them."""
+
+    def cost(rows: int, columns: int) -> float:
+        return 1 + 1e-6 * rows * columns
+
+    known = fit([run for m in (100, 400, 1600) for run in timed_over(*((n, cost(n, m)) for n in (500, 2000, 8000)), m=m)])
+    found = predict(known, Question({**HERE, "params": {"n": "16000", "m": "3200"}}, PLACED), [1])
+    assert found.value[0] == pytest.approx(cost(16000, 3200), rel=0.2)
+    assert abs(np.log(cost(16000, 3200) / found.value[0])) < found.spread[0] < np.log(2)
+
+
+def test_runs_that_vary_two_numbers_are_less_sure_of_either() -> None:
+    """Nine that lie on a line may do so by chance: two doublings outside in both, the interval is a factor of 1.6 at least."""
+    known = fit([run for m in (100, 200, 400) for run in timed_over(*((n, 1e-6 * n * m) for n in (1000, 2000, 4000)), m=m)])
+    assert predict(known, Question({**HERE, "params": {"n": "16000", "m": "1600"}}, PLACED), [1]).spread[0] > np.log(1.6)
+
+
+def test_one_run_is_not_sure_to_keep_its_ratio_three_doublings_further() -> None:
+    """Although it takes as long as with the other compiler, whose six sizes lie on a line."""
+    known = [*timed_over(*((100 * 2**k, 10.0 * 4**k) for k in range(6)), compiler="gcc"), *timed_over((400, 160.0), compiler="icc")]
+    found = predict(fit(known), Question({**HERE, "compiler": "icc", "params": {"n": "3200"}}, PLACED), [1])
+    assert (found.value[0], found.spread[0] > 0.35) == (pytest.approx(10240, rel=0.05), True)
+
+
+@pytest.mark.parametrize("power", [1.6, 2.4])
+def test_a_ratio_that_is_a_power_of_the_size_is_in_the_interval(power: float) -> None:
+    """Two small problems hardly tell it from one that varies; what a compiler does better it may do for each row."""
+    sizes = (100, 200, 400, 800, 1600, 3200)
+    known = [
+        *timed_over(*((n, 1e-3 * n**2) for n in sizes), compiler="gcc"),
+        *timed_over(*((n, 1e-3 * n**power) for n in sizes[:2]), compiler="icc"),
+    ]
+    found = predict(fit(known), Question({**HERE, "compiler": "icc", "params": {"n": "3200"}}, PLACED), [1])
+    assert -found.below[0] < np.log(1e-3 * 3200**power / found.value[0]) < found.spread[0]
+
+
 @pytest.mark.parametrize("asked", [2000, 4000, 16000])
 @pytest.mark.parametrize("measured", [1000, 8000])
 def test_one_size_on_gpus_is_not_sure_to_follow_processors(measured: int, asked: int) -> None:
