@@ -24,7 +24,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import Z90, Match, best_match, matches, seen, tells_of_work
+from modak.perfmodel.matching import WORK_SPREAD, Z90, Match, best_match, matches, seen, tells_of_work
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
 
@@ -78,7 +78,8 @@ Value = TypeVar("Value")
 FromOne = Callable[[Match, Sequence[Match]], Predictions]
 """Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
 Source = tuple[Layout | None, tuple[tuple[str, str], ...]]
-"""The layout of results, if it is not the one in question, and the other attributes in which they differ, with their values."""
+"""The layout of results, if it is not the one in question, and all else in which they differ (attributes, texts among the parameters), with
+the values."""
 
 
 class Measured(NamedTuple):
@@ -104,8 +105,9 @@ class AtProblem(NamedTuple):
 def across(found: Sequence[Match], question: Question, nodes: Array, from_one: FromOne) -> Predictions | None:
     """Predictions for an unmeasured problem size; ``None``: too few others were measured.
 
-    One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts, systems,
-    software. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the former alone is surer.
+    One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
+    systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
+    former alone is surer.
     """
     first, *others = [problems for _, problems in sorted(_measured(found, question).items(), key=_rank)] or [[]]
     own, *open_ = _of_one_kind(first, nodes) if first else [[]]
@@ -285,29 +287,41 @@ def _measured(found: Sequence[Match], question: Question) -> Mapping[Source, Seq
 
 
 def _away(match: Match, question: Question) -> Mapping[str, float] | None:
-    """How far the problem of results is from the one in question; ``None``: they differ in more than numbers, or there are none."""
+    """How far the problem of results is from the one in question; ``None``: they differ in more than numbers and texts (another algorithm),
+    or there are none."""
     asked, there = question.attributes.get("params", {}), match.curve.series.params
-    return None if not asked or (question.plain and switched_on(there, asked, question.lengths)) else apart(asked, there)
+    if not asked or (question.plain and switched_on(there, asked, question.lengths)):
+        return None
+    texts = _texts(asked, there)
+    return apart({name: text for name, text in asked.items() if name not in texts}, there)
+
+
+def _texts(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, str]:
+    """The parameters of results that are another text than the one asked for."""
+    pairs = ((name, text, there[name]) for name, text in asked.items() if name in there)
+    return {name: other for name, text, other in pairs if text != other and magnitude(text) is None and magnitude(other) is None}
 
 
 def _problems(members: Sequence[tuple[Match, Mapping[str, float]]], asked: Mapping[str, str], question: Question) -> Iterator[Measured]:
     for away, of_size in nearest_first(members):
         there = of_size[0].curve.series.params
-        same = replace(question, attributes={**question.attributes, "params": {name: there[name] for name in asked}})
+        same = replace(question, attributes={**question.attributes, "params": {**asked, **{name: there[name] for name in away}}})
         yield Measured(away, same, of_size)
 
 
 def _source(match: Match) -> Source:
     """What results differ in from the question, besides the size of the problem."""
-    layout = match.curve.layout.model_copy(update={"nodes": None}) if match.shape else None
-    return layout, tuple((name, str(getattr(match.curve.series, name))) for name in match.attributes if name != "params")
+    layout, series = match.curve.layout.model_copy(update={"nodes": None}) if match.shape else None, match.curve.series
+    texts = _texts(match.question.attributes.get("params", {}), series.params)
+    attributes = [(name, str(getattr(series, name))) for name in match.attributes if name != "params"]
+    return layout, (*attributes, *(("params", f"{name} {text}") for name, text in texts.items()))
 
 
 def _rank(kind: tuple[Source, Sequence[Measured]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
     """Sorts kinds of results: by what they differ in, then by the number of problem sizes. Names decide nothing."""
     (layout, labels), problems = kind
     nearest = min(problems[0].matches, key=seen)
-    spread = sum(SPREAD[name] ** 2 for name, _ in labels)
+    spread = sum((WORK_SPREAD if name == "params" else SPREAD)[name] ** 2 for name, _ in labels)
     return spread, layout is not None, -len(problems), nearest.spread, nearest.curve.costs
 
 
