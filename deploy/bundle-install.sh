@@ -10,6 +10,7 @@ folder=$1
 python=${2:-python3}
 case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 
+umask 022 # root's own may keep out those who run MODAK
 cd "$(dirname "$0")"
 sha256sum --check --quiet SHA256SUMS
 "$python" -m venv "$folder"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import re
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,9 +29,12 @@ from modak.api.lifespan import Lifespan
 from modak.api.observe import add_observation
 from modak.api.problems import add_handlers, answer
 from modak.api.queries import only_known
+from modak.errors import DataError
 from modak.service import Service, open_service
 from modak.settings import Settings, listed, read_settings
+from modak.text.amounts import printable
 
+LOG: Final = logging.getLogger("modak.serve")
 YOUNG: Final = 20_000
 """New objects after which Python's garbage collector looks for cycles: those of several requests. Its default of 700 is reached several
 times within one request, while all of them are still in use."""
@@ -79,9 +84,17 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def app_from_environment() -> FastAPI:
-    """The application for a worker of a server (``uvicorn --factory modak.api:app_from_environment``)."""
+    """The application for a worker of a server (``uvicorn --factory modak.api:app_from_environment``).
+
+    Settings that have become wrong end the worker with a line in the log that names them.
+    """
     gc.set_threshold(YOUNG)
-    return create_app(read_settings(os.environ))
+    try:
+        settings = read_settings(os.environ)
+    except DataError as error:
+        LOG.critical("no worker starts with these settings: %s", printable(str(error)))
+        sys.exit(1)
+    return create_app(settings)
 
 
 class _Database:

@@ -172,6 +172,15 @@ def test_a_worker_counts_on_where_one_that_has_ended_left_off(tmp_path: Path) ->
     assert sorted(file.name for file in tmp_path.glob("*.db")) == [f"{kind}_{place}.db" for kind in KINDS for place in range(2)]
 
 
+def test_a_worker_whose_settings_have_become_wrong_says_so_in_one_line() -> None:
+    """Where SIGHUP has it start with others than the service began with; a traceback would be no line of the log."""
+    program = "from modak.api import app_from_environment; app_from_environment()"
+    environment = os.environ | {"MODAK_RATE_PER_MINUTE": "many"}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+    said = "no worker starts with these settings: MODAK_RATE_PER_MINUTE: allowed: a whole number\n"
+    assert (ran.returncode, ran.stderr) == (1, said)
+
+
 def test_the_log_has_one_object_a_request(web: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     """With the id; without the query, which may hold anything."""
     formatter = logging.config.DictConfigurator(logs.config(plain=False)).configure_formatter(

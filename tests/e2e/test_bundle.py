@@ -32,10 +32,10 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which it was installed, with every way to an index closed."""
+    """The folder into which it was installed, with every way to an index closed, by somebody whose new files nobody else may read."""
     folder = tmp_path_factory.mktemp("installed")
     closed = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "HOME": str(folder)}
-    done = run(["sh", unpacked / "install.sh", "here", sys.executable], folder, **closed)
+    done = run(["sh", "-c", 'umask 077; sh "$@"', "sh", unpacked / "install.sh", "here", sys.executable], folder, **closed)
     assert done.returncode == 0, done.stderr
     return folder / "here"
 
@@ -45,6 +45,12 @@ def test_a_bundle_installs_where_no_index_is_reached(installed: Path, tmp_path: 
     assert [*(installed / "lib").glob("python*/site-packages/modak/api/__pycache__/*.pyc")]
     asked = run([installed / "bin/modak", "validate", ROOT / "examples/3dgan-supermuc-ng.json"], tmp_path)
     assert asked.returncode == 0, asked.stderr
+
+
+def test_others_run_what_root_installs(installed: Path) -> None:
+    """The service's user may not write there, but read everything."""
+    closed = [path for path in installed.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o004 == 0]
+    assert closed == []
 
 
 def test_a_bundle_replaces_an_earlier_build_of_the_same_version(unpacked: Path, installed: Path, tmp_path: Path) -> None:
