@@ -39,7 +39,7 @@ from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, Run, Step, Width, propose
-from modak.perfmodel.predict import NOISE
+from modak.perfmodel.predict import RERUN_SPREAD
 from modak.prepared import prepared
 from modak.reasons import described
 from modak.target import Target, resolve
@@ -289,8 +289,8 @@ def _chances(request: Request, scored: Scored) -> Floats:
         drawn = replace(
             scored,
             time=time,
-            spread=np.minimum(scored.spread, NOISE),
-            below=np.minimum(scored.below, NOISE),
+            spread=np.minimum(scored.spread, RERUN_SPREAD),
+            below=np.minimum(scored.below, RERUN_SPREAD),
             efficiency=scored.efficiency * scored.time / time,
         )
         try:

@@ -385,17 +385,17 @@ def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -
     """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
     depend on it, as switches do that results decide."""
 
-    def found() -> Candidates:
+    def enumerated() -> Candidates:
         request = with_counts(asked.request, counts)
-        each = enumerate_candidates(request, target, facts.models)
-        request = with_problem(request, each.problem)
-        return with_switches(each, request, target, facts.tried, partial(no_image, request, facts, target))
+        found = enumerate_candidates(request, target, facts.models)
+        request = with_problem(request, found.problem)
+        return with_switches(found, request, target, facts.tried, partial(no_image, request, facts, target))
 
     nodes, named, ranks = counts
     of_their_size = named or ranks or asked.request.application.allowed_ranks or left_open(asked.request)
     if nodes is None or of_their_size:
-        return found()
-    return on_nodes(facts.candidates.get((asked, nodes > 1), found), nodes, asked.request, target)
+        return enumerated()
+    return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
 
 
 def _least_efficiency(request: Request) -> float | None:

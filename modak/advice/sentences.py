@@ -214,21 +214,28 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
         guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
         yield f"this {unmeasured(chosen.request, chosen.curve)} was not measured: the time follows the trend over {sizes}{guess}"
     other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
-    layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
-    pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]
-    apart = {name: there for name, there, here in pairs if there and here and there != here}
-    if apart.keys() - {"batch_size"} or _of_unmeasured_count(chosen):
-        other.append(f"layouts other than {chosen.shape.ranks_per_node}x{chosen.shape.threads_per_rank}")
-    other += [f"batch_size {apart['batch_size']}"] if "batch_size" in apart else []
-    on_gpus = chosen.curve.on_gpus if chosen.curve else None
-    if on_gpus is not None and on_gpus != (chosen.shape.gpus_per_node > 0):
-        other.append("on GPUs" if on_gpus else "without GPUs")
+    other += _other_layout(chosen)
     if other:
         yield f"the results differ from this run, so the interval is wider: {', '.join(other)}{_unscaled(chosen, stated)}"
     if silent:
         options = " ".join(f"--set {name}=…" for name in silent)
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
         yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
+
+
+def _other_layout(chosen: Chosen) -> Iterator[str]:
+    """In what the layout of the results differs from that of the run."""
+    curve, shape = chosen.curve, chosen.shape
+    there = curve.layout_on(shape.gpus_per_node) if curve else Layout()
+    pairs = [(name, getattr(there, name), getattr(shape.layout, name)) for name in COUNTS]
+    apart = {name: measured for name, measured, planned in pairs if measured and planned and measured != planned}
+    if apart.keys() - {"batch_size"} or _of_unmeasured_count(chosen):
+        yield f"layouts other than {shape.ranks_per_node}x{shape.threads_per_rank}"
+    if "batch_size" in apart:
+        yield f"batch_size {apart['batch_size']}"
+    on_gpus = curve.on_gpus if curve else None
+    if on_gpus is not None and on_gpus != (shape.gpus_per_node > 0):
+        yield "on GPUs" if on_gpus else "without GPUs"
 
 
 def _of_unmeasured_count(chosen: Chosen) -> bool:

@@ -392,30 +392,43 @@ def _elsewhere(request: Request, target: Target, curves: Sequence[Curve]) -> tup
 
 
 def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
-    place = target.title if target.system else target.name or target.title
+    """A line with the layouts that are considered and where they come from."""
     origin = {shape.origin for shape in shapes}
     counts = sorted({(shape.ranks_per_node, shape.threads_per_rank) for shape in shapes})
     listed = ", ".join(f"{ranks}x{threads}" for ranks, threads in counts)
     if origin == {"request"}:
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
-    if origin <= {"evidence", "request", "raised", "fuller"}:
-        assumed = _assumed([curve for curve in curves if was_measured_on(curve, target) and curve.estimated is None])
-        spread = ", with the requested ranks spread evenly" if "request" in origin else ""
-        spread += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
-        spread += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
-        return (f"layouts considered (ranks per node x threads per rank): {listed}; the ones measured on {place}{spread}{assumed}",)
-    known = any(was_measured_on(curve, target) and curve.estimated is None for curve in curves)
-    because = "no layout that was measured there is as requested" if known else "nothing was measured there"
-    why = f"derived from the topology of {place} by a rule of thumb, because {because}"
-    if target.system is None and not known:
-        nodes = f"the nodes of {target.name}" if target.name else "the nodes (give target.name)"
-        why = f"a rule of thumb, because nothing is known of {nodes}"
+    there = [curve for curve in curves if was_measured_on(curve, target) and curve.estimated is None]
+    measured = origin <= {"evidence", "request", "raised", "fuller"}
+    source = _as_measured(origin, target, there) if measured else _by_rule_of_thumb(origin, target, some_known=bool(there))
+    return (f"layouts considered (ranks per node x threads per rank): {listed}; {source}",)
+
+
+def _as_measured(origin: Collection[str], target: Target, there: Sequence[Curve]) -> str:
+    """That the layouts are the measured ones of the curves ``there``, and what was made of them."""
+    text = f"the ones measured on {_place(target)}"
+    text += ", with the requested ranks spread evenly" if "request" in origin else ""
+    text += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
+    text += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
+    return text + _assumed(there)
+
+
+def _by_rule_of_thumb(origin: Collection[str], target: Target, *, some_known: bool) -> str:
+    """That layouts are derived from the nodes, and why. ``some_known``: whether something was measured there."""
     if "assumed" in origin:
-        some = not origin.isdisjoint({"evidence", "raised", "fuller"})
+        some = not {"evidence", "raised", "fuller"}.isdisjoint(origin)
         part = "some results" if some else "the results"
-        why = f"derived by a rule of thumb, because {part} on {place} do not state ranks_per_node"
-        why = f"the ones measured there, and others {why}" if some else why
-    return (f"layouts considered (ranks per node x threads per rank): {listed}; {why}",)
+        why = f"derived by a rule of thumb, because {part} on {_place(target)} do not state ranks_per_node"
+        return f"the ones measured there, and others {why}" if some else why
+    if target.system is None and not some_known:
+        nodes = f"the nodes of {target.name}" if target.name else "the nodes (give target.name)"
+        return f"a rule of thumb, because nothing is known of {nodes}"
+    because = "no layout that was measured there is as requested" if some_known else "nothing was measured there"
+    return f"derived from the topology of {_place(target)} by a rule of thumb, because {because}"
+
+
+def _place(target: Target) -> str:
+    return target.title if target.system else target.name or target.title
 
 
 def _assumed(measured: Sequence[Curve]) -> str:

@@ -34,20 +34,8 @@ class StatedCounts:
 def stated_counts(request: Request, target: Target) -> StatedCounts:
     """The counts that the request states. If they contradict each other, total ranks and nodes are kept and the others follow."""
     options, application = request.job_options, request.application
-    nodes, ranks = stated_nodes(request), application.mpi_ranks
-    per_node = options.process_count_per_node
-    notes: list[Notice] = []
-    if ranks and nodes:
-        follows = math.ceil(ranks / nodes)
-        if per_node and per_node != follows:
-            text = f"{ranks} ranks on {nodes} nodes are {follows} per node, not {per_node}; application.mpi_ranks and node_count are used"
-            notes.append(Notice(field="job_options.process_count_per_node", message=text))
-        per_node = follows
-    elif ranks and per_node:
-        nodes = math.ceil(ranks / per_node)
-    if ranks and application.allowed_ranks and ranks not in application.allowed_ranks:
-        text = f"{ranks} ranks are kept, a number that application.allowed_ranks does not have"
-        notes.append(Notice(field="application.mpi_ranks", message=text))
+    ranks = application.mpi_ranks
+    nodes, per_node, notes = _nodes_of_ranks(request)
     threads = application.threads or options.core_count_per_process
     cores, fewer_cores = _cores_that_are_there(options.core_count, target)
     if cores and not per_node and not ranks and is_single_threaded(request):
@@ -66,6 +54,26 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         *fewer_threads,
     )
     return StatedCounts(nodes, ranks, per_node, threads, gpus, warnings)
+
+
+def _nodes_of_ranks(request: Request) -> tuple[int | None, int | None, tuple[Notice, ...]]:
+    """Nodes, and ranks on each, as the total of ranks makes them, and a warning for each number that contradicts it."""
+    ranks, nodes, per_node = request.application.mpi_ranks, stated_nodes(request), request.job_options.process_count_per_node
+    if ranks is None:
+        return nodes, per_node, ()
+    notes: list[Notice] = []
+    if nodes:
+        follows = math.ceil(ranks / nodes)
+        if per_node and per_node != follows:
+            text = f"{ranks} ranks on {nodes} nodes are {follows} per node, not {per_node}; application.mpi_ranks and node_count are used"
+            notes.append(Notice(field="job_options.process_count_per_node", message=text))
+        per_node = follows
+    elif per_node:
+        nodes = math.ceil(ranks / per_node)
+    if request.application.allowed_ranks and ranks not in request.application.allowed_ranks:
+        text = f"{ranks} ranks are kept, a number that application.allowed_ranks does not have"
+        notes.append(Notice(field="application.mpi_ranks", message=text))
+    return nodes, per_node, tuple(notes)
 
 
 def _unused(request: Request) -> Iterator[Notice]:

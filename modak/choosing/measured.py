@@ -45,10 +45,10 @@ def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], h
         same += [curve for curve in own if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
     spelt = _spelt(own)
     for curve in same or filter(_tells_layout, own):
-        each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
+        one_gpu_each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
         measured = (_shape_of(curve, layout, target.node, request) for layout in _layouts(curve))
         for known in (*measured, *_fuller(curve, target.node, request)):
-            idle = each and stated != known.ranks_per_node < known.gpus_per_node
+            idle = one_gpu_each and stated != known.ranks_per_node < known.gpus_per_node
             shape = _a_rank_per_gpu(known) if idle else known
             shape = replace(shape, framework=front_end, compiler=spelt.get(same_name(shape.compiler), shape.compiler))
             yield _as_asked(shape, request, allowed, host)

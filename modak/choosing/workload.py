@@ -142,10 +142,7 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
     decide nothing.
     """
     work = request.optimisation.workload
-    usable = [one for one in curves if one.estimated is None and units(request, one) is not None]
-    known = [one for one in usable if _has_params(one, work.params)] or usable
-    known = [one for one in known if same_name(one.series.system) in places] or known
-    known = _of_nearest_size(known, work.params)
+    known = _nearest_problems(request, curves, places)
     of_kind = of_one_kind(request, known, places)
     dataset, notes = work.dataset, list[Notice]()
     if not dataset:
@@ -159,6 +156,14 @@ def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection
         return Problem(dataset, work.params), tuple(notes)
     taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in LENGTHS if stated(work, per)]
     return Problem(dataset, {**work.params, **dict(taken)}), (*notes, *_others(taken, further, "params", said))
+
+
+def _nearest_problems(request: Request, curves: Iterable[Curve], places: Collection[str]) -> list[Curve]:
+    """The measured curves that give a time: of the requested parameters, in ``places``, of the nearest size, as far as there are any."""
+    params = request.optimisation.workload.params
+    usable = [one for one in curves if one.estimated is None and units(request, one) is not None]
+    known = [one for one in usable if _has_params(one, params)] or usable
+    return _of_nearest_size([one for one in known if same_name(one.series.system) in places] or known, params)
 
 
 def _of_framework(curve: Curve, request: Request) -> bool:

@@ -77,11 +77,7 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     told = ("metric", "value") if loading and (sizes or headings.measured(strange)) else ()
     missing = [name for name in required if name not in columns and name not in told]
     if missing:
-        filled = "".join(f"; '--set {name}=…' gives all rows one" for name in missing[:1] if loading and name != "value")
-        one = ": a row is one measured value" if "value" in missing else ""
-        if "value" in missing and "runtime" in columns and loading:
-            one += "; if 'runtime' holds times and no container runtimes, load it as them (--map runtime=value --set metric=run_time)"
-        yield missing[0], f"no column {', '.join(map(repr, missing))}{one}; the header (in JSON, a key of the records) must name it{filled}"
+        yield missing[0], _missing(missing, columns, loading=loading)
     if sizes:
         yield sizes[0], headings.wide(sizes)
     hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
@@ -89,3 +85,14 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     for name in strange:
         how = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[0] else ""
         yield name, f"unknown column {quoted(name)}{hints[name]}{how}"
+
+
+def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> str:
+    """That columns are missing, and what gives the first of them."""
+    why = ""
+    if "value" in names:
+        why = ": a row is one measured value"
+        if "runtime" in columns and loading:
+            why += "; if 'runtime' holds times and no container runtimes, load it as them (--map runtime=value --set metric=run_time)"
+    filled = f"; '--set {names[0]}=…' gives all rows one" if loading and names[0] != "value" else ""
+    return f"no column {', '.join(map(repr, names))}{why}; the header (in JSON, a key of the records) must name it{filled}"

@@ -191,26 +191,37 @@ def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
 def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if the system file lists no MPI that starts the image's, or no module of it, or not the layout's: launcher and modules are
     then of another."""
-    usual, asked, own = target.host_mpi, mpi_asked(request), own_family(spec.container)
-    lists = f"the system file of {target.title} does not list"
+    usual, own = target.host_mpi, own_family(spec.container)
     if usual is None or spec.launcher in WITHOUT_MPI:
         return ()
+    text = _unlisted_in_image(target, shape, spec, usual, own) if own else _unlisted_of_layout(request, target, shape, usual)
+    return (Notice(field="target.name", message=text),) if text else ()
+
+
+def _unlisted_in_image(target: Target, shape: Shape, spec: JobSpec, usual: HostMpi, own: str) -> str:
+    """That the system file lists no MPI that starts that of the image, of family ``own``, or no module of it; empty if it does."""
+    title = TITLES.get(own, own)
+    if spec.launcher_flavour is None:
+        stops = {"mpirun": f"mpirun is not that of {title}", "srun": f"Slurm does not offer {spec.pmi}"}.get(spec.launcher)
+        lists = f"the system file of {target.title} does not list {title} ([[mpi]]), which is in the image"
+        return f"{lists}: the job stops where {stops}" if stops else ""
+    host = _mpi(target, shape, own)
+    if spec.launcher != "mpirun" or host == usual or (host and host.module):
+        return ""
+    names = f"the system file of {target.title} names no module of {title} ([[mpi]]), which is in the image"
+    return f"{names}: the job stops where mpirun is that of {TITLES.get(usual.family, usual.family)}"
+
+
+def _unlisted_of_layout(request: Request, target: Target, shape: Shape, usual: HostMpi) -> str:
+    """That the system file does not list the MPI of the layout; empty if it does, or if a warning of the candidates says so already."""
+    asked = mpi_asked(request)
     unlike = asked is not None and target.runtime is not None and not compatible(asked, usual.family)
-    warned_of = asked if asked and not unlike and shape.mpi_from != "container" and not target.mpi_called(asked) else None  # by candidates
+    warned_of = asked if asked and not unlike and shape.mpi_from != "container" and not target.mpi_called(asked) else None
     label = shape.mpi or (asked if unlike else None)
-    if own and spec.launcher_flavour is None:
-        stops = {"mpirun": f"mpirun is not that of {TITLES.get(own, own)}", "srun": f"Slurm does not offer {spec.pmi}"}
-        if spec.launcher not in stops:
-            return ()
-        text = f"{lists} {TITLES.get(own, own)} ([[mpi]]), which is in the image: the job stops where {stops[spec.launcher]}"
-    elif own and spec.launcher == "mpirun" and (host := _mpi(target, shape, own)) != usual and not (host and host.module):
-        text = f"the system file of {target.title} names no module of {TITLES.get(own, own)} ([[mpi]]), which is in the image: "
-        text += f"the job stops where mpirun is that of {TITLES.get(usual.family, usual.family)}"
-    elif label and not own and not target.mpi_called(label) and (mpi_family(label) or label) != warned_of:
-        text = f"{lists} {label} ([[mpi]]): the job is set up for its default, {' '.join(filter(None, (usual.family, usual.version)))}"
-    else:
-        return ()
-    return (Notice(field="target.name", message=text),)
+    if not label or target.mpi_called(label) or (mpi_family(label) or label) == warned_of:
+        return ""
+    default = " ".join(filter(None, (usual.family, usual.version)))
+    return f"the system file of {target.title} does not list {label} ([[mpi]]): the job is set up for its default, {default}"
 
 
 def _other_version(request: Request, target: Target, shape: Shape, software: Software, spec: JobSpec) -> tuple[Notice, ...]:

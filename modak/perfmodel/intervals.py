@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from modak.perfmodel.curves import FEW_SIZES
 from modak.perfmodel.forms import Array
-from modak.perfmodel.scaling import Forecast
+from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast
 
 FLOOR: Final = 0.02
 """Added to disagreement and validation error before taking logs: differences below this are meaningless."""
@@ -28,8 +28,6 @@ NEAR: Final = 0.2
 """Added to doublings before taking logs."""
 LEAST: Final = 0.03
 """Added to absolute log errors before taking logs: replicates differ by about this much."""
-UNKNOWN_ERROR: Final = 0.15
-"""Used as validation error of series that are too short to have one."""
 LEAST_SLOPE: Final = 0.1
 """Smallest slope for doublings and disagreement: more of them always widens an interval."""
 GAIN: Final = 0.7

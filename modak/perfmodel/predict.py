@@ -25,7 +25,7 @@ from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import Question, closed
 
-NOISE: Final = 0.08
+RERUN_SPREAD: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
 about 5 %."""
 USUAL: Final = 2.0
@@ -96,7 +96,7 @@ def _forecast_as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, n
     pooled = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
     if pooled.any():
         # Relatives do not know how much runs scatter: between the sizes the interval is not narrower than at a size measured once.
-        once = np.where(own.doublings == 0, NOISE * intervals.stretch(level), 0.0)
+        once = np.where(own.doublings == 0, RERUN_SPREAD * intervals.stretch(level), 0.0)
         least = forecast[1].each(lambda side: np.minimum(side, once))
         value, width = _replaced_where(pooled, relatives.pool(own, last, kin, sizes), forecast, level)
         forecast = value, width.each(np.maximum, least)
@@ -235,7 +235,7 @@ def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve])
     measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor
     doubt = Z90 * match.doubt
-    at_measured = 0.0 if curve.estimated else NOISE  # the interval of an estimate is that of the next run already
+    at_measured = 0.0 if curve.estimated else RERUN_SPREAD  # the interval of an estimate is that of the next run already
     there = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))
     below, spread = there.each(lambda side: np.hypot(side, doubt))
     kinds = zip(measured.ravel(), (forecast.doublings > 0).ravel(), forecast.pooled.ravel(), strict=True)
@@ -245,7 +245,7 @@ def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve])
 
 
 def noise(curve: Curve, curves: Sequence[Curve]) -> float:
-    """:data:`NOISE` times the factor by which repeats scatter more than usual; 0 if they do not.
+    """:data:`RERUN_SPREAD` times the factor by which repeats scatter more than usual; 0 if they do not.
 
     The scatter is that of the curve's own repeats, combined with the usual one of the application on that system, by repeats of other
     ``curves``.
@@ -258,16 +258,16 @@ def noise_of(own: Scatter | None, beside: Sequence[Scatter]) -> float:
     """:func:`noise` by the scatter of a curve and that of the others at its place."""
     usual = max(1.0, _scatter(beside, 1.0))
     more = _scatter([own] if own else [], usual)
-    return NOISE * math.sqrt(more) if more > 1 else 0.0
+    return RERUN_SPREAD * math.sqrt(more) if more > 1 else 0.0
 
 
 def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
-    """The variance of repeats in units of the variance behind :data:`NOISE`; ``usual`` counts as :data:`USUAL` degrees of freedom.
+    """The variance of repeats in units of the variance behind :data:`RERUN_SPREAD`; ``usual`` counts as :data:`USUAL` degrees of freedom.
 
     The difference of two runs has twice the variance of one, hence the factor of 2.
     """
     freedom = sum(one.freedom for one in of_repeats)
-    shown = sum(one.freedom * 2 * (one.deviation * Z90 / NOISE) ** 2 for one in of_repeats)
+    shown = sum(one.freedom * 2 * (one.deviation * Z90 / RERUN_SPREAD) ** 2 for one in of_repeats)
     return (USUAL * usual + shown) / (USUAL + freedom)
 
 

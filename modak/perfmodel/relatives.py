@@ -18,12 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.perfmodel.forms import Array
-from modak.perfmodel.scaling import Forecast, Series
+from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast, Series
 
 FLOOR: Final = 0.03
 """Added to errors of log cost: smaller differences are noise of replicates."""
-UNKNOWN_ERROR: Final = 0.15
-"""Used as validation error of series with too few sizes to have one."""
 UNKNOWN_LIKENESS: Final = 0.1
 """Used as unlikeness of relatives that share only one size with the target."""
 OTHER_PROGRAM: Final = 0.1
@@ -153,7 +151,7 @@ def _concentration(weights: Array) -> Array:
 
 
 def _error(forecast: Forecast) -> Array:
-    """The validation errors of a forecast, flat; :data:`UNKNOWN_ERROR` where there are none."""
+    """The validation errors of a forecast, flat; :data:`modak.perfmodel.scaling.UNKNOWN_ERROR` where there are none."""
     return np.where(np.isnan(forecast.error.ravel()), UNKNOWN_ERROR, forecast.error.ravel())
 
 

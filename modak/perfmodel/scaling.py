@@ -34,6 +34,8 @@ SHARPNESS: Final = 0.5
 """... and gain weight by this power."""
 FOLDS: Final = 24
 """A series is validated with at most this many prefixes and this many left-out sizes, the last ones."""
+UNKNOWN_ERROR: Final = 0.15
+"""Used as validation error of a series with too few sizes to have one."""
 QUARTERS: Final = (0.25, 0.5, 0.75)
 """Points between two measured sizes (in log space) at which the disagreement of the forms is evaluated."""
 

@@ -27,7 +27,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import BATCH_SPREAD, Z90
 from modak.perfmodel.merging import SPELLINGS
 from modak.perfmodel.parameters import Estimate
-from modak.perfmodel.predict import NOISE
+from modak.perfmodel.predict import RERUN_SPREAD
 from modak.perfmodel.startup import LENGTHS, number
 from modak.text.numbering import Numbers, shortened, spelt_out
 
@@ -297,7 +297,7 @@ def _batch_doubt(run: Run, here: Measured, elsewhere: Batches) -> float:
 def _as_guesses(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:
     numbers = shortened(number for one in behind for number in spelt_out(one.result_ids))
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
-    return tuple(Guess(-float(log), max(float(width), NOISE), model, results_used, numbers) for log, width in pairs)
+    return tuple(Guess(-float(log), max(float(width), RERUN_SPREAD), model, results_used, numbers) for log, width in pairs)
 
 
 def _common_columns(runs: Iterable[Run]) -> list[str]:

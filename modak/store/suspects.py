@@ -168,28 +168,12 @@ def _judged(
 
     Of a layout's runs only the outlying and the doubted ones are read: there may be 100,000.
     """
-    measured = _metric(key)
-    rate, scales = measured is not None and measured.is_rate, measured is not None and measured.tells_cost
     middles = {at: _middle(connection, place) for at, place in enumerate(places) if place.most > suspicion.FACTOR * place.least}
     odd = {at: _rows(connection, places[at], or_(_far(middle), DOUBTED)) for at, middle in middles.items()}
     impossible = _impossible(places, gpus.get(same_name(key.system)) if key.system else None)
-    cells, halves = dict[int, Cell](), dict[int, list[Cell]]()
-    for at, place in enumerate(places):
-        if at in impossible:  # of unknown size, it says nothing about the others
-            continue
-        rows = [row for row in odd.get(at, ()) if suspicion.outlier(row.value, middles[at])]
-        if len(rows) == place.runs:  # as two runs are of which one slipped
-            sides = [[row for row in rows if (row.value > middles[at]) == above] for above in (False, True)]
-            halves[at] = [_cell(place, [row.value for row in side], any(row.by_hand for row in side), rate) for side in sides]
-        else:
-            cells[at] = _cell(place, (place.least, place.most), bool(place.confirmed), rate, middles.get(at))
-    right = {at: suspicion.right_half(sides, list(cells.values()), scales=scales, rate=rate) for at, sides in halves.items()}
-    for at, half in right.items():
-        if half:
-            cells[at], middles[at] = half, 1 / half.cost if rate else half.cost
-    numbers = list(cells)
-    found = suspicion.doubts(list(cells.values()), scales=scales, rate=rate)
-    reasons = impossible | {numbers[number]: reason for number, reason in found.items()}
+    possible = {at: place for at, place in enumerate(places) if at not in impossible}  # others, of unknown size, say nothing about these
+    unlikely, middles = _unlikely(_metric(key), possible, odd, middles)
+    reasons = impossible | unlikely
     for at, place in enumerate(places):
         candidates: Sequence[Row[Any]] = odd.get(at, ())
         if at in reasons:
@@ -200,6 +184,32 @@ def _judged(
             outlying = suspicion.outlier(row.value, middles[at]) if at in middles else None
             if not row.by_hand:
                 yield row, reasons.get(at) or outlying or ""
+
+
+def _unlikely(
+    measured: metrics.Metric | None,
+    places: Mapping[int, Row[Any]],
+    odd: Mapping[int, Sequence[Row[Any]]],
+    middles: Mapping[int, float],
+) -> tuple[dict[int, str], dict[int, float]]:
+    """The layouts that look wrong beside the others, each with the reason; and the ``middles``, of two halves that contradict each other
+    that of the right one. ``odd``: the outlying and the doubted runs of those that have a middle."""
+    rate, scales = measured is not None and measured.is_rate, measured is not None and measured.tells_cost
+    cells, halves = dict[int, Cell](), dict[int, list[Cell]]()
+    for at, place in places.items():
+        rows = [row for row in odd.get(at, ()) if suspicion.outlier(row.value, middles[at])]
+        if len(rows) == place.runs:  # as two runs are of which one slipped
+            sides = [[row for row in rows if (row.value > middles[at]) == above] for above in (False, True)]
+            halves[at] = [_cell(place, [row.value for row in side], any(row.by_hand for row in side), rate) for side in sides]
+        else:
+            cells[at] = _cell(place, (place.least, place.most), bool(place.confirmed), rate, middles.get(at))
+    right = {at: suspicion.right_half(sides, list(cells.values()), scales=scales, rate=rate) for at, sides in halves.items()}
+    known = {at: half for at, half in right.items() if half}
+    cells |= known
+    numbers = list(cells)
+    found = suspicion.doubts(list(cells.values()), scales=scales, rate=rate)
+    half_middles = {at: 1 / half.cost if rate else half.cost for at, half in known.items()}
+    return {numbers[number]: reason for number, reason in found.items()}, {**middles, **half_middles}
 
 
 def _impossible(places: Sequence[Row[Any]], described: tuple[str, int] | None) -> dict[int, str]:

@@ -9,7 +9,7 @@ import pytest
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
 from modak.perfmodel.planning import Run, Width, expected, propose, refitted, with_point
-from modak.perfmodel.predict import NOISE
+from modak.perfmodel.predict import RERUN_SPREAD
 
 SIZES = (1, 2, 4, 8)
 
@@ -45,8 +45,8 @@ def test_measuring_what_is_decided_leaves_only_noise() -> None:
     """A run at the very size: what remains is what repeats differ by."""
     known, width = curves(), width_at(64)
     (after,) = expected(known, [run(known, 64)], width)
-    assert width(known) > 2 * NOISE
-    assert after <= NOISE
+    assert width(known) > 2 * RERUN_SPREAD
+    assert after <= RERUN_SPREAD
 
 
 def test_a_nearer_run_tells_more_than_a_farther_one() -> None:
