@@ -15,7 +15,11 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, StringConstraints
 
-_NODES: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\])?"
+from modak.text.hosts import count_nodes
+
+_INDICES: Final = r"\[[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*\]"
+_NODES: Final = rf"[A-Za-z0-9][A-Za-z0-9._-]*({_INDICES}([A-Za-z0-9._-]+{_INDICES}){{0,3}})?"
+"""As Slurm reads them: a name with brackets ends with the last of them."""
 _FLAG: Final = "--?[A-Za-z][A-Za-z0-9_-]*"
 _SIGNS: Final = "A-Za-z0-9._:,/@%+="
 _VALUE: Final = f"[{_SIGNS}-]"
@@ -38,7 +42,7 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
     "nodes": (
         rf"{_NODES}(,{_NODES})*",
         1024,
-        "host names with commas between them, for instance node1,node[07-12]",
+        "host names with commas between them, for instance node1,node[07-12] or x1b[0-1]n[0-3]",
     ),
     "array": (
         r"[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?(,[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?)*(%[0-9]{1,7})?",
@@ -131,9 +135,11 @@ def _text(name: str) -> StringConstraints:
 
 def _few_nodes(nodes: str) -> str:
     """Limits the length of the expanded list: ``n[1-999999999]``, or many shorter ranges."""
-    ranges = re.findall(r"([0-9]+)-([0-9]+)", "".join(re.findall(r"\[[^\]]*\]", nodes)))
-    more = [int(last) - int(first) for first, last in ranges]
-    if any(each < 0 for each in more) or 1 + nodes.count(",") + sum(more) > _MOST_NODES:
+    try:
+        many = count_nodes(nodes) > _MOST_NODES
+    except ValueError:
+        many = True
+    if many:
         raise ValueError(f"ranges of nodes rise, and the list holds at most {_MOST_NODES} nodes")
     return nodes
 

@@ -336,7 +336,10 @@ HOSTILE: list[tuple[str, str, Any]] = [
     *(("job_options", "email_address", text) for text in mixed("a@b\nX", "a@b --wrap=x", "a@b.c,d@e.f", "a" * 300 + "@b.c", "nobody", [])),
     *(("job_options", "request_event_notification", value) for value in mixed("begin;x", "abz", "--wrap=x", ["BEGIN", "x y"], 7, [[]])),
     *(("job_options", "copy_environment_variable", value) for value in ("ALL,BASH_ENV=/s/e.sh", "A=b", ["A=b"], 7, [7])),
-    *(("job_options", "request_specific_nodes", text) for text in ("n1 --exclusive", "n[1-999999999]", "n[5-1]", "n1;x", "-w")),
+    *(
+        ("job_options", "request_specific_nodes", text)
+        for text in ("n1 --exclusive", "n[1-999999999]", "x[1-200]b[1-200]", "n[5-1]", "n[1-3]-ib", "n1;x", "-w")
+    ),
     *(("job_options", "job_array", text) for text in ("1 --wrap=x", "a", "1-")),
     *(("job_options", "job_dependency", text) for text in ("afterok:1 --wrap", "afterok", "x;y")),
     *(("job_options", "defer_job", text) for text in ("now --wrap=x", "tomorrow", "2027-13-45", "25:00")),
