@@ -120,7 +120,7 @@ def ratios_of(apart: Array, kind: npt.NDArray[np.int_], unlike: Array) -> list[t
 
 
 def _ratio_of(unlike: Array, drifts: Array) -> Array:
-    """Covariances ``[k, k]`` of log ratios, of which ``unlike [k]`` are the standard deviations; ``drifts``: those of what drifts by one."""
+    """Covariances ``[k, k]`` of log ratios, of which ``unlike [k]`` are the standard deviations; ``drifts``: if all drift by one."""
     drift = RATIO * np.minimum(unlike / ALIKE, 1.0)
     return np.asarray(np.outer(unlike, unlike) + np.outer(drift, drift) * drifts)
 
