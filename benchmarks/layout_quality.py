@@ -19,6 +19,7 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -218,7 +219,7 @@ def losses(task: Task, *, measured_alone: bool) -> list[float]:
         best = min(truth for _, truth in (*seen, *hidden))
         choices = seen if measured_alone else [*seen, *hidden]
         if seen:
-            found.append(min(choices)[1] - best)
+            found.append(min(choices, key=itemgetter(0))[1] - best)
     return found
 
 

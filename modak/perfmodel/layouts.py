@@ -45,9 +45,10 @@ SMOOTHNESS: Final = np.array(
 """How smooth costs are over layouts (:func:`modak.perfmodel.kriging.predicted`): around the trend are caches, sockets, and counts that
 divide the work badly."""
 RATIO: Final = 0.25
-"""Standard deviation of the change of the log ratio of two systems, programs or problems between layouts of which a count differs by a
-factor of e; it grows with the square root of the distance. For what is more alike than :data:`ALIKE` it is less, in proportion. This and
-:data:`UNLIKE` are from public tables of several systems, programs or problems in the same layouts."""
+"""Standard deviation of the slope of the log ratio of two systems, programs or problems over the log of a count, and of its change around
+that between layouts of which a count differs by a factor of e (which grows with the square root of the distance). For what is more alike
+than :data:`ALIKE` both are less, in proportion. This and :data:`UNLIKE` are from public tables of several systems, programs or problems in
+the same layouts."""
 ALIKE: Final = 0.5
 """Standard deviation of the log ratio of two programs, and of others that are about as unlike. Judgement: no table tells how much less
 images or versions of a program drift."""
@@ -113,9 +114,15 @@ def ratios_of(apart: Array, kind: npt.NDArray[np.int_], unlike: Array) -> list[t
     covariance: it is the same for all of these.
     """
     others = np.where(np.equal.outer(kind, kind), 1.0, 0.5) * np.outer(kind > 0, kind > 0)
+    counts = apart[:, : len(COUNTS)]
+    drifts = counts @ counts.T + walks(counts)
+    return [(share, others * _ratio_of(factor * unlike, drifts)) for factor, share in UNLIKE]
+
+
+def _ratio_of(unlike: Array, drifts: Array) -> Array:
+    """Covariances ``[k, k]`` of log ratios, of which ``unlike [k]`` are the standard deviations; ``drifts``: if all drift by one."""
     drift = RATIO * np.minimum(unlike / ALIKE, 1.0)
-    ratios = others * (np.outer(unlike, unlike) + np.outer(drift, drift) * walks(apart[:, : len(COUNTS)]))
-    return [(share, factor**2 * ratios) for factor, share in UNLIKE]
+    return np.asarray(np.outer(unlike, unlike) + np.outer(drift, drift) * drifts)
 
 
 def _known(slope: Slope, away: Array) -> Slope:
