@@ -197,6 +197,22 @@ def test_the_budget_holds(known: Known) -> None:
     assert "within 1 node-hours" in next_runs(request(), shortened(known, 16), 5, 1.0).notes[0]
 
 
+def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) -> None:
+    """With the start of its job, which is charged, too."""
+    facts = shortened(known, 64)
+    system = facts.systems["supermuc-ng"]
+    partitions = tuple(
+        one.model_copy(update={"price_per_node_hour": 0.5, "node": one.node.model_copy(update={"power_w": 400.0})})
+        for one in system.partitions
+    )
+    priced = replace(facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": partitions})})
+    runs = nextruns.as_json(next_runs(request(), priced))["runs"]
+    assert runs
+    for run in runs:
+        started = run["configuration"]["nodes"] * (run["prediction"]["value"] + nextruns.START_UP_S) / 3600
+        assert [run["node_hours"], run["energy_kwh"], run["cost"]] == pytest.approx([started, started * 0.4, started * 0.5])
+
+
 def test_probabilities_are_of_layouts_and_sum_to_one(known: Known) -> None:
     """What is chosen in some draws, the most probable first."""
     chances = [one.probability for one in next_runs(request(), shortened(known, 16)).likely]
