@@ -84,7 +84,7 @@ def _copies(request: Request, per_node: int | None, nodes: int | None) -> tuple[
     if not alone or application.mpi_ranks or by_torchrun(request) or is_said_distributed(request):
         return ()
     if per_node in (None, 1):
-        text = f"copies of the program start on each of {nodes} nodes; nothing else says that it is distributed: mpi_ranks 1 starts it once"
+        text = "copies of the program start on all nodes; nothing else says that it is distributed: mpi_ranks 1 starts it once"
         return (Notice(field="job_options.node_count", message=text),) if nodes and nodes > 1 else ()
     text = f"{per_node} copies of the program start on each node; nothing else says that it is distributed: leave this out for one process"
     return (Notice(field="job_options.process_count_per_node", message=text),)
