@@ -12,7 +12,7 @@ import pytest
 
 from modak import nextruns
 from modak.choosing.decision import choice_of
-from modak.choosing.objective import Scored
+from modak.choosing.objective import START_UP_S, Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
@@ -209,7 +209,7 @@ def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) 
     runs = nextruns.as_json(next_runs(request(), priced))["runs"]
     assert runs
     for run in runs:
-        started = run["configuration"]["nodes"] * (run["prediction"]["value"] + nextruns.START_UP_S) / 3600
+        started = run["configuration"]["nodes"] * (run["prediction"]["value"] + START_UP_S) / 3600
         assert [run["node_hours"], run["energy_kwh"], run["cost"]] == pytest.approx([started, started * 0.4, started * 0.5])
 
 
