@@ -225,12 +225,20 @@ def _effect(one: Proposal, today: float | None) -> dict[str, Any]:
     if today is None or one.step is None:
         return {}
     return {
-        "node_hours": one.node_hours,
+        **_with_start(one),
         "interval_before": math.exp(one.step.before),
         "interval_after": math.exp(one.step.after),
         "narrower": (one.step.before - one.step.after) / today,
         "narrower_per_node_hour": one.step.per_node_hour / today,
     }
+
+
+def _with_start(one: Proposal) -> dict[str, float]:
+    """Node-hours of a proposed run, and its energy and cost where known, all with the start of its job."""
+    hours, choice = one.node_hours or 0.0, one.choice
+    of_run = {"energy_kwh": choice.energy_kwh, "cost": choice.cost}
+    longer = hours / choice.node_hours if choice.node_hours else 1.0
+    return {"node_hours": hours, **{name: figure * longer for name, figure in of_run.items() if figure is not None}}
 
 
 def one_run(request: Request, compiler: str | None) -> dict[str, Any]:

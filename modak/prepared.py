@@ -84,6 +84,12 @@ class Prepared(Facts):
         return frozenset(place for place in with_them if place[0] not in without)
 
     @cached_property
+    def only_on_gpus(self) -> bool:
+        """Whether all measured runs, on any system, are known to have used GPUs."""
+        measured = [curve.on_gpus for curve in self.models if curve.estimated is None]
+        return bool(measured) and all(measured)
+
+    @cached_property
     def names_images(self) -> bool:
         """Whether any results name the image that they ran in."""
         return any(curve.series.image for curve in self.models)

@@ -184,7 +184,8 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     """What the target of a request depends on, beside what is known of systems: the same for requests that have one target."""
     options = request.job_options
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
-    return request.target, *named, options.request_gpus, request.optimisation.opt_build.acc_type, prepared(facts).ran_on_gpus
+    known = prepared(facts)
+    return request.target, *named, options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus
 
 
 def resolve(request: Request, facts: Facts) -> Target:
@@ -208,7 +209,7 @@ def resolve(request: Request, facts: Facts) -> Target:
         runtime=runtime,
         scheduler_partition=asked,
         qos=request.job_options.qos,
-        on_gpus=request.optimisation.opt_build.acc_type is None and bool(_ran_on_gpus(system, facts)),
+        on_gpus=request.optimisation.opt_build.acc_type is None and (prepared(facts).only_on_gpus or bool(_ran_on_gpus(system, facts))),
         decisions=(*why_there, *why),
         warnings=(*notes, *other_partition, *other_runtime),
     )
@@ -314,7 +315,8 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
             return meant[0], _called(meant[0]), (f"partition: {meant[0].name}, whose nodes have the requested features",)
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
     measured = _ran_on_gpus(system, facts)
-    wanted = asked if asked is not None else int(kind in VENDORS if kind else bool(measured))
+    everywhere = prepared(facts).only_on_gpus
+    wanted = asked if asked is not None else int(kind in VENDORS if kind else everywhere or bool(measured))
     gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
     able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
     if default in able:
@@ -322,7 +324,8 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
             return default, _called(default), ()
         return default, (default.queue if not default.default else None), ()
     found = min(able, key=lambda partition: partition.name not in measured)
-    reason = f"all its results on {system.name} used GPUs" if asked is None and kind is None else "the job requests GPUs"
+    results = f"all its results on {system.name} used GPUs" if measured else "all its results, of other systems, used GPUs"
+    reason = results if asked is None and kind is None else "the job requests GPUs"
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
     return found, _called(found), (why,)

@@ -12,7 +12,7 @@ import pytest
 
 from modak import nextruns
 from modak.choosing.decision import choice_of
-from modak.choosing.objective import Scored
+from modak.choosing.objective import START_UP_S, Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
@@ -231,6 +231,22 @@ def test_the_budget_holds(few: Facts) -> None:
     programme = next_runs(request(), few, 5, 50.0)
     assert 0 < sum(one.node_hours or 0 for one in programme.proposals) <= 50
     assert "within 1 node-hours" in next_runs(request(), few, 5, 1.0).notes[0]
+
+
+def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) -> None:
+    """With the start of its job, which is charged, too."""
+    facts = shortened(known, 64)
+    system = facts.systems["supermuc-ng"]
+    partitions = tuple(
+        one.model_copy(update={"price_per_node_hour": 0.5, "node": one.node.model_copy(update={"power_w": 400.0})})
+        for one in system.partitions
+    )
+    priced = replace(facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": partitions})})
+    runs = nextruns.as_json(next_runs(request(), priced))["runs"]
+    assert runs
+    for run in runs:
+        started = run["configuration"]["nodes"] * (run["prediction"]["value"] + START_UP_S) / 3600
+        assert [run["node_hours"], run["energy_kwh"], run["cost"]] == pytest.approx([started, started * 0.4, started * 0.5])
 
 
 def test_probabilities_are_of_layouts_and_sum_to_one(after_few: Programme) -> None:

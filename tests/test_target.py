@@ -313,6 +313,22 @@ def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Kno
     assert found.decisions[0].startswith("partition: big, because all its results on mixed used GPUs")
 
 
+@pytest.mark.parametrize(("others", "partition"), [((), "gpu"), ((("zenith", None),), None), ((("elsewhere", None),), None)])
+def test_results_of_other_systems_on_gpus_alone_lead_to_gpus(
+    others: tuple[tuple[str, None], ...], partition: str | None, known: Known
+) -> None:
+    """A program that nobody ran without them goes to the first partition that has some, not to one without."""
+    key = SeriesKey(application="app", system="dgx-1", metric="wall_time", unit="s")
+    measured = [Result(series=key, layout=Layout(nodes=1, gpus_per_node=n), value=100 / n) for n in (1, 2)]
+    measured += [
+        Result(series=key.model_copy(update={"system": name}), layout=Layout(nodes=1, gpus_per_node=gpus), value=900)
+        for name, gpus in others
+    ]
+    found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, mixed(known, *fit(measured)))
+    assert found.partition_for(1, None) == partition
+    assert bool(partition) == ("because all its results, of other systems, used GPUs" in found.decisions[0])
+
+
 def test_results_of_a_partition_without_gpus_used_none(known: Known) -> None:
     """Also if their column is empty: it is not true then that all results used GPUs, and the default partition stays."""
     key = SeriesKey(application="app", system="mixed", partition="thin", metric="wall_time", unit="s")

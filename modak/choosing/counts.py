@@ -47,7 +47,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
     warnings = (
         *notes,
         *fewer_cores,
-        *_copies(request, per_node),
+        *_copies(request, per_node, nodes),
         *_unused(request),
         *_no_fpga(request, target),
         *other_gpus,
@@ -85,12 +85,15 @@ def _unused(request: Request) -> Iterator[Notice]:
         yield from (Notice(field=f"optimisation.{place}.{name}", message=f"{name} {why}") for name, why in options.unused().items())
 
 
-def _copies(request: Request, per_node: int | None) -> tuple[Notice, ...]:
-    """A warning if nothing but its ranks per node says that a Python program is more than one process."""
+def _copies(request: Request, per_node: int | None, nodes: int | None) -> tuple[Notice, ...]:
+    """A warning if nothing but its ranks per node, or its nodes, says that a Python program, or one for big data, is several processes."""
     application = request.application
-    unsaid = application.app_type == "python" and not (application.mpi_ranks or by_torchrun(request) or is_said_distributed(request))
-    if not unsaid or per_node is None or per_node == 1:
+    alone = application.app_type == "python" or (application.app_type is None and request.optimisation.app_type == "big_data")
+    if not alone or application.mpi_ranks or by_torchrun(request) or is_said_distributed(request):
         return ()
+    if per_node in (None, 1):
+        text = "copies of the program start on all nodes; nothing else says that it is distributed: mpi_ranks 1 starts it once"
+        return (Notice(field="job_options.node_count", message=text),) if nodes and nodes > 1 else ()
     text = f"{per_node} copies of the program start on each node; nothing else says that it is distributed: leave this out for one process"
     return (Notice(field="job_options.process_count_per_node", message=text),)
 

@@ -596,6 +596,23 @@ def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_result
     assert (prediction.basis, prediction.value) == ("measured", 10.0)
 
 
+@pytest.mark.parametrize(
+    ("job", "warned"),
+    [
+        ({"application__app_type": "python", "job_options__node_count": 2}, "job_options.node_count"),
+        ({"application__app_type": "python", "job_options__process_count_per_node": 4}, "job_options.process_count_per_node"),
+        ({"optimisation": {"app_type": "big_data"}, "job_options__node_count": 2}, "job_options.node_count"),
+        ({"application__app_type": "python", "application__mpi_ranks": 1, "job_options__node_count": 2}, None),
+        ({"application__app_type": "python", "optimisation": SPREAD, "job_options__node_count": 2}, None),
+        ({"application__app_type": "python", "job_options__node_count": 1}, None),
+        ({"application__app_type": "hpc", "job_options__node_count": 2}, None),
+    ],
+)
+def test_copies_of_a_program_that_nothing_else_calls_distributed_are_told(known: Known, job: dict[str, Any], warned: str | None) -> None:
+    """Each would do the whole work, over the files of the others."""
+    assert [one.field for one in candidates(known, **job).warnings if "copies" in one.message] == [warned] * (warned is not None)
+
+
 def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:
     """Where no count is given; Slurm refuses a list that is longer than the job."""
     found = candidates(known, application__app_type="mpi", job_options__request_specific_nodes="n[01-03],m7")
