@@ -213,6 +213,7 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
         )
         guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
         yield f"this {unmeasured(chosen.request, chosen.curve)} was not measured: the time follows the trend over {sizes}{guess}"
+    yield from _hidden_trend(chosen)
     other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
     layout, there = chosen.shape.layout, chosen.curve.layout_on(chosen.shape.gpus_per_node) if chosen.curve else Layout()
     pairs = [(name, getattr(there, name), getattr(layout, name)) for name in COUNTS]
@@ -229,6 +230,19 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
         options = " ".join(f"--set {name}=…" for name in silent)
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
         yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
+
+
+def _hidden_trend(chosen: Chosen) -> Iterator[str]:
+    """That the data set, or a text among the parameters, keeps the time from following the trend over problem sizes."""
+    if not chosen.hides_trend:
+        return
+    work = chosen.request.optimisation.workload
+    values = {"dataset": work.dataset} | {f"params.{name}": value for name, value in work.params.items()}
+    names = " and ".join(f"workload.{name} {values[name]!r}" for name in chosen.hides_trend)
+    one = len(chosen.hides_trend) == 1
+    how = "if it only names the size, leave it out" if one else "if they only name the size, leave them out"
+    follow = f"because of {names} the time does not follow the trend over problem sizes, which were measured with others"
+    yield f"{follow}: {how}, or measure three sizes, each with a name of its own"
 
 
 def _of_unmeasured_count(chosen: Chosen) -> bool:
