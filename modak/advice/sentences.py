@@ -15,9 +15,9 @@ from modak import plugins
 from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import LENGTHS, MOST_NAMED, stated, unmeasured
+from modak.choosing.workload import LENGTHS, MOST_NAMED, SAMPLES, stated, unmeasured
 from modak.dsl import Prediction
-from modak.facts import Layout, Rule
+from modak.facts import Layout, Rule, parameter
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.matching import of_another_count
 from modak.perfmodel.predict import FAR_DOUBLINGS
@@ -258,6 +258,12 @@ def _unscaled(chosen: Chosen, stated: Mapping[str, object]) -> str:
     things = [thing for name, thing in (("dataset", "data set"), ("params", "problem")) if stated.get(name)]
     if not things or chosen.curve is None or metric_of(chosen.curve.series).per not in ("epoch", "step", "run"):
         return ""
+    samples, per = chosen.request.optimisation.workload.samples, metric_of(chosen.curve.series).per
+    if samples and per == "epoch" and "dataset" in stated:
+        if measured := chosen.curve.series.params.get(SAMPLES):
+            return f"; their time is scaled from {measured} samples per epoch to {parameter(samples)}, as if each took as long"
+        how = f"results that give their own number (params.{SAMPLES}), or a throughput, are"
+        return f"; their time is not scaled to the {parameter(samples)} samples of an epoch: {how}"
     return f"; their time is not scaled to the size of this {' or '.join(things)}"
 
 
