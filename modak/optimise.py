@@ -35,20 +35,22 @@ from modak.choosing.essence import (
 )
 from modak.choosing.objective import Ranking, Scored, rank, rank_closest
 from modak.choosing.openswitch import left_open
-from modak.choosing.scoring import Columns, columns, question, score
+from modak.choosing.scoring import Columns, columns, question, score, usable_curves
 from modak.choosing.software import Software, choose_software, missing_compilers, no_image
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
-from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
+from modak.choosing.workload import Problem, amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
-from modak.facts import Facts, same_name
+from modak.facts import Facts, parameter, same_name
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
-from modak.perfmodel import Curve
+from modak.perfmodel import Curve, predict
+from modak.perfmodel.magnitudes import magnitude
+from modak.perfmodel.matching import tells_of_work
 from modak.perfmodel.questions import SPREAD, closed, doubted_of
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
@@ -433,6 +435,7 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
         differences=tuple(name for name in found.differences if name in SPREAD),
         problem_sizes=found.problem_sizes,
         problem_doublings=found.problem_doublings,
+        hides_trend=_hides_trend(request, decision),
         image=software.reference if software else None,
         framework_version=software.framework_version if software else None,
         needs_amount=bool(decision.amounts_needed),
@@ -441,6 +444,22 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
         doubted_count_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
         similar_application=decision.facts.similar_application,
     )
+
+
+def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
+    """The data set and text parameters without which the time would follow a trend over problem sizes."""
+    found, work = decision.predictions_at(decision.best), request.optimisation.workload
+    if found.curve is None or found.problem_sizes or not {"dataset", "params"} & {*found.differences}:
+        return ()
+    numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
+    dataset = ("dataset",) if work.dataset and tells_of_work(found.curve) else ()
+    texts = *dataset, *(f"params.{name}" for name in work.params if name not in numbers)
+    if not numbers or not texts:
+        return ()
+    bare = with_problem(request, Problem(None if dataset else work.dataset, numbers))
+    curves = usable_curves(bare, decision.target, decision.facts.models)
+    asked = question(bare, decision.target, decision.shape)
+    return texts if predict(curves, asked, [decision.nodes]).problem_sizes else ()
 
 
 def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> int:

@@ -15,9 +15,9 @@ from modak import plugins
 from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import LENGTHS, MOST_NAMED, stated, unmeasured
+from modak.choosing.workload import LENGTHS, MOST_NAMED, SAMPLES, stated, unmeasured
 from modak.dsl import Prediction
-from modak.facts import Layout, Rule
+from modak.facts import Layout, Rule, parameter
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.matching import of_another_count
 from modak.perfmodel.predict import FAR_DOUBLINGS
@@ -213,6 +213,7 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
         )
         guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
         yield f"this {unmeasured(chosen.request, chosen.curve)} was not measured: the time follows the trend over {sizes}{guess}"
+    yield from _hidden_trend(chosen)
     other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
     other += _other_layout(chosen)
     if other:
@@ -238,6 +239,19 @@ def _other_layout(chosen: Chosen) -> Iterator[str]:
         yield "on GPUs" if on_gpus else "without GPUs"
 
 
+def _hidden_trend(chosen: Chosen) -> Iterator[str]:
+    """That the data set, or a text among the parameters, keeps the time from following the trend over problem sizes."""
+    if not chosen.hides_trend:
+        return
+    work = chosen.request.optimisation.workload
+    values = {"dataset": work.dataset} | {f"params.{name}": value for name, value in work.params.items()}
+    names = " and ".join(f"workload.{name} {values[name]!r}" for name in chosen.hides_trend)
+    one = len(chosen.hides_trend) == 1
+    how = "if it only names the size, leave it out" if one else "if they only name the size, leave them out"
+    follow = f"because of {names} the time does not follow the trend over problem sizes, which were measured with others"
+    yield f"{follow}: {how}, or measure three sizes, each with a name of its own"
+
+
 def _of_unmeasured_count(chosen: Chosen) -> bool:
     """Whether a time is transferred to a number of ranks or threads that the curve behind it was not measured with."""
     curve = chosen.curve
@@ -251,6 +265,12 @@ def _unscaled(chosen: Chosen, stated: Mapping[str, object]) -> str:
     things = [thing for name, thing in (("dataset", "data set"), ("params", "problem")) if stated.get(name)]
     if not things or chosen.curve is None or metric_of(chosen.curve.series).per not in ("epoch", "step", "run"):
         return ""
+    samples, per = chosen.request.optimisation.workload.samples, metric_of(chosen.curve.series).per
+    if samples and per == "epoch" and "dataset" in stated:
+        if measured := chosen.curve.series.params.get(SAMPLES):
+            return f"; their time is scaled from {measured} samples per epoch to {parameter(samples)}, as if each took as long"
+        how = f"results that give their own number (params.{SAMPLES}), or a throughput, are"
+        return f"; their time is not scaled to the {parameter(samples)} samples of an epoch: {how}"
     return f"; their time is not scaled to the size of this {' or '.join(things)}"
 
 

@@ -26,6 +26,9 @@ class Chosen:
     problem_sizes: int = 0
     """As in :class:`modak.perfmodel.Predictions`, as the next one."""
     problem_doublings: float = 0.0
+    hides_trend: tuple[str, ...] = ()
+    """The data set and text parameters of the request that results do not have, and without which its time would follow a trend over its
+    numbers."""
     image: str | None = None
     """The image that the job runs in; ``None``: no container, or not chosen yet."""
     framework_version: str | None = None

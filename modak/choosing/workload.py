@@ -48,15 +48,18 @@ LENGTHS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
 """Units in which requests give the length of a run."""
 MOST_NAMED: Final = 3
 """If there are more other problems, or systems, only their number is given."""
-NO_PROBLEM: Final = ("build", "baseline")
+SAMPLES: Final = "samples"
+"""The parameter of results that gives the samples of an epoch."""
+NO_PROBLEM: Final = ("build", "baseline", SAMPLES)
 """Parameters that do not identify the problem."""
 
 
 def units(request: Request, curve: Curve) -> Units | None:
     """The units that turn a curve's cost into the workload's time; ``None`` if the request does not state its amount of work.
 
-    The request's ``amount`` is divided by a rate in its unit. A time per epoch is multiplied by ``epochs`` (default 1), a time per step
-    by ``steps``, a time per sample (or a throughput of samples) by ``epochs`` x ``samples``; an ``amount`` in these units takes their
+    The request's ``amount`` is divided by a rate in its unit. A time per epoch is multiplied by ``epochs`` (default 1), and scaled to its
+    ``samples`` if its results give their own (``params.samples``); a time per step by ``steps``, a time per sample (or a throughput of
+    samples) by ``epochs`` x ``samples``; an ``amount`` in these units takes their
     place. The time of a whole run is used as it is, unless its results give its length (``params.epochs``, ``params.steps``,
     ``params.amount``).
     """
@@ -70,8 +73,14 @@ def units(request: Request, curve: Curve) -> Units | None:
     if kind.per == "sample":
         return Units(stated(work, "epoch") or 1.0, "epoch", work.samples) if work.samples else None
     if kind.per in ("epoch", "step"):
-        return Units(stated(work, kind.per) or 1.0, kind.per)
+        return Units(stated(work, kind.per) or 1.0, kind.per, _samples_scale(work, curve) if kind.per == "epoch" else 1.0)
     return _of_run(work, curve) if kind.per == "run" else None
+
+
+def _samples_scale(work: Workload, curve: Curve) -> float:
+    """The samples of a requested epoch over those of a measured one; 1 if either is not known."""
+    measured = startup.number(curve.series.params.get(SAMPLES))
+    return work.samples / measured if work.samples and measured else 1.0
 
 
 def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:

@@ -55,6 +55,37 @@ def test_times_of_steps_with_a_batch_per_worker_are_of_fewer_steps_on_more_nodes
     assert made.prediction.value == pytest.approx(3 * 1000 * 0.4)
 
 
+@pytest.mark.parametrize(
+    ("params", "samples", "factor", "told"),
+    [
+        ({"samples": "50000"}, 200_000, 4, "scaled from 50000 samples per epoch to 200000, as if each took as long"),
+        ({}, 200_000, 1, "not scaled to the 200000 samples of an epoch: results that give their own number (params.samples)"),
+        ({"samples": "50000"}, None, 1, "not scaled to the size of this data set"),
+    ],
+)
+def test_epochs_of_another_data_set_are_scaled_by_their_samples(
+    params: dict[str, str], samples: int | None, factor: int, told: str, known: Known
+) -> None:
+    """If results say how many they were of; else the answer says what would tell."""
+    results = runs(metric="epoch_time", dataset="small", params=params)
+    found = plan(known, results, nodes=1, dataset="large", epochs=2, samples=samples)
+    assert found.prediction.value == pytest.approx(2 * 100 * factor)
+    assert found.prediction.basis == "transferred"
+    assert [line for line in found.advice if f"their time is {told}" in line]
+    own = plan(known, results, nodes=1, dataset="small", epochs=2, samples=samples)
+    assert own.prediction.value == pytest.approx(2 * 100 * factor), "a part of the data set takes a part of the time"
+
+
+def test_samples_of_an_epoch_do_not_tell_problems_apart(known: Known) -> None:
+    """Two data sets have two numbers of them: the request asks for neither."""
+    of_two = [
+        run
+        for name, count in (("a", "50000"), ("b", "60000"))
+        for run in runs(metric="epoch_time", dataset=name, params={"samples": count})
+    ]
+    assert not [one for one in plan(known, of_two, dataset="a", epochs=2).warnings if one.field.endswith("params")]
+
+
 def test_stated_steps_are_not_counted_from_the_samples(known: Known) -> None:
     """Neither by rates that follow from times of steps."""
     assert plan(known, of_steps(10), 4, epochs=3, samples=1_920_000, steps=50).prediction.value == pytest.approx(50 * 0.4)
