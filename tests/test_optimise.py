@@ -68,6 +68,7 @@ def figures(known: Known, **changes: Any) -> tuple[Request, Facts]:
 def test_energy_and_cost_are_those_of_the_node_hours(known: Known) -> None:
     """400 W and 3 units of money for each hour of a node."""
     plan = optimise(*figures(known)).plan
+    assert plan.node_hours == pytest.approx(plan.configuration.nodes * (plan.prediction.value or 0) / 3600)
     assert (plan.energy_kwh, plan.cost) == (pytest.approx(0.4 * (plan.node_hours or 0)), pytest.approx(3 * (plan.node_hours or 0)))
 
 
@@ -550,6 +551,16 @@ def test_an_optimised_build_that_nobody_has_becomes_a_recipe_and_a_build_job(kno
     assert found.plan.recipe is not None
     assert found.texts.definition.startswith("BootStrap: docker")
     assert "singularity build" in found.texts.build_script
+
+
+def test_two_hyper_threads_have_one_core(known: Known) -> None:
+    """40 ranks of two threads fit a node of 40 cores."""
+    counts = {"process_count_per_node": 40, "core_count_per_process": 2, "node_count": 1}
+    job = {"target": {"name": "dgx-1-v100"}, "application": {"executable": "./a", "app_type": "mpi"}, "job_options": counts}
+    facts = known(None)
+    system = facts.systems["dgx-1-v100"].model_copy(update={"scheduler": "slurm"})
+    text = optimise(normalise({"job": job}).request, replace(facts, systems={system.name: system})).texts.job_script
+    assert ("\n#SBATCH --ntasks-per-node=40\n#SBATCH --cpus-per-task=1\n" in text, "--overcommit" in text) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,13 @@ def test_each_version_of_charliecloud_gets_its_own_options(version: str | None, 
     assert said == f'ch-run {option}--bind="${{PWD:?}}":/mnt/0 --cd=/mnt/0 "${{MODAK_IMAGE:?}}" -- python3 train.py'
 
 
+@pytest.mark.parametrize(("version", "needed"), [("0.26", False), ("0.27", True)])
+def test_an_older_charliecloud_than_the_system_file_says_is_found_out(version: str, needed: bool) -> None:
+    """Before it fails on an option that it does not know."""
+    checks = plugins.find("runtimes", "charliecloud").preflight(of_version(version))
+    assert any("0.27" in each.text for each in checks) == needed
+
+
 def test_ranks_of_a_node_share_a_charliecloud_container() -> None:
     """Under an MPI launcher; else MPI cannot share their memory."""
     job = replace(JOB, resources=Resources(ranks_per_node=4), launcher="srun")
