@@ -299,6 +299,13 @@ def test_podman_hpc_gives_torchrun_the_nodes_own_network_and_name() -> None:
     assert " --ipc=host --volume " in line("podman-hpc", replace(job, resources=Resources(ranks_per_node=4)))
 
 
+@pytest.mark.parametrize("host_mpi", [HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"), None])
+def test_enroot_says_that_it_binds_no_mpi_of_the_host_where_one_is_wanted(host_mpi: HostMpi | None) -> None:
+    """Ranks use the image's."""
+    found = plugins.find("runtimes", "enroot").warnings(having(host_mpi=host_mpi))
+    assert any("the host's MPI is not bound" in each.message for each in found) == (host_mpi is not None)
+
+
 @pytest.mark.parametrize(
     ("launcher", "step", "warned"), [("mpirun", False, True), ("jsrun", False, True), ("srun", True, False), ("none", False, False)]
 )
