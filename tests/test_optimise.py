@@ -54,16 +54,31 @@ def test_the_fastest_measured_layout_is_chosen(training: Answer) -> None:
     assert (chosen.ranks_per_node, chosen.threads_per_rank, chosen.mpi_from, chosen.hyperthreads) == (4, 12, "host", False)
 
 
-def test_energy_and_cost_are_those_of_the_node_hours(known: Known) -> None:
-    """400 W and 3 units of money for each hour of a node."""
-    request = example("3dgan-supermuc-ng")
+def figures(known: Known, **changes: Any) -> tuple[Request, Facts]:
+    """The training, and its system where a node draws 400 W and an hour of one costs 3."""
+    request = example("3dgan-supermuc-ng", **changes)
     facts = known(request.workload_name)
     system = facts.systems["supermuc-ng"]
     partition = system.default_partition
     node = partition.node.model_copy(update={"power_w": 400.0})
     system = system.model_copy(update={"partitions": (partition.model_copy(update={"price_per_node_hour": 3.0, "node": node}),)})
-    plan = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).plan
-    assert (plan.energy_kwh, plan.cost) == (pytest.approx(0.4 * (plan.node_hours or 0)), pytest.approx(3 * (plan.node_hours or 0)))
+    return request, replace(facts, systems={**facts.systems, "supermuc-ng": system})
+
+
+def test_energy_and_cost_are_those_of_the_node_hours(known: Known) -> None:
+    """400 W and 3 units of money for each hour of a node."""
+    plan = optimise(*figures(known)).plan
+    hours = plan.configuration.nodes * (plan.prediction.value or 0) / 3600
+    assert [plan.node_hours, plan.energy_kwh, plan.cost] == pytest.approx([hours, 0.4 * hours, 3 * hours])
+
+
+@pytest.mark.parametrize(("minimise", "figure"), [("energy", "the power of a node"), ("cost", "the price per node-hour")])
+def test_a_figure_that_the_objective_needs_is_said_where_it_is_missing(minimise: str, figure: str, known: Known) -> None:
+    """And only there."""
+    request, facts = figures(known, optimisation__objective={"minimise": minimise})
+    told, untold = ([one.message for one in answered.plan.warnings] for answered in (answer(request, known), optimise(request, facts)))
+    said = f"{figure} is not recorded for supermuc-ng; node-hours are minimised instead"
+    assert (said in told, said in untold) == (True, False)
 
 
 def test_the_fewest_nodes_meet_the_deadline_at_its_confidence(training: Answer) -> None:
@@ -538,6 +553,16 @@ def test_an_optimised_build_that_nobody_has_becomes_a_recipe_and_a_build_job(kno
     assert "singularity build" in found.texts.build_script
 
 
+def test_two_hyper_threads_have_one_core(known: Known) -> None:
+    """40 ranks of two threads fit a node of 40 cores."""
+    counts = {"process_count_per_node": 40, "core_count_per_process": 2, "node_count": 1}
+    job = {"target": {"name": "dgx-1-v100"}, "application": {"executable": "./a", "app_type": "mpi"}, "job_options": counts}
+    facts = known(None)
+    system = facts.systems["dgx-1-v100"].model_copy(update={"scheduler": "slurm"})
+    text = optimise(normalise({"job": job}).request, replace(facts, systems={system.name: system})).texts.job_script
+    assert ("\n#SBATCH --ntasks-per-node=40\n#SBATCH --cpus-per-task=1\n" in text, "--overcommit" in text) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
@@ -549,6 +574,21 @@ def test_a_queue_that_does_not_take_the_job_is_warned_of(asked: dict[str, Any], 
     """And named in the script all the same: the default one would have other nodes or limits."""
     found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
     assert [re.search(says, one.message) is not None for one in found.plan.warnings if "queue" in one.message] == [True]
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"partition": "general", "node_count": 4}, "partition"),
+        ({"queue": "general", "node_count": 4}, "queue"),
+        ({"partition": "thin", "queue": "general", "node_count": 4}, "queue"),
+        ({"node_count": 5000}, "node_count"),
+    ],
+)
+def test_a_queue_that_does_not_take_the_job_is_warned_of_where_it_is_named(asked: dict[str, Any], field: str, known: Known) -> None:
+    """Or where so many nodes are asked for."""
+    found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
+    assert [one.field for one in found.plan.warnings if "will reject it" in one.message] == [f"job_options.{field}"]
 
 
 @pytest.mark.parametrize(

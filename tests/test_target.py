@@ -62,6 +62,12 @@ def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named
     assert ("does not allow singularity" in messages(found).get("target.container_runtime", "")) == named
 
 
+def test_a_queue_that_is_named_twice_is_named(known: Known) -> None:
+    """As partition and as queue: nothing is left out."""
+    found = place(known, {"name": "supermuc-ng"}, partition="general", queue="general")
+    assert (found.partition_for(4, None), found.warnings) == ("general", ())
+
+
 def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:
     """The user may know the site better; limits come from the default partition, and that is said."""
     found = place(known, {"name": "supermuc-ng"}, partition="special")

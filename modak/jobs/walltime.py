@@ -60,7 +60,9 @@ def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
     instead = f"; {' and '.join(others)} would take it" if others else ""
     sizes = f"{named.min_nodes} to {named.max_nodes} nodes"
     text = f"queue {named.name} of {target.title} takes jobs of {sizes}, but this one has {nodes}: the scheduler will reject it{instead}"
-    field = "partition" if request.job_options.partition else "queue" if request.job_options.queue else "node_count"
+    options = request.job_options
+    queue = options.queue if options.queue == named.name or not options.partition else None
+    field = "queue" if queue else "partition" if options.partition else "node_count"
     return (Notice(field=f"job_options.{field}", message=text),)
 
 

@@ -126,10 +126,8 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
 
 def _source(source: str) -> tuple[str | words.Variable, ...]:
     field = "application.build.src"
-    found = words.parse(valid(SourceText, source, field), field=field)
-    if len(found) != 1:
-        raise RequestError("sources are one address or path", field=field)
-    return (found[0],) if isinstance(found[0], str) else found[0].parts
+    (found,) = words.parse(valid(SourceText, source, field), field=field)
+    return (found,) if isinstance(found, str) else found.parts
 
 
 def _is_one_file(source: str) -> bool:

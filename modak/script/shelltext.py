@@ -46,6 +46,8 @@ def substituted(text: str) -> str:
 
     >>> substituted("make -j {{BUILD_PARALLELISM}} ${#a[@]}")
     'make -j ${BUILD_PARALLELISM:?} ${#a[@]}'
+    >>> substituted("awk '{{print}}'")
+    "awk '{{print}}'"
     """
     return _PLACEHOLDER.sub(lambda found: f"${{{PLACEHOLDERS[found[1]]}:?}}" if found[1] in PLACEHOLDERS else found[0], text)
 

@@ -176,14 +176,14 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
         else (),
         _sound((*_storage(job), *rules(job, "environment"), *_places(told, runtime, launcher, scheduler))),
         (
-            _sound(runtime.preflight(job) if job.container else ()),
+            _sound(runtime.preflight(job)),
             _sound((*launcher.preflight(job, scheduler), *writable(job), *_gpu(job))),
         ),
         variables,
         job.slurm_step,
         wrapped[:own],
         {name: new for (name, old), new in zip(outside.items(), wrapped[own:], strict=True) if new != old},
-        fetching=runtime.fetching(job) if job.container else "",
+        fetching=runtime.fetching(job),
         warnings=runtime.warnings(job),
     )
 

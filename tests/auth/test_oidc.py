@@ -239,6 +239,16 @@ def test_another_issuers_discovery_document_is_not_believed(provider: Provider, 
         issuer.principal(provider.token())
 
 
+def test_an_issuer_may_end_its_name_with_a_slash(provider: Provider, issuer: oidc.Issuer) -> None:
+    """Settings hold it without."""
+    assert issuer.principal(provider.token(iss=f"{provider.address}/")).name == "oidc:ada"
+
+
+def test_settings_that_will_do_are_taken() -> None:
+    """An address that only its owner answers at, and the extra that checks signatures."""
+    oidc.check("https://a.example", "x")
+
+
 @pytest.mark.parametrize(("issuer", "audience", "field"), [("https://a.example", "", "AUDIENCE"), ("http://a.example", "x", "ISSUER")])
 def test_settings_that_would_not_do_are_refused(issuer: str, audience: str, field: str) -> None:
     """At the start of the service, by name."""

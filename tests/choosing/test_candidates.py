@@ -583,8 +583,8 @@ def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_
 @pytest.mark.parametrize(("threads", "hyper"), [(1, False), (2, True)])
 def test_more_threads_than_cores_use_hyper_threads(threads: int, hyper: bool, known: Known) -> None:
     """Of 48 ranks on 48 cores."""
-    counts = {"job_options__process_count_per_node": 48, "application__threads": threads}
-    assert {shape.hyperthreads for shape in candidates(known, application__app_type="mpi", **counts).shapes} == {hyper}
+    found = candidates(known, application__app_type="mpi", application__threads=threads, job_options__process_count_per_node=48)
+    assert {shape.hyperthreads for shape in found.shapes} == {hyper}
 
 
 def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_results_say_so_or_not(known: Known) -> None:

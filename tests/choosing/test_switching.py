@@ -71,6 +71,11 @@ def test_without_evidence_it_stays_off_and_says_which_run_would_decide(known: Kn
     assert line(found, "xla").endswith("compare one run with it and one without it on 1 node of hlrs-testbed")
 
 
+def test_a_precision_that_is_not_left_open_is_not_told(known: Known) -> None:
+    """Where the graph compiler alone is."""
+    assert not [text for text in plan(known, [epoch(60.0)], []).decisions if text.startswith("precision: ")]
+
+
 def test_other_applications_turn_it_on_and_the_time_follows_their_ratio(known: Known) -> None:
     """The own time without it, times what it did elsewhere, with a wider interval."""
     found = plan(known, [epoch(60.0)], OTHERS)

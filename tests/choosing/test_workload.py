@@ -201,6 +201,14 @@ def test_a_data_set_that_is_taken_is_one_of_the_results_that_answer(known: Known
     assert warning.message.endswith("the prediction uses 'epochs' (others: 'run')")
 
 
+def test_results_here_tell_the_data_set_however_they_spell_the_system(known: Known) -> None:
+    """More results elsewhere are of another one."""
+    elsewhere = [one for ranks in (24, 48) for one in runs(ranks, system="elsewhere", dataset="b")]
+    made = plan(known, [*runs(system="SuperMUC_NG", dataset="a"), *elsewhere], 4)
+    assert made.prediction.value == pytest.approx(33.0)
+    assert not [one for one in made.warnings if "dataset" in one.field]
+
+
 def test_a_data_set_that_is_taken_is_one_of_the_requests_framework(known: Known) -> None:
     """More results of another framework do not choose it: the warning names the one that answers."""
     others = [one for ranks in (12, 24) for one in runs(ranks, dataset="imagenet", framework="tensorflow")]

@@ -20,7 +20,7 @@ PLACES = (
 
 
 def planned(
-    image_wants: Any = None, workload: Any = None, places: Any = PLACES, data: Any = None, nodes: int = 1, **application: Any
+    image_wants: Any = None, workload: Any = None, places: Any = PLACES, data: Any = None, nodes: Any = 1, **application: Any
 ) -> tuple[Plan, Texts]:
     """The plan of a training job on a system with some storage, in the one image of the catalogue."""
     system = site(Node(processor="any", sockets=1, cores=4), runtimes=(RuntimePolicy(name="apptainer"),), filesystems=places)

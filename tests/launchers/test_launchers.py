@@ -62,6 +62,11 @@ def test_intel_mpi_under_srun_finds_slurms_process_manager() -> None:
     assert "I_MPI_PMI_LIBRARY" not in variables(replace(GAN, launcher_flavour="openmpi"))
 
 
+def test_intel_mpi_that_the_system_file_does_not_list_has_no_library_of_the_sites() -> None:
+    """As in an image at a site with another MPI."""
+    assert "I_MPI_PMI_LIBRARY" not in variables(replace(JOB, launcher="srun", launcher_flavour="intel-mpi", system=GPUS))
+
+
 @pytest.mark.parametrize(
     ("flavour", "scheduler", "said"),
     [
@@ -371,6 +376,24 @@ def test_flux_run_shares_gpus_out_but_hides_none() -> None:
     assert "cannot be shared" in plugins.find("launchers", "flux").unfit(uneven, plugins.find("schedulers", "flux"))
 
 
+@pytest.mark.parametrize(
+    ("launcher", "scheduler", "said"),
+    [
+        ("flux", "flux", "flux run -N 2 -n 8 -c 12 -o cpu-affinity=per-task ./solver -x"),
+        ("jsrun", "lsf", "jsrun -n 2 -r 1 -a 4 -c 48 -d packed -b packed:12 ./solver -x"),
+    ],
+)
+def test_no_gpus_are_asked_for_where_the_job_has_none(launcher: str, scheduler: str, said: str) -> None:
+    """Nor is anything said of them."""
+    assert line(replace(JOB, launcher=launcher), scheduler) == said
+
+
+def test_flux_run_works_in_flux_only() -> None:
+    """It needs an instance that gives it nodes."""
+    why = plugins.find("launchers", "flux").unfit(replace(JOB, launcher="flux"), plugins.find("schedulers", "slurm"))
+    assert why == "flux run starts processes under Flux, not under slurm"
+
+
 @pytest.mark.parametrize(("version", "older"), [("4.1", True), (None, True), ("5.0.3", False)])
 def test_horovod_on_gpus_is_bound_to_nothing(version: str | None, older: bool) -> None:
     """Nor are its threads; before Open MPI 5 another transport is chosen. Without GPUs it is bound like any job."""
@@ -383,9 +406,11 @@ def test_horovod_on_gpus_is_bound_to_nothing(version: str | None, older: bool) -
 
 
 def test_more_ranks_than_cores_are_not_bound() -> None:
-    """Slurm and Open MPI are told that it is meant; MPICH would refuse cores that are not there."""
+    """Slurm and Open MPI are told that it is meant; others would refuse cores that are not there."""
     busy = replace(LAYOUT, oversubscribed=True)
     assert " --cpu-bind=none --overcommit " in line(replace(JOB, launcher="srun", resources=busy))
     assert "--map-by ppr:4:node:OVERSUBSCRIBE --bind-to none" in line(replace(JOB, launcher="mpirun", resources=busy))
     assert "-ppn 4 -bind-to none" in line(replace(JOB, launcher="mpirun", launcher_flavour="mpich", resources=busy))
+    assert "-o cpu-affinity=off" in line(replace(JOB, launcher="flux", resources=busy), "flux")
+    assert "-d packed -b none" in line(replace(JOB, launcher="jsrun", resources=busy), "lsf")
     assert variables(replace(JOB, launcher="srun", resources=busy)) == {"OMP_NUM_THREADS": "12", "OMP_PROC_BIND": "false"}

@@ -257,6 +257,15 @@ def test_a_trend_does_not_connect_what_a_question_leaves_open(small: dict[str, o
     assert together.value[0] == pytest.approx(alone.value[0], rel=0.2)
 
 
+def test_smaller_problems_of_a_build_that_is_left_open_make_a_trend_surer() -> None:
+    """They took a third of the time: that is no part of the trend, but how steep theirs is tells of it."""
+    large = timed_over(*((n, 3e-6 * n**3) for n in (4000, 8000)), compiler="other")
+    question = Question({**HERE, "params": {"n": "16000"}}, PLACED)
+    alone, both = (predict(fit([*large, *small]), question, [1]) for small in ([], timed_over((500, 125), (1000, 1000), compiler="one")))
+    assert both.value[0] == pytest.approx(3e-6 * 16000**3, rel=0.05)
+    assert both.spread[0] < 0.8 * alone.spread[0]
+
+
 def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
     """At a measured size and at others; not where some results name none, which is then off."""
     both = [*timed_over((500, 1.0), (1000, 8.0), solver="cg"), *timed_over((500, 3.0), (1000, 24.0), solver="mg")]

@@ -30,6 +30,11 @@ def test_a_difference_within_the_noise_says_so() -> None:
     assert pair.beyond_noise is False
 
 
+def test_two_repeats_of_each_tell_of_the_noise() -> None:
+    """They differ by less than 2 %, and both values by half."""
+    assert compare(records(one=[10.0, 10.1], two=[5.0, 5.05]), "system")[0].beyond_noise is True
+
+
 def test_medians_scatter_more_than_means() -> None:
     """A difference of 2.4 standard deviations, three runs each: beyond the noise of means, not of medians."""
     (pair,) = compare(records(one=[0.99, 1.0, 1.01], two=[1.0138, 1.024, 1.0342]), "system")

@@ -96,6 +96,13 @@ def test_each_version_of_charliecloud_gets_its_own_options(version: str | None, 
     assert said == f'ch-run {option}--bind="${{PWD:?}}":/mnt/0 --cd=/mnt/0 "${{MODAK_IMAGE:?}}" -- python3 train.py'
 
 
+@pytest.mark.parametrize(("version", "needed"), [("0.26", False), ("0.27", True)])
+def test_an_older_charliecloud_than_the_system_file_says_is_found_out(version: str, needed: bool) -> None:
+    """Before it fails on an option that it does not know."""
+    checks = plugins.find("runtimes", "charliecloud").preflight(of_version(version))
+    assert any("0.27" in each.text for each in checks) == needed
+
+
 def test_ranks_of_a_node_share_a_charliecloud_container() -> None:
     """Under an MPI launcher; else MPI cannot share their memory."""
     job = replace(JOB, resources=Resources(ranks_per_node=4), launcher="srun")
@@ -290,6 +297,13 @@ def test_podman_hpc_gives_torchrun_the_nodes_own_network_and_name() -> None:
     job = replace(having(), launcher="torchrun", resources=Resources(nodes=2, ranks_per_node=4))
     assert " --ipc=host --network=host --uts=host --volume " in line("podman-hpc", job)
     assert " --ipc=host --volume " in line("podman-hpc", replace(job, resources=Resources(ranks_per_node=4)))
+
+
+@pytest.mark.parametrize("host_mpi", [HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"), None])
+def test_enroot_says_that_it_binds_no_mpi_of_the_host_where_one_is_wanted(host_mpi: HostMpi | None) -> None:
+    """Ranks use the image's."""
+    found = plugins.find("runtimes", "enroot").warnings(having(host_mpi=host_mpi))
+    assert any("the host's MPI is not bound" in each.message for each in found) == (host_mpi is not None)
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,13 @@ def test_address_space_is_no_measure_of_memory_on_gpus() -> None:
     assert "job_options.memory_limit" in written("gridengine", job)[1]
 
 
+@pytest.mark.parametrize(("gpus", "directives", "warned"), [(1, (), True), (0, (), False), (1, ("-l rt_G={nodes}",), False)])
+def test_the_resource_that_gpus_are_by_convention_is_warned_of(gpus: int, directives: tuple[str, ...], warned: bool) -> None:
+    """Unless the system file says how the site's are requested."""
+    job = replace(BARE, resources=replace(BARE.resources, gpus_per_node=gpus), resource_directives=directives)
+    assert ("job_options.request_gpus" in written("gridengine", job)[1]) == warned
+
+
 def test_named_nodes() -> None:
     """One chunk a host, a requirement, a resource; LSF would take any of them."""
     job = replace(BARE, resources=Resources(nodes=2), attributes=replace(BARE.attributes, node_list="n[1-2]"))

@@ -135,10 +135,10 @@ def test_a_program_called_like_a_part_of_the_shell_is_a_program(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("program", ["", "-x", "A=1"])
-@pytest.mark.parametrize("field", ["command", "pre", "post"])
+@pytest.mark.parametrize("field", ["command", "pre", "post", "checkpoint"])
 def test_the_first_word_is_a_program(program: str, field: str) -> None:
     """Not nothing, no option, no assignment."""
-    changed: dict[str, Any] = {field: (program, "x")}
+    changed: dict[str, Any] = {field: (program, "x"), "attributes": replace(SMALL.attributes, signal=Signal("USR1", 60))}
     with pytest.raises(RequestError, match="application"):
         render(replace(SMALL, **changed), "shell")
 
