@@ -9,6 +9,7 @@ from modak.perfmodel.matching import Power
 from modak.perfmodel.predict import predict
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import Question
-from modak.perfmodel.rows import describe, predict_rows
+from modak.perfmodel.rows import predict_rows
+from modak.perfmodel.wording import describe
 
 __all__ = ["Curve", "Power", "Predictions", "Question", "describe", "fit", "predict", "predict_rows"]

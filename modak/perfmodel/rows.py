@@ -14,20 +14,19 @@ from modak.dsl import Basis
 from modak.facts import Doubted, Layout, Result, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve, cost
-from modak.perfmodel.forms import FORMS, Array
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
-from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Power
-from modak.perfmodel.predict import FAR_DOUBLINGS, predict
+from modak.perfmodel.predict import predict
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
 from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
+from modak.perfmodel.wording import describe, of_open, of_system, sources
 from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
-from modak.text.amounts import listed
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
 """System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""
@@ -35,8 +34,6 @@ WEAK: Final = ("none", "transferred", "heuristic")
 """Bases that an estimate from parameters may improve."""
 OFF: Final = "none"
 """A row's compiler if graph compilers are off; an empty cell leaves that open."""
-MOST_SAID: Final = 3
-"""If there are more relatives, only the number of the others is given."""
 WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
 """Metrics that say that they are the time of a whole run."""
 ADDED: Final = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
@@ -138,8 +135,8 @@ def predict_rows(
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
         several, nodes = _open(one, known), [_count(rows[index].get("nodes")) or 1 for index in members]
         for predictions, places in _of_sizes(asked, known, nodes, power, go_on):
-            origin = _origin(predictions, known) if "transferred" in predictions.basis else ""
-            of_one = _of_system(predictions, one) + _of_one(predictions, several)
+            origin = sources(predictions, known) if "transferred" in predictions.basis else ""
+            of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
             for place, index in enumerate(members[place] for place in places):
                 answered[index].update(_columns(predictions, place, rows[index], level))
                 if answered[index]["basis"] == "transferred":
@@ -286,84 +283,6 @@ def _measured(curves: Sequence[Curve], metric_name: str | None, system: str | No
     """The measured curves of a metric (``None``: of any), and those of them on a system."""
     asked = [curve for curve in _of_metric(curves, metric_name) if curve.estimated is None]
     return asked, [curve for curve in asked if same_name(curve.series.system) == same_name(system)]
-
-
-def describe(curve: Curve | None) -> str | None:
-    """The model behind a prediction, in words: the number of forms and sizes, and the three forms with the largest weights."""
-    if curve is None:
-        return None
-    if curve.estimated:
-        return curve.estimated.model
-    weights = sorted(zip(curve.mixture.outside, FORMS, strict=True), key=lambda pair: -pair[0])
-    most = ", ".join(f"{form.name} {100 * weight:.0f} %" for weight, form in weights[:3])
-    return f"{len(FORMS)} forms over {len(curve.sizes)} sizes ({curve.scale} {curve.sizes[0]:g} to {curve.sizes[-1]:g}): {most}"
-
-
-def _origin(found: Predictions, curves: Sequence[Curve]) -> str:
-    """The source of a transferred prediction: how its results differ from the question, and which relatives contributed."""
-    if found.curve is None or found.curve.estimated:
-        return ""
-    nearest = {series: place for place, series in reversed(tuple(enumerate(found.others)))}
-    relatives = [curve for curve in curves if curve is not found.curve and curve.measured in nearest]
-    relatives.sort(key=lambda curve: nearest[curve.measured])
-    far = f", {found.problem_doublings:.1f} doublings outside of them" if found.problem_doublings > FAR_DOUBLINGS else ""
-    trend = f"the trend over {found.problem_sizes} {_varied([found.curve, *relatives])}{far}, the nearest"
-    source = trend if found.problem_sizes else "results"
-    parts = [f"from {source} with {_said(found.curve, found.differences)}"] if found.differences else []
-    if relatives:
-        said = list(dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives))
-        parts.append(f"{'together ' if parts else ''}with those of {listed(said, MOST_SAID, '; ')}")
-    return "".join(f"; {part}" for part in parts)
-
-
-def _varied(curves: Sequence[Curve]) -> str:
-    """Over what a trend is: the numbers among the parameters in which results of curves differ. Tables do not tell a problem's size from a
-    setting."""
-    values: dict[str, set[float | None]] = {}
-    for name, text in (pair for curve in curves for pair in curve.series.params.items()):
-        values.setdefault(name, set()).add(magnitude(text))
-    names = [f"params.{name}" for name, each in values.items() if None not in each and len(each) > 1 and name not in LENGTHS]
-    return f"{'values' if len(names) == 1 else 'combinations'} of {listed(names, MOST_SAID)}" if names else "problem sizes"
-
-
-def _of_one(found: Predictions, several: Mapping[str, int]) -> str:
-    """The data set and parameters of a prediction, of those that the row leaves open although there are ``several``."""
-    if found.curve is None:
-        return ""
-    series = found.curve.series
-    of = {name: series.dataset if name == "dataset" else series.params.get(name.removeprefix("params.")) for name in several}
-    said = (
-        f"of {name} {value}, one of {several[name]} that the row may mean" if value else f"of results that name no {name}, either"
-        for name, value in of.items()
-    )
-    return "".join(f"; {part}" for part in said)
-
-
-def _of_system(found: Predictions, row: Row) -> str:
-    """The system of a prediction, if the row names none."""
-    system = found.curve.series.system if found.curve and not row.get("system") else None
-    return f"; measured on {system}" if system else ""
-
-
-def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
-    """Attributes and counts in which two curves differ."""
-    series = tuple(name for name in SPREAD if getattr(curve.series, name) != getattr(other.series, name))
-    return (*series, *(name for name in COUNTS if _count_of(curve, name) != _count_of(other, name)))
-
-
-def _said(curve: Curve, names: Sequence[str]) -> str:
-    """What the results of a curve say of these attributes and counts: ``system here, params.n 2000``."""
-    parts = []
-    for name in names:
-        value = _count_of(curve, name) if name in COUNTS else getattr(curve.series, name)
-        of_name = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, Mapping) and value else {name: value}
-        parts += [f"{key} {'unknown' if each in (None, {}) else each}" for key, each in of_name.items()]
-    return ", ".join(parts)
-
-
-def _count_of(curve: Curve, name: str) -> int | str | None:
-    per_gpu = curve.ranks_per_gpu if name == "ranks_per_node" else None
-    return f"{per_gpu:g} per GPU" if per_gpu else getattr(curve.layout, name)
 
 
 def _counted(row: Row) -> str | None:

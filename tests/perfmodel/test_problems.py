@@ -261,7 +261,8 @@ def test_smaller_problems_of_a_build_that_is_left_open_make_a_trend_surer() -> N
     """They took a third of the time: that is no part of the trend, but how steep theirs is tells of it."""
     large = timed_over(*((n, 3e-6 * n**3) for n in (4000, 8000)), compiler="other")
     question = Question({**HERE, "params": {"n": "16000"}}, PLACED)
-    alone, both = (predict(fit([*large, *small]), question, [1]) for small in ([], timed_over((500, 125), (1000, 1000), compiler="one")))
+    small = timed_over(*((n, 1e-6 * n**3) for n in (125, 250, 500, 1000)), compiler="one")
+    alone, both = (predict(fit([*large, *more]), question, [1]) for more in ([], small))
     assert both.value[0] == pytest.approx(3e-6 * 16000**3, rel=0.05)
     assert both.spread[0] < 0.8 * alone.spread[0]
 
