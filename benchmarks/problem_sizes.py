@@ -70,7 +70,7 @@ def law(asked: Asked) -> tuple[float, float]:
 
 def _law(asked: Asked) -> tuple[float, float]:
     unlike = np.where(asked.kind > 0, SPREAD["params"], 0.0)
-    tails = problems.UNLIKE if asked.kind.any() else np.ones((1, 2))
+    tails = kriging.UNLIKE if asked.kind.any() else np.ones((1, 2))
     ratios = problems.ratios_of(asked.away, asked.kind, unlike, np.zeros((len(unlike), 1)), tails)
     log_cost, deviation = problems.between(asked.away, asked.costs[:, None], np.full((len(unlike), 1), kriging.REPEAT), ratios)
     return float(log_cost[0]), float(deviation[0])

@@ -17,6 +17,10 @@ from modak.perfmodel.forms import Array, wander
 
 REPEAT: Final = 0.05
 """Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
+UNLIKE: Final = np.array([(1.0, 0.5), (4.0, 0.5)])
+"""Rows of two: a factor on the standard deviations of log ratios between configurations, and how often it applies. Two compilers may differ
+by some per cent, and two algorithms in all but the result. From public tables of several systems, programs or problems in the same layouts,
+and of variants of programs over the same problem sizes."""
 
 Prior = tuple[float, float]
 """Mean and standard deviation of a slope, before anything is measured."""

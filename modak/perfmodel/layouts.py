@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from modak.facts import Layout
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import REPEAT, Slope, predicted, walks
+from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, predicted, walks
 
 COUNTS: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 """The counts that make a layout within a node."""
@@ -47,13 +47,10 @@ divide the work badly."""
 RATIO: Final = 0.25
 """Standard deviation of the slope of the log ratio of two systems, programs or problems over the log of a count, and of its change around
 that between layouts of which a count differs by a factor of e (which grows with the square root of the distance). For what is more alike
-than :data:`ALIKE` both are less, in proportion. This and :data:`UNLIKE` are from public tables of several systems, programs or problems in
-the same layouts."""
+than :data:`ALIKE` both are less, in proportion. From public tables of several systems, programs or problems in the same layouts."""
 ALIKE: Final = 0.5
 """Standard deviation of the log ratio of two programs, and of others that are about as unlike. Judgement: no table tells how much less
 images or versions of a program drift."""
-UNLIKE: Final = np.array([(1.0, 0.5), (4.0, 0.5)])
-"""Rows of two: a factor on the standard deviations of log ratios, and how often it applies."""
 
 
 def distance(one: Layout, other: Layout) -> float:

@@ -21,7 +21,7 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import REPEAT, Slope, parted, predicted, walks
+from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import WORK_SPREAD, Z90, Match, best_match, matches, seen, tells_of_work
@@ -56,14 +56,10 @@ work of few rows, they hide that of few columns, too."""
 RATIO: Final = 0.1
 """Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
 e; it grows with the square root of the distance, and for what is less alike than :data:`LEAST_RATIO` (processors beside GPUs) in
-proportion to that. This and the next two are from public tables of variants of programs (decision 96)."""
+proportion to that. This and the next one are from public tables of variants of programs (decision 96)."""
 RATIO_POWER: Final = 0.05
 """Standard deviation of the power of a number in that ratio, likewise: one algorithm may do less work than another for each row, and more
 before the first."""
-UNLIKE: Final = np.array([(1.0, 0.5), (4.0, 0.5)])
-"""Rows of two: a factor on the standard deviations of log ratios to other layouts, systems and programs, and how often it applies. Two
-compilers may differ by some per cent, and two algorithms in all but the result; pairs of layouts are as unlike each other
-(:data:`modak.perfmodel.layouts.UNLIKE`)."""
 LEAST_RATIO: Final = 0.5
 """The least standard deviation of the log ratio of results that the question does not tell apart, but that differ in what it leaves open.
 Judgement."""
@@ -268,7 +264,7 @@ def ratios_of(away: Array, kind: npt.NDArray[np.int_], unlike: Array, doubt: Arr
 
     ``away [k, m]`` as there; ``kind [k]``: costs of one kind have a ratio in common, which changes with the problem; ``unlike [k]``:
     standard deviations of these ratios, 0 for costs of the configuration itself; ``doubt [k, n]``: variances of what else is not known of
-    the costs of a kind together; ``tails``: as :data:`UNLIKE`.
+    the costs of a kind together; ``tails``: as :data:`~modak.perfmodel.kriging.UNLIKE`.
     """
     changes = RATIO**2 * walks(away) + RATIO_POWER**2 * (away @ away.T)
     # Beside others, the costs of the configuration itself do not follow what all have in common exactly, either.
