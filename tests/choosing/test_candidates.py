@@ -576,7 +576,7 @@ def test_copies_of_a_program_that_nothing_else_calls_distributed_are_told(known:
 
 @pytest.mark.parametrize(("nodes", "ranks"), [({}, 4), ({"job_options__node_count": 4}, 4), ({"job_options__node_count": 2}, 8)])
 def test_of_the_numbers_of_ranks_that_a_program_runs_with_those_with_a_gpu_each_are_taken(
-    known: Known, nodes: dict[str, int], ranks: int
+    known: Known, nodes: dict[str, Any], ranks: int
 ) -> None:
     """And not those that fill the cores: 32 processes would share four GPUs."""
     found = candidates(known, "skylake-bronze-1080ti", application__allowed_ranks=[16, 32, 64], optimisation=SPREAD, **nodes)
