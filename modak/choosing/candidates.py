@@ -148,7 +148,11 @@ def _allowed_grids(request: Request, target: Target, curves: Sequence[Curve]) ->
 
 
 def _fullest(shapes: Collection[Shape], node: Node | None) -> tuple[Shape, ...]:
-    """The shapes with the most ranks per node that have a core for each thread; if none has, the one with the fewest ranks."""
+    """The shapes with the most ranks per node that have a core for each thread; if none has, the one with the fewest ranks. On GPUs those
+    with as many ranks as GPUs, or nearest to that."""
+    if all(shape.gpus_per_node for shape in shapes):
+        away = {shape: abs(math.log(shape.ranks_per_node / shape.gpus_per_node)) for shape in shapes}
+        return tuple(shape for shape in shapes if away[shape] == min(away.values()))
     cores = node.usable_cores if node else math.inf
     fitting = [shape for shape in shapes if shape.ranks_per_node * shape.threads_per_rank <= cores]
     if not fitting:

@@ -613,6 +613,15 @@ def test_copies_of_a_program_that_nothing_else_calls_distributed_are_told(known:
     assert [one.field for one in candidates(known, **job).warnings if "copies" in one.message] == [warned] * (warned is not None)
 
 
+@pytest.mark.parametrize(("nodes", "ranks"), [({}, 4), ({"job_options__node_count": 4}, 4), ({"job_options__node_count": 2}, 8)])
+def test_of_the_numbers_of_ranks_that_a_program_runs_with_those_with_a_gpu_each_are_taken(
+    known: Known, nodes: dict[str, Any], ranks: int
+) -> None:
+    """And not those that fill the cores: 32 processes would share four GPUs."""
+    found = candidates(known, "skylake-bronze-1080ti", application__allowed_ranks=[16, 32, 64], optimisation=SPREAD, **nodes)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(ranks, 4)}
+
+
 def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:
     """Where no count is given; Slurm refuses a list that is longer than the job."""
     found = candidates(known, application__app_type="mpi", job_options__request_specific_nodes="n[01-03],m7")
