@@ -130,7 +130,7 @@ def _applied(strongest_first: Sequence[Rule]) -> Applied:
     return Applied(
         environment=MappingProxyType({name: rule.environment[name] for name, rule in sorted(set_by.items())}),
         modules=tuple(dict.fromkeys(module for rule in strongest_first for module in rule.modules)),
-        launcher_options=tuple(word for rule in reversed(strongest_first) if rule.launcher_options for word in _option_words(rule)),
+        launcher_options=tuple(word for rule in reversed(strongest_first) for word in _option_words(rule)),
         texts=tuple(RuleText(rule.name, rule.stage, rule.script) for rule in reversed(strongest_first) if rule.script),
         names=tuple(rule.name for rule in strongest_first),
         held=tuple(strongest_first),

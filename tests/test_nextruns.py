@@ -173,6 +173,13 @@ def test_the_pair_that_the_decision_asks_for_comes_first(known: Known, nodes: in
     assert ["TF_XLA_FLAGS=" in script for script in scripts] == [compiler == "xla" for _, compiler in proposed]
 
 
+def test_a_run_is_of_the_problem_of_the_request(known: Known) -> None:
+    """Its result would else be one of no problem."""
+    asked, facts = switched({}, params={"cells": 64}), replace(known(None), models=fit(epochs(nodes=(1, 2), params={"cells": "64"})))
+    programme = next_runs(asked, facts, 1)
+    assert '"params.cells": "64"' in measurement(asked, facts, programme, programme.proposals[0]).texts.job_script
+
+
 def test_a_pair_in_one_precision_of_two_is_planned_in_it(known: Known) -> None:
     """Half precision was measured: the run without it is one in single precision."""
     asked, facts = switched({}, 3, precision="auto"), replace(known(None), models=fit(epochs(precision="fp16")))
@@ -230,7 +237,9 @@ def test_the_budget_holds(few: Facts) -> None:
     """For all runs together, including their starts; a note if the budget is too small for any."""
     programme = next_runs(request(), few, 5, 50.0)
     assert 0 < sum(one.node_hours or 0 for one in programme.proposals) <= 50
-    assert "within 1 node-hours" in next_runs(request(), few, 5, 1.0).notes[0]
+    assert programme.notes == ("no further run narrows the interval of the decision by 2% or more within 50 node-hours",)
+    none = next_runs(request(), few, 5, 1.0)
+    assert (none.proposals, none.notes[0]) == ((), "no run narrows the interval of the decision by 2% or more within 1 node-hours")
 
 
 def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) -> None:

@@ -258,12 +258,15 @@ def test_as_many_ranks_per_gpu_as_were_measured_are_started() -> None:
 
 
 def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_the_cores(known: Known) -> None:
-    """A rank for each GPU would answer all requests four times; one GPU of eight has an eighth of the 40 cores."""
+    """A rank for each GPU would answer all requests four times; one GPU of eight has an eighth of the 40 cores, but for a
+    job that has the node for itself."""
     series = SeriesKey(application="net", system="dgx-1-v100", metric="throughput", unit="tokens/s")
     curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 * gpus) for gpus in (1, 4)])
     wanted = {"app_type": "ai_inference", "ai_inference": {"pytorch": {}}, "workload": {"application": "net", "amount": "1e6 tokens"}}
     request = normalise({"job": {"optimisation": wanted, "target": {"name": "dgx-1-v100"}}}).request
     assert layouts(enumerate_candidates(request, resolve(request, known("net")), curves)) == {(1, 5, 1), (1, 20, 4), (1, 40, 8)}
+    alone = request.changed(job_options={"node_exclusive": True})
+    assert layouts(enumerate_candidates(alone, resolve(alone, known("net")), curves)) == {(1, 40, 1), (1, 40, 4), (1, 40, 8)}
 
 
 @pytest.mark.parametrize(

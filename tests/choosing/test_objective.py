@@ -219,6 +219,17 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
             assert rank(table, Objective.model_validate({**asked.model_dump(), names[name]: number})).order
 
 
+def test_the_confidence_that_is_offered_is_the_highest_that_would_do() -> None:
+    """In steps of one percent."""
+    asked = Objective(deadline=1050)
+    with pytest.raises(Infeasible) as refused:
+        rank(scored(), asked)
+    (offered,) = re.findall(r"confidence (0\.[0-9]+)$", str(refused.value))
+    assert rank(scored(), asked.model_copy(update={"confidence": float(offered)})).order
+    with pytest.raises(Infeasible):
+        rank(scored(), asked.model_copy(update={"confidence": float(offered) + 0.01}))
+
+
 @given(deadline=st.integers(60, 900), budget=st.floats(0.1, 15.0), floor=st.floats(0.99, 1.0))
 def test_where_no_single_concession_is_enough_all_that_are_needed_are_named(deadline: int, budget: float, floor: float) -> None:
     """The figures of the closest configuration: with all of them instead of the own ones it is feasible."""

@@ -108,6 +108,19 @@ def test_the_nearest_version_stands_in_with_a_warning(wanted: str, expected: str
     assert "1.14.0, 1.15.0, 2.1.0, 2.10.0" in choice.warnings[0].message
 
 
+def test_of_many_versions_the_nearest_on_both_sides_are_named() -> None:
+    """And how many there are."""
+    versions = [image(f"docker://a/v:{number}", version=f"{number}.0.0") for number in range(1, 31)]
+    (warning,) = pick(versions, version="15.1").warnings
+    listed = ", ".join(f"{number}.0.0" for number in range(9, 21))
+    assert warning.message.endswith(f"15.0.0 is used instead (the nearest of 30: {listed})")
+
+
+def test_the_image_of_whose_contents_more_is_known_goes_first() -> None:
+    """What an image may lack is no advantage."""
+    assert name(pick([PLAIN, image("docker://b/known:1", python="3.8")])) == "docker://b/known:1"
+
+
 def test_the_nearest_version_is_one_for_what_the_job_computes_on() -> None:
     """A job without GPUs does not get an image for GPUs because its version is nearer."""
     gpu, cpu = image("docker://a/b:gpu", version="2.7.1", accelerator="amd"), image("docker://a/b:cpu", version="2.3.0")
@@ -291,8 +304,10 @@ def test_a_source_build_that_was_asked_for_goes_first() -> None:
 
 def test_a_source_build_that_nobody_has_is_made() -> None:
     """enable_opt_build, no image that carries the labels, and a recipe: no image, so that one is built."""
-    choice = pick([XLA, BUILT], opt_build=True, microarchitecture="haswell", recipe_version="2.1.0")
+    choice = pick([XLA, BUILT], version="2.1", compilers=("xla",), opt_build=True, microarchitecture="haswell", recipe_version="2.1.0")
     assert (choice.image, choice.recipe_version, choice.exact) == (None, "2.1.0", False)
+    why = "no image contains tensorflow 2.1 with xla built from source for that CPU"
+    assert choice.decisions == (f"image: to be built, {why}; nearest: {XLA.reference}",)
 
 
 def test_without_a_recipe_a_source_build_is_only_a_wish() -> None:

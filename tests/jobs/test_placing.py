@@ -173,12 +173,12 @@ def test_a_length_is_recorded_with_all_its_digits() -> None:
     assert '"params.steps": "1234567"' in texts.job_script
 
 
-@pytest.mark.parametrize(("preferred", "told"), [(None, True), ("default-high", False)])
-def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, told: bool) -> None:
+@pytest.mark.parametrize(("preferred", "size", "told"), [(None, 400, True), ("default-high", 400, False), (None, 40, False)])
+def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, size: int, told: bool) -> None:
     """Copying it would fill a node's disk or memory, and the job fail after that."""
     system = site(Node(processor="any", sockets=1, cores=4, memory_gb=96), filesystems=PLACES)
     copies = {"stage_in": [{"from": "/data/big", "to": "big"}], "storage_class_pref": preferred}
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "data": {"size_bytes": "400 GB"}}}
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "data": {"size_bytes": f"{size} GB"}}}
     job = {"target": {"name": "site"}, "application": {"executable": "./a", **copies}, "optimisation": wanted}
     found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"site": system})).plan.warnings
-    assert any("400 GB" in one.message for one in found if one.field == "application.stage_in") == told
+    assert any(f"{size} GB" in one.message for one in found if one.field == "application.stage_in") == told

@@ -103,6 +103,18 @@ def test_an_older_charliecloud_than_the_system_file_says_is_found_out(version: s
     assert any("0.27" in each.text for each in checks) == needed
 
 
+def test_a_charliecloud_that_cannot_run_an_image_in_one_file_is_found_out() -> None:
+    """It would take it for a directory."""
+    checks = plugins.find("runtimes", "charliecloud").preflight(having(file="y_1.sqfs"))
+    assert any("0.26" in each.text for each in checks)
+
+
+@pytest.mark.parametrize(("vendor", "told"), [("nvidia", True), (None, False)])
+def test_podman_hpc_is_told_of_gpus_where_there_are_some(vendor: str | None, told: bool) -> None:
+    """Without them its option would fail."""
+    assert (" --gpu " in line("podman-hpc", having(gpu_vendor=vendor))) == told
+
+
 def test_ranks_of_a_node_share_a_charliecloud_container() -> None:
     """Under an MPI launcher; else MPI cannot share their memory."""
     job = replace(JOB, resources=Resources(ranks_per_node=4), launcher="srun")

@@ -17,6 +17,12 @@ def test_a_word_that_is_more_than_a_word_is_refused(word: str) -> None:
         checked(Directives((("-N", word),)))
 
 
+def test_a_word_is_refused_beside_others_that_are_sound() -> None:
+    """Each line is looked at, also where all are options of one word."""
+    with pytest.raises(RequestError, match="cannot stand in a job's header"):
+        checked(Directives((("--nodes=1",), ("--job-name=a b",))))
+
+
 @pytest.mark.parametrize("option", [("x",), ("-N", "-wrap"), ("-l", "nodes=1", "--wrap=id"), ("nodes=1", "-l")])
 def test_a_line_holds_one_option(option: tuple[str, ...]) -> None:
     """It begins with the option's name, and no value looks like another."""

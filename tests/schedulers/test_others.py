@@ -279,6 +279,14 @@ def test_named_nodes() -> None:
     assert "job_options.request_specific_nodes" in written("lsf", job)[1]
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"), [("afterok:1,afternotok:2", "done(1)&&exit(2)"), ("afterok:1?afternotok:2?afterany:3", "done(1)||exit(2)||ended(3)")]
+)
+def test_lsf_joins_dependencies_as_they_were_given(asked: str, said: str) -> None:
+    """All of them, or any."""
+    assert f"-w {said}" in written("lsf", replace(BARE, attributes=replace(BARE.attributes, dependency=asked)))[0]
+
+
 def test_lsf_is_given_the_only_node_that_is_named() -> None:
     """Of one it has no choice."""
     job = replace(BARE, attributes=replace(BARE.attributes, node_list="n1"))

@@ -598,6 +598,16 @@ def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: st
 
 
 @pytest.mark.parametrize(
+    ("array", "whose"), [(None, '"${SLURM_JOB_ID:?}"'), ("0-3", '"${SLURM_ARRAY_JOB_ID:?}"_"${SLURM_ARRAY_TASK_ID:?}"')]
+)
+def test_the_ranks_of_this_job_alone_get_the_signal(array: str | None, whose: str) -> None:
+    """The number of an array would mean all of its jobs."""
+    asked = replace(ASKED.attributes, signal=Signal("TERM", 120), array=array)
+    text = render(replace(ASKED, attributes=asked, launcher="srun", resources=Resources(nodes=2, ranks_per_node=2)), "slurm").text
+    assert f"scancel --signal=TERM {whose}\n" in text
+
+
+@pytest.mark.parametrize(
     ("signal", "nodes", "how"), [("USR1", 1, ""), ("USR1", 2, ""), ("TERM", 1, "kill -s TERM"), ("TERM", 2, "scancel")]
 )
 def test_a_signal_that_torchrun_would_end_on_is_not_handed_on(signal: Any, nodes: int, how: str) -> None:

@@ -687,6 +687,7 @@ def test_a_single_source_file_is_downloaded_and_compiled_where_it_is_run() -> No
     one = BuildSpec(source="https://example.org/olcf/training/raw/main/affinity/Xthi.c", command="mpicc -o xthi Xthi.c")
     text = render_build(SMALL, one, "shell").text
     assert "clone" not in text
+    assert '--output "${MODAK_PART:?}" -- https://example.org/olcf/training/raw/main/affinity/Xthi.c' in text
     assert 'mv -T -- "${MODAK_PART:?}" Xthi.c' in text
     assert "cd -- Xthi.c" not in text
 
