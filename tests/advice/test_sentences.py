@@ -203,8 +203,8 @@ def test_a_transferred_time_says_what_differs(known: Known) -> None:
     request = normalise(json.loads((ROOT / "examples/chest-xray-zenith.json").read_text())).request
     plan = optimise(request, known(request.workload_name)).plan
     assert plan.prediction.basis == "transferred"
-    assert any("the results differ from this run, so the interval is wider: dataset imagenet-1k" in text for text in plan.advice)
-    assert any("do not state mpi" in text and "modak load --set mpi=…" in text for text in plan.advice)
+    assert any("the results differ from this run, so the interval is wider: system xeon-gold-6148-4-node" in text for text in plan.advice)
+    assert any("do not state dataset, mpi_from, mpi" in text and "modak load --set dataset=…" in text for text in plan.advice)
     assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
 
 

@@ -157,6 +157,13 @@ def test_another_problem_is_another_amount_of_work(metric: str) -> None:
     assert found.quantile(0.95)[0] > 100 * found.value[0]
 
 
+@pytest.mark.parametrize(("params", "factor"), [({}, 10.0), ({"samples": "60000"}, 2.0)])
+def test_an_epoch_of_another_data_set_may_have_many_more_samples(params: dict[str, str], factor: float) -> None:
+    """Unless results say how many theirs had: then the time is scaled by those of the request."""
+    found = predict(curves(metric="epoch_time", dataset="small", params=params), Question({**HERE, "dataset": "large"}), [4])
+    assert factor < np.exp(found.spread[0]) < 1.5 * factor
+
+
 def test_a_sample_of_another_data_set_is_much_the_same_work() -> None:
     """What a sample costs depends less on the data set that it is of."""
     found = predict(curves(dataset="a", metric="throughput", unit="samples/s"), Question({**HERE, "dataset": "b"}), [4])
