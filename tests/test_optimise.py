@@ -604,6 +604,15 @@ def test_a_wall_time_that_stops_the_run_is_warned_of(limit: str, chain: dict[str
     ] == [True] * stops
 
 
+def test_a_run_that_is_longer_than_any_job_may_be_is_warned_of(known: Known) -> None:
+    """The script asks for all that the partition allows, which is not enough."""
+    work = {"optimisation__workload__epochs": 2000, "optimisation__objective": {}}
+    found = answer(example("3dgan-supermuc-ng", job_options__node_count=4, **work), known)
+    (said,) = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
+    assert re.search("^a job of 4 nodes on .* may run for at most .*, but the run takes .*: the scheduler will stop it$", said)
+    assert (found.plan.prediction.lower or 0) > (found.plan.wall_time_s or 0) > 0
+
+
 def test_allowed_ranks_that_all_share_cores_are_as_few_as_possible(known: Known) -> None:
     """On 20 cores 40 ranks wait for each other less than 80."""
     counts = {"application__allowed_ranks": [40, 80], "job_options__node_count": 1}

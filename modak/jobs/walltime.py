@@ -42,7 +42,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
 
 
 def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    """Warnings if the queue does not take a job of so many nodes, allows less than the requested wall time, or if that stops the run."""
+    """Warnings if the queue does not take a job of so many nodes, allows less than the requested wall time, or if a limit stops the run."""
     return (*_wrong_queue(request, decision), *_too_long(request, decision), *_too_short(request, decision))
 
 
@@ -67,25 +67,31 @@ def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
 
 
 def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    target, asked = decision.target, request.job_options.wall_time_limit
-    limit = target.max_wall_time_s(decision.nodes) if asked else None
+    asked = request.job_options.wall_time_limit
+    limit = decision.target.max_wall_time_s(decision.nodes) if asked else None
     if not (asked and limit and asked > limit):
         return ()
-    where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title
-    text = f"{clock(asked)} requested, but a job of {counted(decision.nodes, 'node')} on {where} may run for at most {clock(limit)}"
+    text = f"{clock(asked)} requested, but {_at_most(decision, limit)}"
     return (Notice(field="job_options.wall_time_limit", message=text),)
 
 
+def _at_most(decision: Decision, limit: int) -> str:
+    target = decision.target
+    where = f"{target.title}, queue {target.scheduler_partition}" if target.scheduler_partition else target.title
+    return f"a job of {counted(decision.nodes, 'node')} on {where} may run for at most {clock(limit)}"
+
+
 def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    """A warning if the run is not over within the requested time even if it is as fast as its interval allows, and no other job is said to
-    continue it."""
+    """A warning if the run is not over within the requested time, or the longest that a job may have, even if it is as fast as its interval
+    allows, and no other job is said to continue it."""
     options, asked = request.job_options, request.job_options.wall_time_limit
-    upper = decision.evidence.upper(decision.scored, decision.best) if asked else None
-    if not asked or upper is None or upper <= asked or options.signal or options.job_dependency or request.application.checkpoint:
+    most, upper = asked or decision.target.max_wall_time_s(decision.nodes), decision.evidence.upper(decision.scored, decision.best)
+    if not most or upper is None or upper <= most or options.signal or options.job_dependency or request.application.checkpoint:
         return ()
     found = decision.evidence.prediction(decision.scored, decision.best)
-    if found.lower is None or found.lower <= asked:
+    if found.lower is None or found.lower <= most:
         return ()
     takes = f"{clock(math.ceil(found.lower))} to {clock(math.ceil(upper))} ({found.level:.0%} interval; basis: {found.basis})"
-    text = f"{clock(asked)} requested, but the run takes {takes}: the scheduler will stop it"
+    given = f"{clock(asked)} requested" if asked else _at_most(decision, most)
+    text = f"{given}, but the run takes {takes}: the scheduler will stop it"
     return (Notice(field="job_options.wall_time_limit", message=text),)
