@@ -15,12 +15,13 @@ from modak import plugins
 from modak.advice import batchsize, inputrate
 from modak.choosing.chosen import Chosen
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import LENGTHS, MOST_NAMED, SAMPLES, stated, unmeasured
+from modak.choosing.workload import LENGTHS, MOST_NAMED, stated, unmeasured
 from modak.dsl import Prediction
 from modak.facts import Layout, Rule, parameter
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.matching import of_another_count
 from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.startup import SAMPLES, samples_of
 from modak.results.metrics import metric_of
 from modak.text.amounts import counted, listed, span
 from modak.text.grammar import indices
@@ -267,8 +268,8 @@ def _unscaled(chosen: Chosen, stated: Mapping[str, object]) -> str:
         return ""
     samples, per = chosen.request.optimisation.workload.samples, metric_of(chosen.curve.series).per
     if samples and per == "epoch" and "dataset" in stated:
-        if measured := chosen.curve.series.params.get(SAMPLES):
-            return f"; their time is scaled from {measured} samples per epoch to {parameter(samples)}, as if each took as long"
+        if measured := samples_of(chosen.curve.series):
+            return f"; their time is scaled from {parameter(measured)} samples per epoch to {parameter(samples)}, as if each took as long"
         how = f"results that give their own number (params.{SAMPLES}), or a throughput, are"
         return f"; their time is not scaled to the {parameter(samples)} samples of an epoch: {how}"
     return f"; their time is not scaled to the size of this {' or '.join(things)}"

@@ -326,7 +326,15 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
     known = {name: value for name, value in attributes.items() if value is not None}
     elsewhere = target.other_nodes(shape.gpus_per_node > 0)
     crowded = target.node is not None and shape.ranks_per_node * shape.threads_per_rank > target.node.usable_cores
-    return Question(known, shape.layout, without=graph_compilers(), elsewhere=elsewhere, lengths=lengths(work), crowded=crowded)
+    return Question(
+        known,
+        shape.layout,
+        without=graph_compilers(),
+        elsewhere=elsewhere,
+        lengths=lengths(work),
+        scales_epochs=work.samples is not None,
+        crowded=crowded,
+    )
 
 
 def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[Curve, ...]:

@@ -48,9 +48,7 @@ LENGTHS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
 """Units in which requests give the length of a run."""
 MOST_NAMED: Final = 3
 """If there are more other problems, or systems, only their number is given."""
-SAMPLES: Final = "samples"
-"""The parameter of results that gives the samples of an epoch."""
-NO_PROBLEM: Final = ("build", "baseline", SAMPLES)
+NO_PROBLEM: Final = ("build", "baseline")
 """Parameters that do not identify the problem."""
 
 
@@ -59,9 +57,8 @@ def units(request: Request, curve: Curve) -> Units | None:
 
     The request's ``amount`` is divided by a rate in its unit. A time per epoch is multiplied by ``epochs`` (default 1), and scaled to its
     ``samples`` if its results give their own (``params.samples``); a time per step by ``steps``, a time per sample (or a throughput of
-    samples) by ``epochs`` x ``samples``; an ``amount`` in these units takes their
-    place. The time of a whole run is used as it is, unless its results give its length (``params.epochs``, ``params.steps``,
-    ``params.amount``).
+    samples) by ``epochs`` x ``samples``; an ``amount`` in these units takes their place. The time of a whole run is used as it is, unless
+    its results give its length (``params.epochs``, ``params.steps``, ``params.amount``).
     """
     work = request.optimisation.workload
     kind = metric_of(curve.series)
@@ -79,7 +76,7 @@ def units(request: Request, curve: Curve) -> Units | None:
 
 def _samples_scale(work: Workload, curve: Curve) -> float:
     """The samples of a requested epoch over those of a measured one; 1 if either is not known."""
-    measured = startup.number(curve.series.params.get(SAMPLES))
+    measured = startup.samples_of(curve.series)
     return work.samples / measured if work.samples and measured else 1.0
 
 

@@ -23,8 +23,8 @@ WORK_SPREAD: Final[Mapping[str, float]] = {"dataset": 2.9, "params": 1.1}
 """As :data:`SPREAD`, for costs of a whole run or a step, where another problem is another amount of work. With these spreads, 90 % of 427
 costs in public tables of HPC codes lie in the 90 % interval that is predicted from another problem of the same code."""
 OTHER_EPOCH: Final = 1.5
-"""The spread of ``dataset`` for the time of an epoch, if results do not tell of how many samples (``params.samples``): data sets have from
-thousands of them to millions. Judgement."""
+"""The spread of ``dataset`` for the time of an epoch that is not scaled, because the question or results (``params.samples``) do not tell
+of how many samples it is: data sets have from thousands of them to millions. Judgement."""
 OTHER_SIZE: Final = math.log(4)
 """The spread of ``params`` grows with the absolute log ratio of their numbers, beyond this: work is a power of the size of a problem.
 Judgement: a problem eight times as large says less than one twice as large in another layout."""
@@ -223,7 +223,8 @@ def _spreads(different: Sequence[str], curve: Curve, question: Question) -> list
     spreads = [WORK_SPREAD.get(name, SPREAD[name]) if of_work else SPREAD[name] for name in different]
     if of_work and "params" in different:
         spreads[different.index("params")] *= max(1.0, _of_other_size(curve.series, question) / OTHER_SIZE)
-    if "dataset" in different and metric_of(curve.series).per == "epoch" and "samples" not in curve.series.params:
+    scaled = question.scales_epochs and startup.samples_of(curve.series) is not None
+    if "dataset" in different and metric_of(curve.series).per == "epoch" and not scaled:
         spreads[different.index("dataset")] = OTHER_EPOCH
     if _on_other_nodes(curve, different, question):
         spreads[different.index("partition")] = SPREAD["system"]

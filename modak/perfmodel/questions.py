@@ -52,6 +52,8 @@ class Question:
     """Partitions of its system with another kind of nodes: results from there count as those of another system."""
     lengths: Mapping[str, float] = field(default_factory=dict)
     """Length of the run, by unit: ``epochs``, ``steps``, or that of an amount. Results of another length are of the same kind of run."""
+    scales_epochs: bool = False
+    """Whether times of epochs are scaled to its own number of samples, where results give theirs (``params.samples``)."""
     crowded: bool = False
     """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
 

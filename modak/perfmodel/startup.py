@@ -22,6 +22,8 @@ WHOLE: Final = "wall_time"
 """The time of a whole run, measured from outside."""
 LENGTHS: Final = ("epochs", "steps", "amount")
 """Parameters that give the length of a run; rates do not depend on it."""
+SAMPLES: Final = "samples"
+"""The parameter that gives the samples of an epoch."""
 STARTING: Final = 0.1
 """Upper end (90 %) of the fraction of a measured run that was start-up, if nothing is known of it. Judgement."""
 LEAST_RUN: Final = 600.0
@@ -107,6 +109,11 @@ def work(series: SeriesKey) -> float | None:
     if measured.per in ("epoch", "step"):
         return number(series.params.get(f"{measured.per}s"))
     return 1.0 if is_whole(series) else None
+
+
+def samples_of(series: SeriesKey) -> float | None:
+    """The samples of each epoch of results; ``None``: not known."""
+    return number(series.params.get(SAMPLES))
 
 
 def amount_of(params: Mapping[str, str]) -> Amount | None:

@@ -60,6 +60,7 @@ def test_times_of_steps_with_a_batch_per_worker_are_of_fewer_steps_on_more_nodes
     [
         ({"samples": "50000"}, 200_000, 4, "scaled from 50000 samples per epoch to 200000, as if each took as long"),
         ({}, 200_000, 1, "not scaled to the 200000 samples of an epoch: results that give their own number (params.samples)"),
+        ({"samples": "many"}, 200_000, 1, "not scaled to the 200000 samples of an epoch"),
         ({"samples": "50000"}, None, 1, "not scaled to the size of this data set"),
     ],
 )
@@ -71,6 +72,7 @@ def test_epochs_of_another_data_set_are_scaled_by_their_samples(
     found = plan(known, results, nodes=1, dataset="large", epochs=2, samples=samples)
     assert found.prediction.value == pytest.approx(2 * 100 * factor)
     assert found.prediction.basis == "transferred"
+    assert (found.prediction.upper > 2000 * factor) == (factor == 1), "the interval of what is not scaled is wider"
     assert [line for line in found.advice if f"their time is {told}" in line]
     own = plan(known, results, nodes=1, dataset="small", epochs=2, samples=samples)
     assert own.prediction.value == pytest.approx(2 * 100 * factor), "a part of the data set takes a part of the time"
@@ -84,6 +86,13 @@ def test_samples_of_an_epoch_do_not_tell_problems_apart(known: Known) -> None:
         for run in runs(metric="epoch_time", dataset=name, params={"samples": count})
     ]
     assert not [one for one in plan(known, of_two, dataset="a", epochs=2).warnings if one.field.endswith("params")]
+
+
+def test_samples_of_whole_runs_are_a_problem_size(known: Known) -> None:
+    """As in Monte Carlo codes: which one is predicted, is said."""
+    of_three = [run for factor in (1, 10, 1000) for run in runs(values=(100.0 * factor,), params={"samples": str(1000 * factor)})]
+    (warning,) = (one.message for one in plan(known, of_three, nodes=1).warnings if one.field.endswith("params"))
+    assert "the prediction uses samples 10000 (others: samples 1000, samples 1000000)" in warning
 
 
 def test_stated_steps_are_not_counted_from_the_samples(known: Known) -> None:

@@ -160,8 +160,17 @@ def test_another_problem_is_another_amount_of_work(metric: str) -> None:
 @pytest.mark.parametrize(("params", "factor"), [({}, 10.0), ({"samples": "60000"}, 2.0)])
 def test_an_epoch_of_another_data_set_may_have_many_more_samples(params: dict[str, str], factor: float) -> None:
     """Unless results say how many theirs had: then the time is scaled by those of the request."""
-    found = predict(curves(metric="epoch_time", dataset="small", params=params), Question({**HERE, "dataset": "large"}), [4])
+    question = Question({**HERE, "dataset": "large"}, scales_epochs=True)
+    found = predict(curves(metric="epoch_time", dataset="small", params=params), question, [4])
     assert factor < np.exp(found.spread[0]) < 1.5 * factor
+
+
+@pytest.mark.parametrize("samples", ["60000", "many", "0"])
+def test_an_epoch_that_is_not_scaled_may_have_many_more_samples(samples: str) -> None:
+    """Results that give theirs are of no use to a question that does not, nor is a text."""
+    question = Question({**HERE, "dataset": "large"}, scales_epochs=samples != "60000")
+    found = predict(curves(metric="epoch_time", dataset="small", params={"samples": samples}), question, [4])
+    assert np.exp(found.spread[0]) > 10
 
 
 def test_a_sample_of_another_data_set_is_much_the_same_work() -> None:
