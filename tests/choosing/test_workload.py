@@ -72,6 +72,7 @@ def test_epochs_of_another_data_set_are_scaled_by_their_samples(
     found = plan(known, results, nodes=1, dataset="large", epochs=2, samples=samples)
     assert found.prediction.value == pytest.approx(2 * 100 * factor)
     assert found.prediction.basis == "transferred"
+    assert found.prediction.upper is not None
     assert (found.prediction.upper > 2000 * factor) == (factor == 1), "the interval of what is not scaled is wider"
     assert [line for line in found.advice if f"their time is {told}" in line]
     own = plan(known, results, nodes=1, dataset="small", epochs=2, samples=samples)
