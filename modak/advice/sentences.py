@@ -198,7 +198,7 @@ def _source(chosen: Chosen) -> str | None:
     results = counted(curve.results_used, "result")
     rests = f"{results} on {curve.sizes[0]:g} to {curve.sizes[-1]:g} nodes of {system}"
     if chosen.prediction.results_used > curve.results_used:
-        nearest = unmeasured(chosen.request, curve) if chosen.problem_sizes else "layout"
+        nearest = unmeasured(chosen.request, curve).partition(" with ")[0] if chosen.problem_sizes else "layout"
         return f"the prediction rests on {counted(chosen.prediction.results_used, 'result')}; of the nearest {nearest} there are {rests}"
     return f"the prediction rests on {rests}"
 

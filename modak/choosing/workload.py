@@ -13,6 +13,7 @@ from modak.errors import unknown
 from modak.facts import parameter, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import tells_of_work
 from modak.perfmodel.problems import apart, nearest_first
 from modak.perfmodel.questions import same_value
@@ -261,13 +262,17 @@ def with_setting(request: Request, curves: Iterable[Curve]) -> Request:
 
 
 def unmeasured(request: Request, curve: Curve) -> str:
-    """What of a run that lies on a trend nobody ran: its problem size, its setting, or both. ``curve`` is the nearest one."""
+    """What of a run that lies on a trend nobody ran: its problem size, its setting, or both; or its problem size with a text among its
+    parameters (another algorithm ran it, perhaps). ``curve`` is the nearest one."""
     setting = recorded(request)
     there = curve.series.params
     asked = {name: value for name, value in {**request.optimisation.workload.params, **setting}.items() if name in there}
     other = {name for name, value in asked.items() if not same_value(there[name], parameter(value))}
-    tuned = other & setting.keys()
-    return "problem size" if not tuned else "setting" if tuned == other else "problem size with this setting"
+    tuned, texts = other & setting.keys(), sorted(name for name in other - setting.keys() if magnitude(parameter(asked[name])) is None)
+    if tuned and tuned == other:
+        return "setting"
+    those = [*texts, *(["setting"] if tuned else [])]
+    return f"problem size with this {' and '.join(those)}" if those else "problem size"
 
 
 def with_problem(request: Request, problem: Problem) -> Request:

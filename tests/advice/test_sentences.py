@@ -238,6 +238,21 @@ def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
         assert (one.lower or 0) < 64000 / nodes < (one.upper or 0) < 5 * (one.lower or 0)
 
 
+@pytest.mark.parametrize(("solver", "what"), [("cg", "problem size"), ("gmres", "problem size with this solver")])
+def test_a_problem_size_that_another_variant_ran_is_not_told_to_be_unmeasured(known: Known, solver: str, what: str) -> None:
+    """It is the solver that did not run it."""
+    keys = [
+        SeriesKey(application="app", system="supermuc-ng", params={"n": str(n), "solver": "cg"}, metric="wall_time", unit="s")
+        for n in (500, 1000, 2000)
+    ]
+    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
+    workload = {"application": "app", "params": {"n": 1000 if solver == "gmres" else 4000, "solver": solver}}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
+    advice = recommend(request, replace(known(None), models=fit(runs))).advice
+    assert [text.partition(" was not")[0] for text in advice if "was not measured" in text] == [f"this {what}"]
+    assert [text for text in advice if "; of the nearest problem size there are 3 results" in text]
+
+
 @pytest.mark.parametrize(
     ("n", "batch", "what"),
     [
