@@ -279,7 +279,8 @@ def _why_enough(
         return
     first = likely[0].choice
     lay = first.configuration
-    size = f"{counted(lay.nodes, 'node')} x {lay.ranks_per_node}x{lay.threads_per_rank} ({first.node_hours or 0:.3g} node-hours a run)"
+    hours = (first.node_hours or 0.0) + lay.nodes * START_UP_S / 3600  # as those of proposed runs
+    size = f"{counted(lay.nodes, 'node')} x {lay.ranks_per_node}x{lay.threads_per_rank} ({hours:.3g} node-hours a run)"
     yield f"for surer numbers all the same, run the likely sizes several times, first {size}: repeats tell how much runs scatter"
 
 

@@ -74,7 +74,10 @@ def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
     assert settled == "no run narrows the interval of the decision by 2% or more"
     assert "measured, or lie between measured ones" in why
     low, high = programme.likely[0].nodes
-    assert low <= int(re.findall(r"surer numbers all the same, .*first ([0-9]+) nodes x 4x12 ", next_one)[0]) <= high
+    nodes, hours = re.findall(r"surer numbers all the same, .*first ([0-9]+) nodes x 4x12 \(([0-9.e+]+) node-hours a run", next_one)[0]
+    assert low <= int(nodes) <= high
+    of_run = programme.likely[0].choice.node_hours or 0.0
+    assert float(hours) == pytest.approx(of_run + int(nodes) / 30, rel=5e-3), "with the two minutes that a job takes to start"
 
 
 def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(known: Known) -> None:
