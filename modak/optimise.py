@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -454,12 +454,19 @@ def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
     numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
     dataset = ("dataset",) if work.dataset and tells_of_work(found.curve) else ()
     texts = *dataset, *(f"params.{name}" for name in work.params if name not in numbers)
-    if not numbers or not texts:
+    if not numbers or not texts or not _follows_trend_without(texts, request, decision):
         return ()
-    bare = with_problem(request, Problem(None if dataset else work.dataset, numbers))
+    but_one = {name: tuple(other for other in texts if other != name) for name in texts} if len(texts) > 1 else {}
+    return tuple(name for name, others in but_one.items() if not _follows_trend_without(others, request, decision)) or texts
+
+
+def _follows_trend_without(names: Collection[str], request: Request, decision: Decision) -> bool:
+    """Whether the time would follow a trend over problem sizes if the request did not give its data set or these parameters."""
+    work = request.optimisation.workload
+    params = {name: value for name, value in work.params.items() if f"params.{name}" not in names}
+    bare = with_problem(request, Problem(None if "dataset" in names else work.dataset, params))
     curves = usable_curves(bare, decision.target, decision.facts.models)
-    asked = question(bare, decision.target, decision.shape)
-    return texts if predict(curves, asked, [decision.nodes]).problem_sizes else ()
+    return predict(curves, question(bare, decision.target, decision.shape), [decision.nodes]).problem_sizes > 0
 
 
 def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> int:

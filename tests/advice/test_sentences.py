@@ -306,6 +306,19 @@ def test_a_text_that_hides_the_trend_over_problem_sizes_is_told(known: Known, na
     assert said == told
 
 
+def test_a_text_that_results_share_does_not_hide_the_trend(known: Known) -> None:
+    """Only the tag is to blame, which they do not have."""
+    keys = [
+        SeriesKey(application="app", system="supermuc-ng", dataset="d", params={"n": str(n), "solver": "cg"}, metric="wall_time", unit="s")
+        for n in (500, 1000, 2000)
+    ]
+    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
+    workload = {"application": "app", "dataset": "d", "params": {"n": 4000, "solver": "cg", "tag": "x"}}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
+    advice = recommend(request, replace(known(None), models=fit(runs))).advice
+    assert [line for line in advice if line.startswith("because of workload.params.tag 'x' the time does not follow the trend")]
+
+
 def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> None:
     """Nodes without GPUs have a layout of their own then, and a time that is transferred."""
     key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
