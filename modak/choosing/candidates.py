@@ -104,8 +104,9 @@ def _shapes(search: Search, measured: Iterable[Shape]) -> tuple[tuple[Shape, ...
 def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
     """The configurations with each of the total numbers of ranks that the program runs with, as many on each node.
 
-    If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible; if all share cores, the
-    fewest ranks. Numbers that are uneven on the fewest nodes are spread over more only if there are no others.
+    If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible (on GPUs, those with a rank
+    for each, or nearest to that); if all share cores, the fewest ranks. Numbers that are uneven on the fewest nodes are spread over more
+    only if there are no others.
     """
     request, contradiction = _allowed_of_counts(request)
     grids, first = _allowed_grids(request, target, curves)
