@@ -522,6 +522,7 @@ def test_the_queue_that_the_request_names_limits_its_nodes(known: Known) -> None
         ("skylake-bronze-1080ti", {"optimisation": trained_by("mxnet", distribution="horovod")}, (4, 3, 4)),
         ("skylake-bronze-1080ti", {"optimisation": trained_by("mxnet", distribution="parameter-server")}, (1, 12, 4)),
         ("skylake-bronze-1080ti", {"optimisation": trained_by("caffe", fork="nvidia", distribution="mpi")}, (1, 12, 4)),
+        ("dgx-1", {"application__mpi_ranks": 4, "optimisation": trained_by("caffe", fork="nvidia", distribution="mpi")}, (4, 10, 8)),
         ("supermuc-ng", {"optimisation": trained_by("caffe", fork="intel", distribution="mlsl")}, (2, 24, 0)),
         (None, {"application__app_type": "mpi", "application__mpi_ranks": 8}, (8, 1, 0)),
     ],
@@ -531,7 +532,8 @@ def test_topology_gives_the_layout_where_nothing_was_measured(
 ) -> None:
     """A rank a NUMA domain, core or GPU; threads on the cores of each, and on none of those that go with GPUs of other jobs.
 
-    NVCaffe is started once on each node (PRACE guide, section 5.2), and so are MXNet's workers (section 6.3.3).
+    NVCaffe is started once on each node (PRACE guide, section 5.2), and so are MXNet's workers (section 6.3.3), unless the request gives
+    more ranks than a job can have nodes.
     """
     assert layouts(candidates(known, system, **job)) == {layout}
 
