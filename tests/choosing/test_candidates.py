@@ -627,6 +627,15 @@ def test_of_the_numbers_of_ranks_that_a_program_runs_with_those_with_a_gpu_each_
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(ranks, 4)}
 
 
+def test_of_the_numbers_of_ranks_one_on_each_node_is_taken_where_it_drives_all_gpus(known: Known) -> None:
+    """If a job may have so many nodes; otherwise the fewest that there can be."""
+    work = trained_by("caffe", fork="nvidia", distribution="mpi")
+    found = candidates(known, "skylake-bronze-1080ti", application__allowed_ranks=[4, 8, 64], optimisation=work)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(1, 4)}
+    found = candidates(known, "dgx-1", application__allowed_ranks=[2, 4], optimisation=work)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(2, 8)}
+
+
 def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:
     """Where no count is given; Slurm refuses a list that is longer than the job."""
     found = candidates(known, application__app_type="mpi", job_options__request_specific_nodes="n[01-03],m7")
