@@ -16,9 +16,9 @@ Reader = Callable[[str], Any]
 """Text, stripped and not empty, to its value. Raises ``ValueError`` that says what is allowed."""
 
 COUNTS: Final = (*LAYOUT, "repeat")
+"""Columns of whole numbers that are stored as such."""
 WHOLE: Final = (*COUNTS, "numa_mode")
 """Columns of whole numbers."""
-"""Columns of whole numbers that are stored as such."""
 PLACEHOLDERS: Final = frozenset(
     ("none", "null", "nil", "nan", "na", "n/a", "#n/a", "n.a.", "-", "--", "–", "—", "?", "unknown", "not available")
 )
