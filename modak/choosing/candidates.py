@@ -21,7 +21,7 @@ from modak.choosing.measured import evidence_shapes, was_measured_on
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import Search, topology_shapes
-from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun, is_distributed, mpi_asked, stated_nodes
+from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun, drives_all_gpus, is_distributed, mpi_asked, stated_nodes
 from modak.choosing.workload import Problem, of_one_problem, unknown_build, unknown_dataset, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
@@ -115,7 +115,7 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
         message = f"no layout on {target.title} has {allowed} ranks, as many on each node (application.mpi_ranks may be uneven)"
         raise Infeasible(message, field="application.allowed_ranks")
     measured = tuple(shape for shape in grids if shape.origin not in ("request", "topology"))
-    shapes = measured or _fullest(grids, target.node)
+    shapes = measured or _fullest(grids, target.node, one_for_all=drives_all_gpus(request))
     nodes = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
     return replace(
         first,
@@ -148,11 +148,11 @@ def _allowed_grids(request: Request, target: Target, curves: Sequence[Curve]) ->
     return grids, first
 
 
-def _fullest(shapes: Collection[Shape], node: Node | None) -> tuple[Shape, ...]:
+def _fullest(shapes: Collection[Shape], node: Node | None, *, one_for_all: bool) -> tuple[Shape, ...]:
     """The shapes with the most ranks per node that have a core for each thread; if none has, the one with the fewest ranks. On GPUs those
-    with as many ranks as GPUs, or nearest to that."""
+    with as many ranks as GPUs (with one, if one drives them all), or nearest to that."""
     if all(shape.gpus_per_node for shape in shapes):
-        away = {shape: abs(math.log(shape.ranks_per_node / shape.gpus_per_node)) for shape in shapes}
+        away = {shape: abs(math.log(shape.ranks_per_node / (1 if one_for_all else shape.gpus_per_node))) for shape in shapes}
         return tuple(shape for shape in shapes if away[shape] == min(away.values()))
     cores = node.usable_cores if node else math.inf
     fitting = [shape for shape in shapes if shape.ranks_per_node * shape.threads_per_rank <= cores]

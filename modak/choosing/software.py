@@ -109,7 +109,7 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
         ),
         warnings=(
             *(choice.warnings if choice.image or recipe or not own else ()),
-            *_instead_of_own(request, facts, target, shape, chosen),
+            *_instead_of_own(request, facts, target, shape, nodes, chosen),
             *_other_mpi(request, shape, chosen),
         ),
     )
@@ -363,7 +363,7 @@ def _left_out(facts: Facts, target: Target, found: Carrier) -> tuple[str, ...]:
     return (f"image: {target.title} allows images from {', '.join(target.allowed_images)} only: {count} of {found.framework} are left out",)
 
 
-def _instead_of_own(request: Request, facts: Facts, target: Target, shape: Shape, chosen: Software) -> tuple[Notice, ...]:
+def _instead_of_own(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, chosen: Software) -> tuple[Notice, ...]:
     """A warning if the job does not run in the image that the request names."""
     found = carrier(request)
     if found is None or chosen.own_image in (None, chosen.reference):
@@ -377,6 +377,7 @@ def _instead_of_own(request: Request, facts: Facts, target: Target, shape: Shape
         how = "; an image of your own is among those that it chooses from once 'modak images add' has described it"
     else:
         wanted, version = _wanted(request, target, shape, found)[0], named.labels.version
+        wanted = replace(wanted, seconds=_measured(request, facts, target, shape, nodes))
         why = f"not used, but {chosen.reference}: {selection.passed_over(named, chosen.image, wanted)}"
         if named.labels.framework == found.framework and version != chosen.framework_version:
             how = f"; for images of that version, request version {version!r} of {found.framework}"

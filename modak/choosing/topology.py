@@ -94,18 +94,28 @@ def _rank_counts(search: Search, gpus: int) -> Iterable[tuple[int, int | None]]:
     One rank for each GPU or NUMA domain is a rule of thumb, if a rank does not drive all GPUs of its node; a given total of ranks may need
     more on each of the nodes that a job can have.
     """
-    request, target, counts, node = search.request, search.target, search.counts, search.target.node
+    request, counts, node = search.request, search.counts, search.target.node
     if counts.ranks_per_node:
         return [(counts.ranks_per_node, None)]
     if not search.distributed:
         return [(1, None)]
     if gpus and (node is None or request.optimisation.app_type in LEARNING):
-        return [(1 if drives_all_gpus(request) else gpus, None)]
+        return [(_needed(search) if drives_all_gpus(request) else gpus, None)]
     if node is None:
         return [(counts.ranks or 1, None)]
-    most = max(1, node.usable_cores // (counts.threads_per_rank or 1))
     if not gpus and (counts.threads_per_rank or is_single_threaded(request)):
-        return [(most, None)]
-    domains, limit = node.standard_numa_domains, target.largest_job
-    needed = min(math.ceil((counts.ranks or 1) / limit), most) if limit else 1
+        return [(_most(search), None)]
+    domains, needed = node.standard_numa_domains, _needed(search)
     return [(max(gpus, needed), None)] if gpus else [(max(domains, needed), domains if node.numa_modes else None)]
+
+
+def _needed(search: Search) -> int:
+    """Ranks on each of the nodes that a job can have, for a given total of ranks; 1 without one."""
+    limit = search.target.largest_job
+    return min(math.ceil((search.counts.ranks or 1) / limit), _most(search)) if limit else 1
+
+
+def _most(search: Search) -> int:
+    """The most ranks of a node that have cores of their own; 1 if the node is not known."""
+    node = search.target.node
+    return max(1, node.usable_cores // (search.counts.threads_per_rank or 1)) if node else 1

@@ -57,9 +57,10 @@ class Wanted:
 Value = float | str | tuple[int, ...]
 
 
-def obstacle(image: Image, wanted: Wanted) -> str | None:
-    """Why an image is not suitable, apart from its version; ``None``: it is."""
-    return next((why for check in _CHECKS if (why := check(image, wanted))), None)
+def obstacle(image: Image, wanted: Wanted, beside: Image | None = None) -> str | None:
+    """Why an image is not suitable, apart from its version; ``None``: it is. With ``beside`` only what that one does not lack, too."""
+    found = ((check, why) for check in _CHECKS if (why := check(image, wanted)))
+    return next((why for check, why in found if beside is None or not check(beside, wanted)), None)
 
 
 def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:

@@ -146,11 +146,11 @@ def newest_like(images: Catalogue, image: Image) -> Image:
 
 
 def passed_over(image: Image, best: Image | None, wanted: Wanted) -> str:
-    """Why an image of the catalogue was not chosen, but ``best`` (``None``: one that has to be built)."""
+    """Why an image of the catalogue was not chosen, but ``best`` (``None``: one that has to be built). What both lack is no reason."""
     labels = image.labels
     if labels.framework != wanted.framework:
         return f"it is an image of {labels.framework}"
-    if why := obstacle(image, wanted):
+    if why := obstacle(image, wanted, best):
         return f"it is an image {why}"
     if wanted.version and not allows(wanted.version, Version(labels.version)):
         return f"it has version {labels.version}, and the request asks for {wanted.version}"

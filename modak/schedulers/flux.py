@@ -13,6 +13,7 @@ from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, Option, note, options, spelt, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone
+from modak.text.hosts import with_one_range
 
 ASKING: Final = ("--nodes", "--nslots", "--cores-per-slot", "--gpus-per-slot")
 KINDS: Final = ("after", "afterany", "afterok", "afternotok")
@@ -79,7 +80,8 @@ class Flux(Scheduler):
 
 def _requires(job: JobSpec) -> str | None:
     says, has = job.attributes, job.resources
-    wanted = [text for text in (says.constraint, has.numa_constraint, f"hosts:{says.node_list}" if says.node_list else None) if text]
+    hosts = f"hosts:{with_one_range(says.node_list)}" if says.node_list else None  # one range a name: Flux RFC 29
+    wanted = [text for text in (says.constraint, has.numa_constraint, hosts) if text]
     return "&".join(f"({text})" if "|" in text and len(wanted) > 1 else text for text in wanted) or None
 
 

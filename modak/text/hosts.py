@@ -29,6 +29,16 @@ def count_nodes(nodes: str) -> int:
     return sum(math.prod(map(len, parts)) for parts in _parts(nodes))
 
 
+def with_one_range(nodes: str) -> str:
+    """The list for a scheduler that reads one pair of brackets in a name: the last one is kept, the others are written out.
+
+    >>> with_one_range("x1b[0-1]n[0-3],m[07-12],login")
+    'x1b0n[0-3],x1b1n[0-3],m[07-12],login'
+    """
+    items = (item.rpartition("[") for item in _ITEM.findall(nodes))
+    return ",".join(first + bracket + rest for before, bracket, rest in items for first in expand_nodes(before) or ("",))
+
+
 def _parts(nodes: str) -> Iterator[list[tuple[str, ...] | _Indices]]:
     """The parts of each item of a node list, with the texts that each of them may be."""
     for item in _ITEM.findall(nodes):

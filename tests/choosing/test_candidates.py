@@ -522,6 +522,7 @@ def test_the_queue_that_the_request_names_limits_its_nodes(known: Known) -> None
         ("skylake-bronze-1080ti", {"optimisation": trained_by("mxnet", distribution="horovod")}, (4, 3, 4)),
         ("skylake-bronze-1080ti", {"optimisation": trained_by("mxnet", distribution="parameter-server")}, (1, 12, 4)),
         ("skylake-bronze-1080ti", {"optimisation": trained_by("caffe", fork="nvidia", distribution="mpi")}, (1, 12, 4)),
+        ("dgx-1", {"application__mpi_ranks": 4, "optimisation": trained_by("caffe", fork="nvidia", distribution="mpi")}, (4, 10, 8)),
         ("supermuc-ng", {"optimisation": trained_by("caffe", fork="intel", distribution="mlsl")}, (2, 24, 0)),
         (None, {"application__app_type": "mpi", "application__mpi_ranks": 8}, (8, 1, 0)),
     ],
@@ -531,7 +532,8 @@ def test_topology_gives_the_layout_where_nothing_was_measured(
 ) -> None:
     """A rank a NUMA domain, core or GPU; threads on the cores of each, and on none of those that go with GPUs of other jobs.
 
-    NVCaffe is started once on each node (PRACE guide, section 5.2), and so are MXNet's workers (section 6.3.3).
+    NVCaffe is started once on each node (PRACE guide, section 5.2), and so are MXNet's workers (section 6.3.3), unless the request gives
+    more ranks than a job can have nodes.
     """
     assert layouts(candidates(known, system, **job)) == {layout}
 
@@ -623,6 +625,15 @@ def test_of_the_numbers_of_ranks_that_a_program_runs_with_those_with_a_gpu_each_
     """And not those that fill the cores: 32 processes would share four GPUs."""
     found = candidates(known, "skylake-bronze-1080ti", application__allowed_ranks=[16, 32, 64], optimisation=SPREAD, **nodes)
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(ranks, 4)}
+
+
+def test_of_the_numbers_of_ranks_one_on_each_node_is_taken_where_it_drives_all_gpus(known: Known) -> None:
+    """If a job may have so many nodes; otherwise the fewest that there can be."""
+    work = trained_by("caffe", fork="nvidia", distribution="mpi")
+    found = candidates(known, "skylake-bronze-1080ti", application__allowed_ranks=[4, 8, 64], optimisation=work)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(1, 4)}
+    found = candidates(known, "dgx-1", application__allowed_ranks=[2, 4], optimisation=work)
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(2, 8)}
 
 
 def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:

@@ -53,6 +53,16 @@ def test_of_equal_images_the_one_that_ran_faster(known: Known) -> None:
     assert chosen(OF_TWINS, replace(known(None), images=TWINS, models=models)) == TWINS[1].reference
 
 
+def test_a_named_image_is_told_that_the_other_one_ran_faster(known: Known) -> None:
+    """It is what decided: the names are in the other order."""
+    slow, fast = (twin.reference for twin in TWINS)
+    facts = replace(known(None), images=TWINS, models=fit([timed(slow, 40.0), timed(fast, 20.0)]))
+    job = OF_TWINS | {"application": {"app_tag": "mnist", "container_runtime": slow}}
+    plan = optimise(normalise({"job": {"target": TARGET, **job}}).request, facts).plan
+    (warning,) = (each.message for each in plan.warnings if each.field == "application.container_runtime")
+    assert warning == f"{slow} is not used, but {fast}: the chosen one is preferred because the models predict it to be faster"
+
+
 def test_an_image_is_not_faster_for_an_easier_data_set(known: Known) -> None:
     """The one that is asked about ran in the first alone; what ran in the second in no time is another."""
     first, second = (twin.reference for twin in TWINS)

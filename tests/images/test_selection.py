@@ -11,7 +11,7 @@ from packaging.version import Version
 from modak import knowledge
 from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted, allows, criteria, distance, obstacle, runs_on
-from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose
+from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose, passed_over
 
 HLRS: dict[str, Any] = {"accelerator": "nvidia", "compute_capability": "6.1", "microarchitecture": "broadwell", "runtime": "singularity"}
 SUPERMUC_NG: dict[str, Any] = {"microarchitecture": "skylake_avx512", "runtime": "charliecloud"}
@@ -119,6 +119,15 @@ def test_of_many_versions_the_nearest_on_both_sides_are_named() -> None:
 def test_the_image_of_whose_contents_more_is_known_goes_first() -> None:
     """What an image may lack is no advantage."""
     assert name(pick([PLAIN, image("docker://b/known:1", python="3.8")])) == "docker://b/known:1"
+
+
+def test_what_the_chosen_image_lacks_too_is_no_reason_against_another() -> None:
+    """No image has the graph compiler: the newer one is chosen for its version."""
+    old, new = PLAIN, image("docker://a/new:1", version="2.2.0")
+    wanted = Wanted(framework="tensorflow", compilers=("xla",))
+    assert choose(catalogue([old, new]), wanted).image == new
+    assert passed_over(old, new, wanted) == "the chosen one is preferred because its version is newer"
+    assert passed_over(old, XLA, wanted) == passed_over(old, None, wanted) == "it is an image without xla"
 
 
 def test_the_nearest_version_is_one_for_what_the_job_computes_on() -> None:

@@ -277,6 +277,9 @@ def test_named_nodes() -> None:
     assert "--requires=hosts:n[1-2]" in written("flux", job)[0]
     assert "-l hostname=n1|n2" in written("gridengine", job)[0]
     assert "job_options.request_specific_nodes" in written("lsf", job)[1]
+    blades = replace(BARE, resources=Resources(nodes=4), attributes=replace(BARE.attributes, node_list="b[1-2]n[01-02],m"))
+    assert "--requires=hosts:b1n[01-02],b2n[01-02],m" in written("flux", blades)[0], "it reads one range in a name"
+    assert "-l hostname=b1n01|b1n02|b2n01|b2n02|m" in written("gridengine", blades)[0]
 
 
 @pytest.mark.parametrize(
