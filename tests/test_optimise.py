@@ -609,7 +609,7 @@ def test_a_run_that_is_longer_than_any_job_may_be_is_warned_of(known: Known) -> 
     work = {"optimisation__workload__epochs": 2000, "optimisation__objective": {}}
     found = answer(example("3dgan-supermuc-ng", job_options__node_count=4, **work), known)
     (said,) = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
-    assert re.search("^a job of 4 nodes on .* may run for at most .*, but the run takes .*: the scheduler will stop it$", said)
+    assert re.search("^a job of 4 nodes on .* may run for at most .*, but the run takes .*: the scheduler will stop it; with app", said)
     assert (found.plan.prediction.lower or 0) > (found.plan.wall_time_s or 0) > 0
 
 

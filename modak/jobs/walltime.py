@@ -93,5 +93,6 @@ def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
         return ()
     takes = f"{clock(math.ceil(found.lower))} to {clock(math.ceil(upper))} ({found.level:.0%} interval; basis: {found.basis})"
     given = f"{clock(asked)} requested" if asked else _at_most(decision, most)
-    text = f"{given}, but the run takes {takes}: the scheduler will stop it"
+    instead = "" if asked else "; with application.checkpoint, or a signal, another job can continue it"
+    text = f"{given}, but the run takes {takes}: the scheduler will stop it{instead}"
     return (Notice(field="job_options.wall_time_limit", message=text),)

@@ -28,6 +28,14 @@ def site(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         yield site
 
 
+def broken_tool(tmp_path: Path) -> None:
+    """A builder starts where its tool is; this one fails."""
+    tool = tmp_path / "empty" / "apptainer"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\nexit 1\n")
+    tool.chmod(0o755)
+
+
 def order(site: Site, document: Any, scope: str | None = "admin") -> Any:
     """``POST /builds``."""
     return site.call("POST", "/builds", site.keys[scope] if scope else None, json=document)
@@ -136,6 +144,7 @@ def test_a_builder_whose_output_cannot_be_kept_takes_no_order(own_database: Path
 
 def test_a_look_at_all_builds_starts_a_builder_where_none_runs(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list shows no build as waiting or running for which nobody is there."""
+    broken_tool(tmp_path)
     monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
     with builder_lock(tmp_path / "images"):
         order(site, {"recipe": RECIPE})
@@ -144,6 +153,7 @@ def test_a_look_at_all_builds_starts_a_builder_where_none_runs(site: Site, tmp_p
 
 def test_a_build_whose_builder_died_is_cancelled(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the next builder, which the cancel starts."""
+    broken_tool(tmp_path)
     monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
     builds = site.app.state.service().store.builds
     with builder_lock(tmp_path / "images"):
