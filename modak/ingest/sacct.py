@@ -133,7 +133,7 @@ def add(job: Job, found: Found) -> None:
     """A row for a job that completed; a note for every other, and for parts of heterogeneous jobs (``104+1``)."""
     title = f"job {job.id} ({job.cells['application']})"
     if job.state != "COMPLETED":
-        found.runs, found.lists = "jobs", "'sacct --state={}' lists them"
+        found.runs, found.lists = "jobs", "'sacct --starttime=DATE --state={}' lists them"
         found.fail(job.line, f"{title} is {job.state}", job.state)
     elif "+" in job.id:
         found.leave(job.line, f"{title} is a part of a heterogeneous job, whose parts ran together on different nodes")

@@ -24,6 +24,7 @@ from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
 from modak.optimise import Settled, check, plan_of, recommend, settle
 from modak.perfmodel import Curve
+from modak.perfmodel.planning import LEAST
 from modak.prepared import Prepared
 from modak.progress import Progress, silent
 from modak.response import filled
@@ -231,7 +232,7 @@ class Service:
         *,
         most: int = 5,
         budget: float | None = None,
-        gain: float = 0.02,
+        gain: float = LEAST,
         scripts: bool = False,
         strict: bool = False,
     ) -> Json:

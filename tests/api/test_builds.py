@@ -122,7 +122,7 @@ def test_a_builder_has_the_lock_before_it_runs(site: Site, tmp_path: Path) -> No
     order(site, {"recipe": RECIPE})
     with builder_lock(tmp_path / "images") as lock:
         assert lock is None
-    until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
+    assert until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
 
 
 def test_a_folder_that_cannot_be_written_takes_no_order(own_database: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_look_at_all_builds_starts_a_builder_where_none_runs(site: Site, tmp_p
     monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
     with builder_lock(tmp_path / "images"):
         order(site, {"recipe": RECIPE})
-    until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
+    assert until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
 
 
 def test_a_build_whose_builder_died_is_cancelled(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_a_build_whose_builder_died_is_cancelled(site: Site, tmp_path: Path, mon
         place = order(site, {"recipe": RECIPE}).headers["location"]
         builds.claim({"host": platform.node(), "process": {"pid": 1, "started": -1}})
     site.call("DELETE", place, site.keys["admin"])
-    until(lambda: builds.newest(1)[0].state == "cancelled")
+    assert until(lambda: builds.newest(1)[0].state == "cancelled")
 
 
 def test_a_look_at_a_build_starts_no_builder_where_none_can_work(

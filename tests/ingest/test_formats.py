@@ -322,7 +322,7 @@ def test_failed_jobs_of_a_year_are_one_note() -> None:
     (note,) = notes(header + "".join(lines))
     assert note == (
         "file: 20 jobs did not succeed (12 TIMEOUT, 4 FAILED, 4 CANCELLED) and are left out: lines 2, 3, 4, …; "
-        "'sacct --state=FAILED,TIMEOUT,CANCELLED' lists them"
+        "'sacct --starttime=DATE --state=FAILED,TIMEOUT,CANCELLED' lists them"
     )
     assert notes(header + "".join(lines[:6]))[0] == "file:2: job 0 (a) is FAILED; left out"
     assert len(notes(header + "".join(lines[:6]))) == 5
