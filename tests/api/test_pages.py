@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -25,6 +24,7 @@ from modak.ingest.table import Options
 from modak.settings import Settings
 from modak.store.audit import Actor
 from tests.api.site import Site
+from tests.conftest import tool
 from tests.web.test_form import FILLED
 
 PAGES = ["/ui/", "/ui/models", "/ui/models?application=3dgan", "/ui/results", *(f"/ui/{kind}" for kind in ("systems", "images", "rules"))]
@@ -272,9 +272,7 @@ def test_a_database_out_of_reach_says_nothing_about_itself(tmp_path: Path) -> No
 @pytest.mark.parametrize(("path", "centimetres"), [("/ui/results", 27.7), ("/ui/images", 19.0), ("/ui/rules", 19.0)])
 def test_a_printed_table_is_as_wide_as_its_sheet(web: TestClient, tmp_path: Path, path: str, centimetres: float) -> None:
     """On A4 with margins of a centimetre: results across, the other lists upright. What stood out would be lost on paper."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
+    chromium = str(tool("Chromium", "chromium"))
     style = web.get("/ui/style.css").text.replace("@media print", "@media all")
     page = re.sub("<link rel=.stylesheet.[^>]*>", lambda _: f"<style>{style} html {{ width: {centimetres}cm }}</style>", web.get(path).text)
     assert ('class="across"' in page) == (centimetres > 21)
