@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from modak.facts.fact import Count, Fact
+from modak.text.amounts import as_given
 
 
 class Layout(Fact):
@@ -37,7 +38,7 @@ def parameter(value: float | str) -> str:
     >>> parameter(100.0), parameter(0.1), parameter(1234567890123456.0), parameter("1M")
     ('100', '0.1', '1234567890123456', '1M')
     """
-    return value if isinstance(value, str) else repr(value).removesuffix(".0")
+    return value if isinstance(value, str) else as_given(value)
 
 
 class SeriesKey(Fact):

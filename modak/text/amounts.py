@@ -60,7 +60,7 @@ def as_given(number: float) -> str:
     >>> as_given(0.9999999999), as_given(20.0), as_given(1234567.0)
     ('0.9999999999', '20', '1234567')
     """
-    return repr(float(number)).removesuffix(".0")
+    return repr(number if isinstance(number, int) else float(number)).removesuffix(".0")
 
 
 def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
