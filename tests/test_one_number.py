@@ -174,11 +174,12 @@ TWO_SIZES = [
 """Few nodes of one system, many of another one."""
 
 
-def test_a_number_of_nodes_that_is_given_is_predicted_as_one_that_is_chosen(own_service: Service) -> None:
+@pytest.mark.parametrize("most", [4, 256])
+def test_a_number_of_nodes_that_is_given_is_predicted_as_one_that_is_chosen(own_service: Service, most: int) -> None:
     """Of results of other systems those of about as many nodes answer, not those of any size that a later request may give."""
     own_service.load(incoming(["-"], PLAIN, io.BytesIO(_table(TWO_SIZES))))
     request = _request(SeriesKey(application="far", system="zenith", metric="wall_time", unit="s"))
-    request["job"]["optimisation"]["objective"]["max_nodes"] = 4
+    request["job"]["optimisation"]["objective"]["max_nodes"] = most
     choices = own_service.recommend(request)["choices"]
     assert len(choices) > 2
     for choice in choices:

@@ -66,11 +66,11 @@ class Decision:
 
     def predictions_at(self, index: int) -> Predictions:
         """The predictions for one unit of work that one candidate is among."""
-        return self.evidence.predictions[int(self.scored.shape[index])]
+        return self.evidence.predictions_at(index)
 
     def units_at(self, index: int) -> Units | None:
         """The units that turn these into the time of the workload."""
-        return self.evidence.units[int(self.scored.shape[index])]
+        return self.evidence.units_at(index)
 
 
 def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:

@@ -25,7 +25,7 @@ from modak.choosing.wishes import carrier, graph_compilers
 from modak.choosing.workload import Units, lengths, of_one_kind, units, with_problem
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
-from modak.perfmodel import Curve, Predictions, Question, describe, predict
+from modak.perfmodel import Curve, Portion, Predictions, Question, describe, portions
 from modak.perfmodel.intervals import MOST
 from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import is_whole, start_up_correction
@@ -38,13 +38,13 @@ BLOCK: Final = 256
 """Number of sizes to predict together if a request gives its number of nodes: the next request will give another one."""
 
 
-OF_CANDIDATES: Final = ("shape", "nodes", "value", "spread", "below", "doublings", "basis")
+OF_CANDIDATES: Final = ("shape", "portion", "nodes", "value", "spread", "below", "doublings", "basis")
 """The columns of :class:`Columns` with a value for each candidate."""
 
 
 @dataclass(frozen=True)
 class Starting:
-    """Start-up times of each shape, as measured."""
+    """Start-up times of each portion, as measured."""
 
     seconds: Floats
     """NaN where not measured."""
@@ -55,9 +55,9 @@ class Starting:
 
 
 class Reference(NamedTuple):
-    """A size of a shape whose work efficiency may be relative to."""
+    """A size whose work efficiency may be relative to."""
 
-    shape: int
+    portion: int
     nodes: int
     cost: float
     """Of a unit there; NaN if unknown."""
@@ -72,8 +72,9 @@ class Columns:
 
     candidates: Candidates
     predictions: tuple[Predictions, ...]
-    """One for each shape, at its node counts or at more."""
+    """One for each portion: those of a shape's node counts, or of more, that rest on the same results."""
     shape: Ints
+    portion: Ints
     nodes: Ints
     value: Floats
     spread: Floats
@@ -87,31 +88,31 @@ class Columns:
 
     @cached_property
     def models(self) -> tuple[str | None, ...]:
-        """For each shape, the model behind its predictions, in words."""
+        """For each portion, the model behind its predictions, in words."""
         return tuple(describe(each.curve) for each in self.predictions)
 
     @cached_property
     def start_up_s(self) -> Floats:
-        """For each shape, its start-up time: measured, else according to the system's file."""
+        """For each portion, its start-up time: measured, else according to the system's file."""
         usual = np.full(len(self.predictions), self.usual_start_up_s)
         return usual if self.starting is None else np.where(np.isnan(self.starting.seconds), usual, self.starting.seconds)
 
     @cached_property
     def start_up_of_each(self) -> Floats:
         """For each candidate, the same."""
-        return self.start_up_s[self.shape]
+        return self.start_up_s[self.portion]
 
     @cached_property
     def shares(self) -> Floats:
         """For each candidate, the nodes that share one problem; 1 in weak scaling."""
-        return np.where(self._grows[self.shape], 1.0, self.nodes)
+        return np.where(self._grows[self.portion], 1.0, self.nodes)
 
     @cached_property
     def at_references(self) -> tuple[tuple[int, float, float, float], ...]:
-        """For each reference: its shape, the start-up time, the cost of a unit, the nodes that share one problem.
-        Not as columns, because shapes are few."""
+        """For each reference: its portion, the start-up time, the cost of a unit, the nodes that share one problem.
+        Not as columns, because portions are few."""
         start_up, grows = self.start_up_s.tolist(), self._grows.tolist()
-        return tuple((one.shape, start_up[one.shape], one.cost, 1.0 if grows[one.shape] else one.nodes) for one in self.references)
+        return tuple((one.portion, start_up[one.portion], one.cost, 1.0 if grows[one.portion] else one.nodes) for one in self.references)
 
     @cached_property
     def most_efficient(self) -> Floats:
@@ -121,7 +122,7 @@ class Columns:
 
     @cached_property
     def starting(self) -> Starting | None:
-        """Start-up times; ``None``: not measured for any shape."""
+        """Start-up times; ``None``: not measured for any portion."""
         known = [each.curve.start_up if each.curve else None for each in self.predictions]
         if not any(known):
             return None
@@ -134,13 +135,13 @@ class Columns:
 
     @cached_property
     def whole(self) -> npt.NDArray[np.bool_] | None:
-        """Which shapes are predicted from times of whole runs, which include start-up; ``None``: none of them."""
+        """Which portions are predicted from times of whole runs, which include start-up; ``None``: none of them."""
         whole = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
         return np.array(whole) if any(whole) else None
 
     @cached_property
     def grows(self) -> bool:
-        """Whether the problem grows with the number of nodes, for all shapes that are predicted."""
+        """Whether the problem grows with the number of nodes, for all that is predicted."""
         known = np.array([each.curve is not None for each in self.predictions])
         return bool(known.any() and self._grows[known].all())
 
@@ -151,48 +152,55 @@ class Columns:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The predictions behind scored candidates, and for each shape the units that turn them into the time of the workload."""
+    """The predictions behind scored candidates, and for each portion of them the units that turn them into the time of the workload."""
 
     columns: Columns
     units: tuple[Units | None, ...]
     start_up_s: Floats
-    """For each shape, the start-up time that its times contain."""
+    """For each portion, the start-up time that its times contain."""
     inference: bool = False
     """Whether a run over all samples is a pass and no epoch."""
 
     @property
     def predictions(self) -> tuple[Predictions, ...]:
-        """One for each shape, for one unit of the workload."""
+        """One for each portion, for one unit of the workload."""
         return self.columns.predictions
 
     @cached_property
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
-        return any(self.units[one.shape] is not None and math.isfinite(one.cost) for one in self.columns.references)
+        return any(self.units[one.portion] is not None and math.isfinite(one.cost) for one in self.columns.references)
+
+    def predictions_at(self, index: int) -> Predictions:
+        """The predictions for one unit of work that one candidate is among."""
+        return self.predictions[int(self.columns.portion[index])]
+
+    def units_at(self, index: int) -> Units | None:
+        """The units that turn these into the time of the workload."""
+        return self.units[int(self.columns.portion[index])]
 
     def upper(self, scored: Scored, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
         time = float(scored.time[index])
-        known = self.units[int(scored.shape[index])] is not None and math.isfinite(time)
+        known = self.units_at(index) is not None and math.isfinite(time)
         return time * math.exp(float(scored.spread[index])) if known else None
 
     def prediction(self, scored: Scored, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""
-        shape = int(scored.shape[index])
-        curve, unit = self.columns.predictions[shape].curve, self.units[shape]
+        portion, found, unit = int(self.columns.portion[index]), self.predictions_at(index), self.units_at(index)
         if unit is None or not np.isfinite(scored.time[index]):
             return Prediction()
-        time = float(scored.time[index])
+        time, start_up = float(scored.time[index]), float(self.start_up_s[portion])
         return Prediction(
             value=time,
             lower=time * math.exp(-float(scored.below[index])),
             upper=time * math.exp(float(scored.spread[index])),
-            start_up=float(self.start_up_s[shape]) or None,
-            per_unit=(time - float(self.start_up_s[shape])) / unit.count,
+            start_up=start_up or None,
+            per_unit=(time - start_up) / unit.count,
             per="pass" if self.inference and unit.per == "epoch" else unit.per,
             basis=scored.basis[index],
-            model=self.columns.models[shape],
-            results_used=curve.results_used + self.columns.predictions[shape].other_results if curve else 0,
+            model=self.columns.models[portion],
+            results_used=found.curve.results_used + found.other_results if found.curve else 0,
             extrapolation=round(float(scored.doublings[index]), 3),
         )
 
@@ -210,9 +218,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
     sizes = np.arange(first, first + BLOCK)
     around = replace(candidates, nodes=(sizes,) * len(candidates.shapes))
     block = prepared(facts).blocks.get((asked, candidates.shapes, first), lambda: _columns(request, target, around, facts))
-    found = _on_nodes(block, nodes, candidates)
-    # Which results of other runs are nearest depends on all sizes that are asked for together.
-    return _columns(request, target, candidates, facts) if "transferred" in found.basis else found
+    return _on_nodes(block, nodes, candidates)
 
 
 def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:
@@ -227,32 +233,40 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     request = without_counts(with_problem(request, candidates.problem))
     curves, power, tried = usable_curves(request, target, facts.models), node_power(facts), candidates.tried
 
-    def predicted(shape: Shape, sizes: npt.ArrayLike) -> Predictions:
+    def predicted(shape: Shape, sizes: npt.NDArray[np.int64]) -> Iterator[Portion]:
         """The effect of switches that were not measured there is predicted from other runs."""
         asked = question(request, target, switching.evidence_for(shape, tried))
-        return switching.applied(predict(curves, asked, sizes, power), request, target, shape, sizes, tried)
+        for places, found in portions(curves, asked, sizes, power):
+            yield Portion(places, switching.applied(found, request, target, shape, sizes[places], tried))
+
+    def alone(shape: Shape, size: int) -> float:
+        (portion,) = predicted(shape, np.array([size]))
+        return float(portion.found.value[0])
 
     pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
-    found = [predicted(shape, nodes) for shape, nodes in pairs]
+    found = [(place, portion) for place, (shape, sizes) in enumerate(pairs) for portion in predicted(shape, sizes)]
     bounds = target.job_nodes or (1, math.inf)
     references = [
-        Reference(place, size, cost)
-        for place, (one, (shape, sizes)) in enumerate(zip(found, pairs, strict=True))
-        for size, cost in _at_references(one, sizes, bounds, partial(predicted, shape))
+        Reference(number, size, cost)
+        for number, (place, portion) in enumerate(found)
+        for size, cost in _at_references(portion.found, pairs[place][1][portion.places], bounds, partial(alone, pairs[place][0]))
     ]
-    shape = np.repeat(np.arange(len(found)), [len(nodes) for nodes in candidates.nodes])
-    nodes, spread = np.concatenate(candidates.nodes), np.concatenate([each.spread for each in found])
+    counts = [len(portion.places) for _, portion in found]
+    shape = np.repeat([place for place, _ in found], counts)
+    nodes = np.concatenate([pairs[place][1][portion.places] for place, portion in found])
+    spread = np.concatenate([portion.found.spread for _, portion in found])
     order = np.lexsort((spread, nodes))
-    basis = [name for each in found for name in each.basis]
+    basis = [name for _, portion in found for name in portion.found.basis]
     return Columns(
         candidates,
-        predictions=tuple(found),
+        predictions=tuple(portion.found for _, portion in found),
         shape=shape[order],
+        portion=np.repeat(np.arange(len(found)), counts)[order],
         nodes=nodes[order],
-        value=np.concatenate([each.value for each in found])[order],
+        value=np.concatenate([portion.found.value for _, portion in found])[order],
         spread=spread[order],
-        below=np.concatenate([each.below for each in found])[order],
-        doublings=np.concatenate([each.doublings for each in found])[order],
+        below=np.concatenate([portion.found.below for _, portion in found])[order],
+        doublings=np.concatenate([portion.found.doublings for _, portion in found])[order],
         basis=tuple(basis[index] for index in order),
         references=tuple(references),
         usual_start_up_s=(target.system.start_up_s if target.system else None) or 0.0,
@@ -262,12 +276,12 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
 def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
     start_up = predicted.start_up_s
-    per_shape = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
-    factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_shape]
+    per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
+    factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
     scale = np.array(factors)
     one_factor = len(set(factors)) == 1  # almost always: then one number does for all
-    time = predicted.start_up_of_each + predicted.value * (factors[0] if one_factor else scale[predicted.shape])
-    work = [(begun + cost * factors[shape]) * shares for shape, begun, cost, shares in predicted.at_references]
+    time = predicted.start_up_of_each + predicted.value * (factors[0] if one_factor else scale[predicted.portion])
+    work = [(begun + cost * factors[portion]) * shares for portion, begun, cost, shares in predicted.at_references]
     least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
     above, below = _of_length(predicted, scale, *_with_start(predicted, start_up, time))
     node, partition = target.node, target.partition
@@ -286,14 +300,14 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         grows=predicted.grows,
         least_work=least_work,
     )
-    return scored, Evidence(predicted, per_shape, start_up, request.optimisation.app_type == "ai_inference")
+    return scored, Evidence(predicted, per_portion, start_up, request.optimisation.app_type == "ai_inference")
 
 
 def _with_start(predicted: Columns, start_up: Floats, time: Floats) -> tuple[Floats, Floats]:
     """``(spread, below)`` of the whole time: those of work and of a measured start-up, each by its share."""
     if predicted.starting is None:
         return predicted.spread, predicted.below
-    each = (start_up[predicted.shape], predicted.starting.doubt[predicted.shape], predicted.starting.own[predicted.shape])
+    each = (start_up[predicted.portion], predicted.starting.doubt[predicted.portion], predicted.starting.own[predicted.portion])
     return of_whole_time(predicted.spread, time, *each), of_whole_time(predicted.below, time, *each)
 
 
@@ -301,7 +315,7 @@ def _of_length(predicted: Columns, scale: Floats, above: Floats, below: Floats) 
     """``(above, below)``, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
     if predicted.whole is None:
         return above, below
-    parts = start_up_correction(np.where(predicted.whole, scale, 1.0))[predicted.shape]
+    parts = start_up_correction(np.where(predicted.whole, scale, 1.0))[predicted.portion]
     return np.minimum(np.hypot(above, np.fmax(parts, 0.0)), MOST), np.minimum(np.hypot(below, np.fmin(parts, 0.0)), MOST)
 
 
@@ -351,10 +365,10 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
 
 
 def _at_references(
-    found: Predictions, nodes: Ints, bounds: tuple[int, float], predicted: Callable[[npt.ArrayLike], Predictions]
+    found: Predictions, nodes: Ints, bounds: tuple[int, float], alone: Callable[[int], float]
 ) -> Iterator[tuple[int, float]]:
-    """Sizes that efficiency may be relative to, each with its cost; none if nothing was measured. ``bounds``: the fewest and the most nodes
-    of a job.
+    """Sizes that efficiency may be relative to, each with its cost, ``alone`` of any size; none if nothing was measured. ``bounds``: the
+    fewest and the most nodes of a job.
 
     They are the smallest measured size and, because a smaller one usually has less work, half of it, which is as far as sizes beyond the
     measured ones are considered. If a job cannot have as many nodes as were measured, it is the fewest that it can have instead.
@@ -365,4 +379,4 @@ def _at_references(
     below = least if most < found.smallest else max(least, -(-found.smallest // 2))
     for size in sorted({found.smallest, min(below, found.smallest)}):
         here = np.flatnonzero(nodes == size)
-        yield size, float(found.value[here[0]] if here.size else predicted([size]).value[0])
+        yield size, float(found.value[here[0]]) if here.size else alone(size)

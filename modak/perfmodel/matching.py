@@ -9,8 +9,10 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.facts import Layout, SeriesKey
+from modak.grouping import grouped
 from modak.perfmodel import layouts, startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
@@ -140,7 +142,10 @@ def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Matc
         return None
     doubts = [one.doubt for one in found]
     if min(doubts) >= SAME:
-        doubts = [math.hypot(doubt, DOUBLING_SPREAD * _doublings_away(one.curve, nodes)) for doubt, one in zip(doubts, found, strict=True)]
+        doubts = [
+            math.hypot(doubt, DOUBLING_SPREAD * _doublings_outside(_span(one.curve), nodes).min())
+            for doubt, one in zip(doubts, found, strict=True)
+        ]
     doubts = [round(doubt, 9) for doubt in doubts]
     least = min(doubts)
     near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == least]
@@ -152,10 +157,26 @@ def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Matc
     return equal[len(equal) // 2]
 
 
-def _doublings_away(curve: Curve, nodes: Array) -> float:
-    """Doublings between the numbers of nodes that a curve was measured on and the nearest one of ``nodes``."""
-    fewest, most = min(curve.nodes), max(curve.nodes)
-    return float(np.log2(np.maximum(np.maximum(nodes / most, fewest / nodes), 1.0)).min())
+def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
+    """The places of ``nodes`` for which the same matches are nearest to a question: those as far from what each was measured on."""
+    spans = {_span(one.curve) for one in found}
+    if len(spans) < 2 or len(nodes) == 1 or min(one.doubt for one in found) < SAME:
+        return [np.arange(len(nodes))]
+    far = np.array([_doublings_outside(span, nodes) for span in spans])
+    far[:, (far == far[0]).all(axis=0)] = 0.0  # as far from each: nearest is what would be without a distance
+    _, group = np.unique(far, axis=1, return_inverse=True)
+    return [np.array(places) for places in grouped(range(len(nodes)), group.ravel().tolist().__getitem__).values()]
+
+
+def _span(curve: Curve) -> tuple[int, int]:
+    """The fewest and the most nodes that a curve was measured on."""
+    return min(curve.nodes), max(curve.nodes)
+
+
+def _doublings_outside(span: tuple[int, int], nodes: Array) -> Array:
+    """Doublings, rounded up, between each of ``nodes`` and the numbers of nodes that a curve was measured on."""
+    fewest, most = span
+    return np.asarray(np.ceil(np.log2(np.maximum(np.maximum(nodes / most, fewest / nodes), 1.0))))
 
 
 def _says_hyperthreads(match: Match) -> bool:

@@ -8,7 +8,7 @@ in quadrature, so that weak evidence gives a wide interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -20,9 +20,9 @@ from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, peers, problems, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90, Match, Power, best_match, matches
+from modak.perfmodel.matching import Z90, Match, Power, alike, best_match, matches
 from modak.perfmodel.parts import size_of
-from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.predictions import Portion, Predictions, together
 from modak.perfmodel.questions import Question, closed
 
 RERUN_SPREAD: Final = 0.08
@@ -35,25 +35,53 @@ FAR_DOUBLINGS: Final = 4.0
 
 
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
-    """Cost of the question's kind of run on each of ``nodes`` (any shape); NaN and basis ``none`` without any curve."""
+    """Cost of the question's kind of run on each of ``nodes`` (any shape); NaN and basis ``none`` without any curve.
+
+    Each is as if it were asked alone. If they rest on several results (:func:`portions`), those of the first size are told.
+    """
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
+    return together(portions(curves, question, count.ravel(), power), count.shape)
+
+
+def portions(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> list[Portion]:
+    """The predictions of :func:`predict` on ``nodes [n]``, apart by the results on which they rest."""
+    count = np.asarray(nodes, dtype=np.float64)
     question = problems.without_names(closed(curves, question), curves)
-    found = matches(curves, question, power)
-    match = best_match(found, question, count)
-    if match is None:
-        nothing = np.full(count.shape, np.nan)
-        unknown: Basis = "none"
-        return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
+    found, forecasts = matches(curves, question, power), Forecasts(curves, count)
+    return [one for places in alike(found, count) for one in _portions_of(found, question, places, forecasts)]
+
+
+def _portions_of(found: Sequence[Match], question: Question, places: npt.NDArray[np.int_], forecasts: Forecasts) -> Iterator[Portion]:
+    """The predictions at some of the sizes, for which the same matches are nearest."""
+    nodes = forecasts.nodes[places]
 
     def answer(match: Match, layout: Layout) -> Predictions:
-        return _answer(match, layout, count, curves)
+        return _answer(match, layout, places, forecasts)
 
-    def from_one(nearest: Match, alike: Sequence[Match]) -> Predictions:
-        return peers.across(nearest, alike, question.layout, count, answer) or answer(nearest, question.layout)
+    def from_one(nearest: Match, like: Sequence[Match]) -> Predictions:
+        return peers.across(nearest, like, question.layout, nodes, answer) or answer(nearest, question.layout)
 
-    by_one = from_one(match, found)
-    by_law = None if match.own else problems.across(found, question, count, from_one)
-    return by_law if by_law is not None and problems.tells_more(by_law, by_one, found, question) else by_one
+    nearest = best_match(found, question, nodes)
+    if nearest is None:
+        yield Portion(places, _nothing(nodes))
+        return
+    by_one = from_one(nearest, found)
+    laws = [] if nearest.own else problems.across(found, question, nodes, from_one)
+    if not laws:
+        yield Portion(places, by_one)
+        return
+    narrowest = np.argmin([law.spread for law in laws], axis=0)
+    tells_more = np.array([problems.tells_more(law, by_one, found, question) for law in laws])
+    told = np.where(tells_more[narrowest, np.arange(len(places))], narrowest, len(laws))
+    for option, each in enumerate((*laws, by_one)):
+        if (here := np.flatnonzero(told == option)).size:
+            yield Portion(places[here], each.at(here))
+
+
+def _nothing(nodes: Array) -> Predictions:
+    """The predictions on ``nodes [n]`` without any curve."""
+    unknown, basis = np.full(nodes.shape, np.nan), tuple[Basis, ...](["none"] * nodes.size)
+    return Predictions(unknown, unknown, unknown, basis, np.zeros(nodes.shape))
 
 
 class PooledForecast(NamedTuple):
@@ -70,6 +98,31 @@ class PooledForecast(NamedTuple):
     """See :func:`noise`; the intervals are at least this wide."""
     smallest: int
     """The smallest measured number of nodes."""
+
+    def at(self, places: npt.NDArray[np.int_]) -> PooledForecast:
+        """The forecast at some of the sizes, which must be in one row."""
+        return self._replace(
+            log_value=self.log_value[places],
+            width=self.width.each(lambda side: side[places]),
+            doublings=self.doublings[places],
+            pooled=self.pooled[places],
+        )
+
+
+class Forecasts:
+    """The forecasts of an application's ``curves`` on ``nodes [n]``: each is made once, whatever it is asked for."""
+
+    def __init__(self, curves: Sequence[Curve], nodes: Array) -> None:
+        self.nodes = nodes
+        self._curves = curves
+        self._made: dict[tuple[int, float], PooledForecast] = {}
+
+    def of(self, curve: Curve, per_node: float, places: npt.NDArray[np.int_]) -> PooledForecast:
+        """That of a curve for a size of ``per_node`` on a node, at some of the numbers of nodes."""
+        made = (id(curve), per_node)
+        if made not in self._made:
+            self._made[made] = pooled_forecast(curve, self._curves, self.nodes * per_node, self.nodes)
+        return self._made[made].at(places)
 
 
 def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> PooledForecast:
@@ -228,10 +281,11 @@ def _other_program(curve: Curve, other: Curve) -> bool:
     return None not in known and same_name(known[0]) != same_name(known[1])
 
 
-def _answer(match: Match, layout: Layout, nodes: Array, curves: Sequence[Curve]) -> Predictions:
-    curve = match.curve
-    sizes = nodes * size_of(layout.model_copy(update={"nodes": None}), curve.scale)
-    forecast, few, known = pooled_forecast(curve, curves, sizes, nodes), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
+def _answer(match: Match, layout: Layout, places: npt.NDArray[np.int_], forecasts: Forecasts) -> Predictions:
+    curve, nodes = match.curve, forecasts.nodes[places]
+    per_node = size_of(layout.model_copy(update={"nodes": None}), curve.scale)
+    forecast, few, known = forecasts.of(curve, per_node, places), len(curve.sizes) <= FEW_SIZES, np.array(curve.sizes)
+    sizes = nodes * per_node
     measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
     value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor
     doubt = Z90 * match.doubt

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +47,57 @@ class Predictions:
         """Half of the whole width of the interval of log cost."""
         return np.asarray((self.spread + self.below) / 2)
 
+    def at(self, places: npt.NDArray[np.int_]) -> Predictions:
+        """Those at some of the sizes, which must be in one row."""
+        if len(places) == len(self.value):
+            return self
+        return replace(
+            self,
+            value=self.value[places],
+            spread=self.spread[places],
+            below=self.below[places],
+            basis=tuple(self.basis[place] for place in places.tolist()),
+            doublings=self.doublings[places],
+        )
+
     def quantile(self, probability: float) -> Array:
         """The cost that is not exceeded with this probability."""
         return intervals.bound(self.value, self.spread, self.below, probability)
+
+
+class Portion(NamedTuple):
+    """Predictions of some of the sizes that were asked for, all from the same results."""
+
+    places: npt.NDArray[np.int_]
+    """Of these sizes among those asked for."""
+    found: Predictions
+
+
+def together(portions: Sequence[Portion], shape: tuple[int, ...]) -> Predictions:
+    """The predictions of all sizes, as arrays of a shape. What they rest on is told of the first portion alone."""
+    places = np.concatenate([one.places for one in portions])
+    found, order = [one.found for one in portions], np.argsort(places)
+    basis = [name for each in found for name in each.basis]
+
+    def joined(arrays: Iterable[Array]) -> Array:
+        return np.concatenate(list(arrays))[order].reshape(shape)
+
+    return replace(
+        found[0],
+        value=joined(each.value for each in found),
+        spread=joined(each.spread for each in found),
+        below=joined(each.below for each in found),
+        basis=tuple(basis[place] for place in order.tolist()),
+        doublings=joined(each.doublings for each in found),
+    )
+
+
+def surest(options: Sequence[Sequence[Portion]]) -> list[Portion]:
+    """For each size the option with the narrowest interval."""
+    spread = np.array([together(portions, (-1,)).spread for portions in options])
+    option = spread.argmin(axis=0)
+    chosen = ((each, np.flatnonzero(option[each.places] == at)) for at, portions in enumerate(options) for each in portions)
+    return [Portion(each.places[here], each.found.at(here)) for each, here in chosen if here.size]
 
 
 def of_whole_time(half_width: Array, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike) -> Array:

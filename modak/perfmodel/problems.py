@@ -98,8 +98,8 @@ class AtProblem(NamedTuple):
     """What answers, for the measured problem size."""
 
 
-def across(found: Sequence[Match], question: Question, nodes: Array, from_one: FromOne) -> Predictions | None:
-    """Predictions for an unmeasured problem size; ``None``: too few others were measured.
+def across(found: Sequence[Match], question: Question, nodes: Array, from_one: FromOne) -> list[Predictions]:
+    """Predictions for an unmeasured problem size by one law or two; none: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
     systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
@@ -109,14 +109,14 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
     own, *open_ = _of_one_kind(first, nodes) if first else [[]]
     used = [_answers(own, nodes, from_one)]
     if not used[0]:
-        return None
+        return []
     for problems in chain(open_, (_of_one_kind(one, nodes)[0] for one in others)):
         if len(used[0]) >= MOST_PROBLEMS or sum(map(len, used[1:])) >= MOST_PROBLEMS:
             break
         if len(problems) > 1 and (answers := _answers(problems, nodes, from_one, used[0][0].found.curve)):
             used.append(answers)
-    laws = [_along(kinds) for kinds in (used, used[:1]) if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
-    return min(laws, key=lambda law: float(law.spread.mean()), default=None)
+    choices = [used, used[:1]] if len(used) > 1 else [used]
+    return [_along(kinds) for kinds in choices if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
 
 
 def without_names(question: Question, curves: Iterable[Curve]) -> Question:
@@ -155,12 +155,15 @@ def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], curves: 
     return len(pairs) > LEAST_NAMED and all(len(set(each)) == len(pairs) for each in zip(*pairs, strict=True))
 
 
-def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
-    """Whether predictions of a law tell more than those of the ``nearest`` results alone: if their interval is narrower; and if they are
-    based on these results, too, and on others in every number in which these differ from the question. Then they know how steeply the cost
-    changes, and the interval of the nearest results does not."""
-    if law.spread.mean() < nearest.spread.mean():
-        return True
+def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> npt.NDArray[np.bool_]:
+    """Where predictions of a law tell more than those of the ``nearest`` results alone: where their interval is narrower; and everywhere if
+    they are based on these results, too, and on others in every number in which these differ from the question. Then they know how steeply
+    the cost changes, and the interval of the nearest results does not."""
+    return np.asarray((law.spread < nearest.spread) | _knows_how(law, nearest, found, question))
+
+
+def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
+    """Whether a law is based on the ``nearest`` results, and on others in every number in which these differ from the question."""
     used = {one.measured for one in (law.curve,) if one} | set(law.others)
     if nearest.curve is None or nearest.curve.measured not in used:
         return False

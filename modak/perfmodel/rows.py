@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,8 +19,8 @@ from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import scaled, with_length
 from modak.perfmodel.matching import Z90, Power
-from modak.perfmodel.predict import predict
-from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.predict import portions
+from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
@@ -133,11 +133,13 @@ def predict_rows(
         one = rows[members[0]]
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
-        several, nodes = _open(one, known), [_count(rows[index].get("nodes")) or 1 for index in members]
-        for predictions, places in _of_sizes(asked, known, nodes, power, go_on):
+        several, nodes = _open(one, known), np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
+        go_on()
+        for places, found in _predicted(asked, known, nodes, power):
+            predictions = _of_any_system(found, asked, known)
             origin = sources(predictions, known) if "transferred" in predictions.basis else ""
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
-            for place, index in enumerate(members[place] for place in places):
+            for place, index in enumerate(members[place] for place in places.tolist()):
                 answered[index].update(_columns(predictions, place, rows[index], level))
                 if answered[index]["basis"] == "transferred":
                     answered[index]["model"] += origin
@@ -165,37 +167,20 @@ def left_out(
     return count
 
 
-def _of_sizes(
-    asked: Question, curves: Sequence[Curve], nodes: Sequence[int], power: Power | None, go_on: Callable[[], None]
-) -> Iterator[tuple[Predictions, Sequence[int]]]:
-    """Predictions on each of ``nodes``, and their places there.
-
-    Results of other runs are asked for each size alone: which of them are nearest depends on all sizes of a question, and a row's
-    prediction must not depend on the other rows.
-    """
-    go_on()
-    together = _of_any_system(_predicted(asked, curves, np.array(nodes, dtype=np.float64), power), asked, curves)
-    if len(set(nodes)) == 1 or "transferred" not in together.basis:
-        yield together, range(len(nodes))
-        return
-    for size, places in grouped(range(len(nodes)), lambda place: nodes[place]).items():
-        go_on()
-        yield _of_any_system(_predicted(asked, curves, np.full(len(places), float(size)), power), asked, curves), places
-
-
-def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None) -> Predictions:
+def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None) -> Sequence[Portion]:
     """The question answered from curves of its metric. If there is none and the metric is the time of a whole run, from what would answer
     for :data:`~modak.perfmodel.startup.WHOLE`, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
-    question, able = with_length(asked, curves)
-    found = scaled(predict(able, question, nodes, power), question, asked=asked.metric)
-    if found.curve is not None or asked.metric not in WHOLE_RUNS:
-        return found
-    others = []
-    for name, named in ((WHOLE, curves), (None, _of_metric(curves, asked.metric))):
+
+    def of_metric(name: str | None, named: Sequence[Curve], wanted: str | None) -> list[Portion]:
         question, able = with_length(replace(asked, metric=name), named)
-        others.append(scaled(predict(able, question, nodes, power), question, asked=name))
-    known = [one for one in others if one.curve is not None]
-    return _under_another_name(min(known, key=lambda one: float(one.spread.mean()))) if known else found
+        return [Portion(places, scaled(found, question, wanted)) for places, found in portions(able, question, nodes, power)]
+
+    found = of_metric(asked.metric, curves, asked.metric)
+    if found[0].found.curve is not None or asked.metric not in WHOLE_RUNS:
+        return found
+    others = [of_metric(WHOLE, curves, WHOLE), of_metric(None, _of_metric(curves, asked.metric), None)]
+    known = [each for each in others if each[0].found.curve is not None]
+    return [Portion(places, _under_another_name(each)) for places, each in surest(known)] if known else found
 
 
 def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve]) -> Predictions:

@@ -14,6 +14,7 @@ from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
 from modak.choosing.workload import unmeasured
 from modak.dsl import Request
+from modak.perfmodel import Predictions
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
@@ -61,7 +62,7 @@ def reach(question: Request, candidates: Candidates, scored: Scored, evidence: E
         _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
     )
     why = _why(scored, best, wanted, met=bool(meets.any()))
-    rests = _rests_on(question, evidence, int(scored.shape[best]), predicted.results_used)
+    rests = _rests_on(question, evidence.predictions_at(best), predicted.results_used)
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
     time = Figure(**interval, unit="s", why=rests)
     shape = candidates.shapes[int(scored.shape[best])]
@@ -90,8 +91,7 @@ def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     return f"{longest}; the goal is {clock(wanted.deadline_s)}" if met else f"out of reach; at the fastest, {longest}"
 
 
-def _rests_on(question: Request, evidence: Evidence, shape: int, results: int) -> str:
-    found = evidence.predictions[shape]
+def _rests_on(question: Request, found: Predictions, results: int) -> str:
     curve = found.curve
     if curve is None:
         return UNKNOWN

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, Question, fit, predict, predict_rows
+from modak.perfmodel import Curve, Question, fit, portions, predict, predict_rows
 
 HERE = {"system": "here"}
 
@@ -672,6 +672,34 @@ def test_evidence_at_the_sizes_in_question_is_nearer() -> None:
     question = Question({**HERE, "framework": "tensorflow"}, Layout())
     found = [predict(known, question, [nodes]).curve for nodes in (1, 128)]
     assert [curve.series.framework for curve in found if curve] == ["mxnet", "tensorflow"]
+
+
+def test_each_size_is_answered_as_if_it_were_asked_alone() -> None:
+    """Though several sizes are asked for together, by results of three systems, layouts and problems."""
+    elsewhere = [
+        ("there", 32, "100", (1, 2, 4)),
+        ("there", 8, "400", (8, 16, 32)),
+        ("far", 32, "200", (64, 128)),
+        ("far", 4, "800", (1, 64)),
+    ]
+    known = fit(
+        Result(
+            series=SeriesKey(application="app", system=system, params={"n": n}, metric="wall_time", unit="s"),
+            layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=32 // ranks),
+            value=float(n) ** 2 / nodes + ranks,
+        )
+        for system, ranks, n, sizes in elsewhere
+        for nodes in sizes
+    )
+    question, sizes = (
+        Question({**HERE, "params": {"n": "300"}}, Layout(ranks_per_node=8, threads_per_rank=4)),
+        [1, 3, 6, 20, 33, 64, 90, 200],
+    )
+    alone = [predict(known, question, [nodes]) for nodes in sizes]
+    found = predict(known, question, sizes)
+    assert len(portions(known, question, sizes)) > 2
+    for name in ("value", "spread", "below", "basis", "doublings"):
+        assert getattr(found, name) == pytest.approx([getattr(one, name)[0] for one in alone])
 
 
 @pytest.mark.parametrize(("cores", "device"), [(48.0, 1.2), (None, 0.8)])
