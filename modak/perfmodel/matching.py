@@ -163,7 +163,7 @@ def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
     if len(spans) < 2 or len(nodes) == 1 or min(one.doubt for one in found) < SAME:
         return [np.arange(len(nodes))]
     far = np.array([_doublings_outside(span, nodes) for span in spans])
-    far[:, (far == far[0]).all(axis=0)] = 0.0  # as far from each: nearest is what would be without a distance
+    far[:, (far == far[0]).all(axis=0)] = 0.0  # as far from each: the nearest is what would be without a distance
     _, group = np.unique(far, axis=1, return_inverse=True)
     return [np.array(places) for places in grouped(range(len(nodes)), group.ravel().tolist().__getitem__).values()]
 
