@@ -33,8 +33,8 @@ START_UP_S: Final = 120.0
 CONFIDENCES: Final = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
 UNREQUESTED_DOUBLINGS: Final = 1.0
-"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``, a number of nodes or ranks), or if
-they are the nearest."""
+"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``, or a number of nodes or ranks),
+or if they are the nearest."""
 
 
 @dataclass(frozen=True)
