@@ -115,7 +115,10 @@ def _seen(relative: Series, sizes: Array, nodes: Array | None) -> npt.NDArray[np
     within = (sizes >= relative.sizes[0]) & (sizes <= relative.sizes[-1])
     if nodes is None or relative.nodes is None:
         return within
-    return np.asarray(within & ((np.interp(sizes, relative.sizes, relative.nodes) > 1) == (nodes > 1)))
+    several, last = np.array(relative.nodes) > 1, len(relative.nodes) - 1
+    below = several[np.maximum(np.searchsorted(relative.sizes, sizes, side="right") - 1, 0)]
+    above = several[np.minimum(np.searchsorted(relative.sizes, sizes), last)]
+    return np.asarray(within & (below == (nodes > 1)) & (above == (nodes > 1)))
 
 
 def pool(
