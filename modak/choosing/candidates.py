@@ -257,7 +257,19 @@ def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
 def _possible(search: Search, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     """The shapes, with the requested ranks spread evenly, that have the given counts and fit a node."""
     spread = (_spread(shape, search.counts) for shape in shapes)
-    return _once(shape for shape in spread if _agrees(search, shape) and _fits(shape, search.target.node))
+    shapes = [shape for shape in spread if _agrees(search, shape) and _fits(shape, search.target.node)]
+    return _once(each for shape in shapes for each in _as_others_ran(shape, shapes))
+
+
+def _as_others_ran(shape: Shape, shapes: Iterable[Shape]) -> Collection[Shape]:
+    """The shape; an assumed one with the threads with which as many ranks were measured, where they were: results that do not state their
+    layout may be of these, but hardly of eight single threads beside others of eight ranks with eight threads each."""
+    if shape.origin != "assumed":
+        return (shape,)
+    counts = shape.ranks_per_node, shape.gpus_per_node
+    alike = [one for one in shapes if one.origin == "evidence" and (one.ranks_per_node, one.gpus_per_node) == counts]
+    threads = {(one.threads_per_rank, one.hyperthreads) for one in alike}
+    return [replace(shape, threads_per_rank=count, hyperthreads=smt) for count, smt in threads] or (shape,)
 
 
 def _on_gpus(shape: Shape, gpus: int, node: Node | None) -> Shape:

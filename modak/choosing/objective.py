@@ -33,7 +33,8 @@ START_UP_S: Final = 120.0
 CONFIDENCES: Final = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
 UNREQUESTED_DOUBLINGS: Final = 1.0
-"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``), or if they are the nearest."""
+"""Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``, or a number of nodes or ranks),
+or if they are the nearest."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Scored:
     """What efficiency is relative to: node-seconds, or seconds if the problem grows; infinite if nothing was measured."""
     wider: Callable[[], Scored] | None = None
     """The same without ``max_nodes``, by which a refusal says how many nodes would do; ``None``: not to be predicted."""
+
+    @property
+    def one_size_each(self) -> bool:
+        """Whether each shape has one size: that of the request, which leaves none to be chosen, or the only one that can run."""
+        return int(self.shape.max()) + 1 == len(self.shape)
 
     @property
     def node_hours(self) -> Array:
@@ -147,7 +153,7 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
     allowed = _meeting(constraints, known)
-    limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
+    limit = math.inf if objective.max_nodes is not None or scored.one_size_each else _furthest(scored, allowed)
     near = allowed & (scored.doublings <= limit)
     if not np.count_nonzero(near):
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known, min_efficiency), field="optimisation.objective")

@@ -146,17 +146,17 @@ def _forecast_as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, n
     few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
     kin = _kin_of(curve, curves) if few or (own.doublings > 0).any() else ()
     forecast = own.log_value, intervals.half_widths(own, level)
-    pooled = ((own.doublings > 0) | few) & relatives.reached(kin, sizes)
+    pooled = ((own.doublings > 0) | few) & relatives.reached(kin, sizes, beside)
     if pooled.any():
         # Relatives do not know how much runs scatter: between the sizes the interval is not narrower than at a size measured once.
         once = np.where(own.doublings == 0, RERUN_SPREAD * intervals.stretch(level), 0.0)
         least = forecast[1].each(lambda side: np.minimum(side, once))
-        value, width = _replaced_where(pooled, relatives.pool(own, last, kin, sizes), forecast, level)
+        value, width = _replaced_where(pooled, relatives.pool(own, last, kin, sizes, nodes=beside), forecast, level)
         forecast = value, width.each(np.maximum, least)
     far = (own.doublings > 0) & ~pooled
     if far.any() and _continued_by(kin, curve):
         continued = _forecasts_of(kin, curve, curves, sizes, beside)
-        forecast = _replaced_where(far, replace(relatives.pool(own, last, kin, sizes, continued), relatives=0), forecast, level)
+        forecast = _replaced_where(far, replace(relatives.pool(own, last, kin, sizes, continued, beside), relatives=0), forecast, level)
         pooled |= far
     value, width = forecast
     of_repeats = noise(curve, curves)

@@ -101,15 +101,35 @@ def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]
     return one.unlikeness, -one.relative.sizes[-1], one.relative.sizes, one.relative.costs
 
 
-def reached(kin: Sequence[Kin], sizes: Array) -> npt.NDArray[np.bool_]:
-    """Which sizes (any shape) lie in the measured range of any of them, so that it contributes to :func:`pool`."""
-    ends = [(one.relative.sizes[0], one.relative.sizes[-1]) for one in kin]
-    within = [np.zeros(sizes.shape, dtype=bool), *((sizes >= first) & (sizes <= last) for first, last in ends)]
-    return np.asarray(np.any(within, axis=0))
+def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> npt.NDArray[np.bool_]:
+    """Which sizes (any shape) lie in the measured range of any of them, so that it contributes to :func:`pool`.
+
+    ``nodes``: the nodes there, if sizes count something else. Of workers on several nodes, which communicate over the network, runs of as
+    many on one node tell nothing, and the other way round.
+    """
+    within = [_seen(one.relative, sizes, nodes) for one in kin]
+    return np.asarray(np.any([np.zeros(sizes.shape, dtype=bool), *within], axis=0))
 
 
-def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, forecasts: Sequence[Forecast] = ()) -> Forecast:
-    """The forecast ``own`` (at ``sizes``) pooled with ``kin``; unchanged where none of them was measured.
+def _seen(relative: Series, sizes: Array, nodes: Array | None) -> npt.NDArray[np.bool_]:
+    within = (sizes >= relative.sizes[0]) & (sizes <= relative.sizes[-1])
+    if nodes is None or relative.nodes is None:
+        return within
+    several, last = np.array(relative.nodes) > 1, len(relative.nodes) - 1
+    below = several[np.maximum(np.searchsorted(relative.sizes, sizes, side="right") - 1, 0)]
+    above = several[np.minimum(np.searchsorted(relative.sizes, sizes), last)]
+    return np.asarray(within & (below == (nodes > 1)) & (above == (nodes > 1)))
+
+
+def pool(
+    own: Forecast,
+    last: float,
+    kin: Sequence[Kin],
+    sizes: npt.ArrayLike,
+    forecasts: Sequence[Forecast] = (),
+    nodes: npt.ArrayLike | None = None,
+) -> Forecast:
+    """The forecast ``own`` (at ``sizes``, on ``nodes``) pooled with ``kin``; unchanged where none of them was measured (:func:`reached`).
 
     ``last`` is the target's largest measured size. Each forecast has the weight ``(error + FLOOR)^-POWER``; the total weight of relatives
     grows only with the square root of their number, since their errors are alike. ``relatives`` of the result counts the contributors.
@@ -120,7 +140,8 @@ def pool(own: Forecast, last: float, kin: Sequence[Kin], sizes: npt.ArrayLike, f
     if not kin:
         return own
     p = np.asarray(sizes, dtype=np.float64).ravel()
-    rows = np.array([_log_cost(one.relative, np.log(p)) for one in kin])
+    there = None if nodes is None else np.asarray(nodes, dtype=np.float64).ravel()
+    rows = np.array([np.where(_seen(one.relative, p, there), _log_cost(one.relative, np.log(p)), np.nan) for one in kin])
     unlike = np.broadcast_to(np.array([one.unlikeness for one in kin])[:, None], rows.shape)
     doubt = np.zeros(rows.shape)
     if forecasts:

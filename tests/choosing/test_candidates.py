@@ -170,6 +170,20 @@ def test_a_measured_layout_is_not_assumed_as_well(known: Known) -> None:
     assert [(shape.ranks_per_node, shape.threads_per_rank, shape.origin) for shape in found.shapes] == [(48, 1, "evidence")]
 
 
+@pytest.mark.parametrize("threads", [[48], [24, 48]])
+def test_results_without_a_layout_are_not_assumed_to_have_run_with_fewer_threads_than_others(threads: list[int], known: Known) -> None:
+    """A job of one rank on each node of 48 cores: those that state their layout used 24 or 48 of them, not a single one."""
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    stated = [Layout(nodes=4, ranks_per_node=1, threads_per_rank=count) for count in threads]
+    curves = fit([Result(series=series, layout=layout, value=10.0) for layout in (Layout(nodes=1), Layout(nodes=2), *stated)])
+    curves += fit([Result(series=series.model_copy(update={"compiler": "gcc-9.3"}), layout=Layout(nodes=2), value=9.0)])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job | {"job_options": {"process_count_per_node": 1}}}).request
+    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), curves)
+    shapes = {(shape.threads_per_rank, shape.compiler, shape.origin) for shape in found.shapes}
+    assert shapes == {(count, *of) for count in threads for of in ((None, "evidence"), ("gcc-9.3", "assumed"))}
+
+
 def test_two_spellings_of_a_build_are_one_candidate(known: Known) -> None:
     """Also where they were measured on different problems, so that they are no one curve."""
     series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}

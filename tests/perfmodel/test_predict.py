@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -625,6 +626,24 @@ def test_a_curve_of_one_number_of_nodes_is_moved_to_others(measured: list[Layout
     assert found.basis == ("transferred", "measured", "transferred")
     assert found.value / found.value[1] == pytest.approx(old.value / old.value[1], rel=0.01)
     assert found.doublings.tolist() == [0, 0, 1]
+
+
+def on_gpus(counts: Iterable[tuple[int, int]], factor: float = 1.0, compiler: str | None = None) -> list[Result]:
+    """Epoch times by nodes and GPUs per node."""
+    key = SeriesKey(application="app", system="here", compiler=compiler, metric="epoch_time", unit="s")
+    layouts = [Layout(nodes=nodes, gpus_per_node=gpus, ranks_per_node=gpus) for nodes, gpus in counts]
+    return [Result(series=key, layout=one, value=factor * 100 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in layouts]
+
+
+@pytest.mark.parametrize("seen", [False, True], ids=["on one node", "on two"])
+def test_relatives_on_one_node_do_not_make_workers_on_several_surer(seen: bool) -> None:
+    """How four GPUs on two nodes do depends on the network: runs of other programs with four on one node do not tell."""
+    within = [(1, 1), (1, 2), (1, 4)]
+    beside = on_gpus([(1, 1), (1, 2), (2, 2), (4, 2)], 0.9, "inductor") if seen else []
+    asked = Question({**HERE, "compiler": "none"}, Layout(gpus_per_node=2, ranks_per_node=2))
+    own, other = on_gpus(within, compiler="none"), on_gpus(within, 0.8, "xla")
+    alone, found = (predict(fit(runs), asked, [1, 2]) for runs in (own, [*own, *other, *beside]))
+    assert (found.half_width[1] < alone.half_width[1], found.basis[1]) == (seen, "transferred" if seen else "heuristic")
 
 
 def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
