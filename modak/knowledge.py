@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,9 +28,12 @@ from modak.text.documents import strict_json
 from modak.text.faults import faults_of, join
 
 Model = TypeVar("Model", bound=BaseModel)
+Entry = TypeVar("Entry", Processor, Accelerator, Image, Rule)
 Item = TypeVar("Item")
 
 STANDARD_INPUT: Final = Path("-")
+ARRAYS: Final[Mapping[type[Fact], str]] = {Processor: "processors", Accelerator: "accelerators", Image: "images", Rule: "rules"}
+"""What the array of each kind of entry is called."""
 
 
 @dataclass(frozen=True)
@@ -70,30 +74,27 @@ def read_all(root: Path) -> Knowledge:
     hardware that no file describes.
     """
     systems, bad_systems = _gather(lambda path: (read_system(path),), _files(root / "systems"))
-    processors, bad_processors = _gather(read_processors, _files(root / "hardware", "processors*"))
-    accelerators, bad_accelerators = _gather(read_accelerators, _files(root / "hardware", "accelerators*"))
-    images, bad_images = _gather(read_images, _files(root / "images"))
-    rules, bad_rules = _gather(read_rules, _files(root / "rules"))
-    knowledge = Knowledge(
-        systems=tuple(sorted((item for _, item in systems), key=lambda item: item.name)),
-        processors=tuple(sorted((item for _, item in processors), key=lambda item: item.name)),
-        accelerators=tuple(sorted((item for _, item in accelerators), key=lambda item: item.name)),
-        images=tuple(sorted((item for _, item in images), key=lambda item: item.reference)),
-        rules=tuple(sorted((item for _, item in rules), key=lambda item: item.name)),
-        result_files=tuple(sorted((root / "results").glob("*.csv"))),
-    )
+    processors, bad_processors = _gather(lambda path: read_array(path, Processor), _files(root / "hardware", "processors*"))
+    accelerators, bad_accelerators = _gather(lambda path: read_array(path, Accelerator), _files(root / "hardware", "accelerators*"))
+    images, bad_images = _gather(lambda path: read_array(path, Image), _files(root / "images"))
+    rules, bad_rules = _gather(lambda path: read_array(path, Rule), _files(root / "rules"))
     hardware_is_known = not (bad_processors or bad_accelerators)
     hardware = {item.name for _, item in processors}, {item.name for _, item in accelerators}
     _complain(
         *chain(bad_systems, bad_processors, bad_accelerators, bad_images, bad_rules),
         *_twice((path, name) for path, system in systems for name in system.folded_names),
-        *_twice((path, item.name) for path, item in processors),
-        *_twice((path, item.name) for path, item in accelerators),
+        *chain.from_iterable(_twice((path, item.name) for path, item in found) for found in (processors, accelerators, rules)),
         *_twice((path, item.reference) for path, item in images),
-        *_twice((path, item.name) for path, item in rules),
         *(_at(path, "", fault) for path, system in systems if hardware_is_known for fault in unknown_hardware(system, *hardware)),
     )
-    return knowledge
+    return Knowledge(
+        systems=_in_order(systems),
+        processors=_in_order(processors),
+        accelerators=_in_order(accelerators),
+        images=_in_order(images, "reference"),
+        rules=_in_order(rules),
+        result_files=tuple(sorted((root / "results").glob("*.csv"))),
+    )
 
 
 def read_system(path: Path) -> System:
@@ -106,20 +107,18 @@ def read_system(path: Path) -> System:
     return system
 
 
-def read_processors(path: Path) -> tuple[Processor, ...]:
-    """The processors of a ``[[processors]]`` array.
+def read_array(path: Path, model: type[Entry]) -> tuple[Entry, ...]:
+    """The entries of a file with one array: ``[[processors]]``, ``[[accelerators]]``, ``[[images]]`` or ``[[rules]]``, by their model.
 
-    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong; so is a figure of hardware without a source.
     """
-    return _sourced(path, "processors", _read_array(path, "processors", Processor))
-
-
-def read_accelerators(path: Path) -> tuple[Accelerator, ...]:
-    """The accelerators of an ``[[accelerators]]`` array.
-
-    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
-    """
-    return _sourced(path, "accelerators", _read_array(path, "accelerators", Accelerator))
+    key, document = ARRAYS[model], _load(path)
+    if key not in document and not document.keys().isdisjoint(_NAMES):  # one entry, as ``show`` prints it
+        document = {key: [document]}
+    others = [Fault(_where(path, other), unknown("key", other, [key])) for other in document if other != key]
+    _complain(*others, *_no_array(path, document, key))
+    items = _array(path, document, key, model)
+    return _sourced(path, key, items) if model in (Processor, Accelerator) else items
 
 
 def read_guide(path: Path) -> Guide:
@@ -130,22 +129,6 @@ def read_guide(path: Path) -> Guide:
     guide = _validate(path, Guide, _load(path), at="")
     _complain(*(_at(path, "", fault) for fault in unsourced(guide)))
     return guide
-
-
-def read_images(path: Path) -> tuple[Image, ...]:
-    """The catalogue entries of an ``[[images]]`` array.
-
-    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
-    """
-    return _read_array(path, "images", Image)
-
-
-def read_rules(path: Path) -> tuple[Rule, ...]:
-    """The rules of a ``[[rules]]`` array.
-
-    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
-    """
-    return _read_array(path, "rules", Rule)
 
 
 def from_document(kind: str, document: object) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
@@ -205,16 +188,6 @@ def _load(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise DataError("holds no table of keys and values", field=str(path))
     return document
-
-
-def _read_array(path: Path, key: str, model: type[Model]) -> tuple[Model, ...]:
-    document = _load(path)
-    if key not in document and not document.keys().isdisjoint(_NAMES):  # one entry, as ``show`` prints it
-        document = {key: [document]}
-    _complain(
-        *(Fault(_where(path, other), unknown("key", other, [key])) for other in document if other != key), *_no_array(path, document, key)
-    )
-    return _array(path, document, key, model)
 
 
 def _array(path: Path, document: Mapping[str, Any], key: str, model: type[Model]) -> tuple[Model, ...]:
@@ -283,6 +256,10 @@ def _complain(*faults: Fault) -> None:
 
 
 # --- between files
+
+
+def _in_order(found: Iterable[tuple[Path, Model]], name: str = "name") -> tuple[Model, ...]:
+    return tuple(sorted((item for _, item in found), key=attrgetter(name)))
 
 
 def _twice(named: Iterable[tuple[Path, str]]) -> Iterator[Fault]:

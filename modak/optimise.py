@@ -220,7 +220,7 @@ def plan_of(settled: Settled) -> Plan:
 
 def _recipe(software: Software, texts: Texts) -> Mapping[str, Any] | None:
     """The recipe together with its definition file."""
-    shown = software.recipe_summary
+    shown = software.recipe.model_dump(mode="json", exclude_none=True) if software.recipe else None
     return {**(shown or {}), "file": texts.definition_name, "content": texts.definition} if texts.definition else shown
 
 
@@ -286,7 +286,7 @@ def _with_image(request: Request, decision: Decision, index: int) -> Choice:
     return choice.model_copy(update={"configuration": choice.configuration.model_copy(update=named)})
 
 
-Ranker = Callable[[Scored, Objective, float | None], Ranking]
+Ranker = Callable[[Scored, Objective], Ranking]
 """:func:`rank`, or :func:`rank_closest`."""
 
 
@@ -365,17 +365,20 @@ def ranking_of(
     meets the constraints that bind.
 
     The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
-    Where the counts are open, limits of the objective together with that efficiency are refused.
+    Where the counts are open, limits of the objective together with that efficiency are refused. Of it and the objective's own, the higher
+    one holds.
     """
-    objective, least = request.optimisation.objective, _least_efficiency(request)
+    objective = request.optimisation.objective
+    least = request.application.minimal_efficiency or request.optimisation.options.value_of("scaling_efficiency")
     if objective.max_nodes:
         scored = replace(scored, wider=wider)
+    floor = max(least or 0.0, objective.min_efficiency or 0.0)
     try:
-        return ranker(scored, objective, least), ()
+        return ranker(scored, objective.model_copy(update={"min_efficiency": floor}) if least else objective), ()
     except Infeasible:
         if least is None or (objective.constrained and not (request.application.mpi_ranks or stated_nodes(request))):
             raise
-    ranking = ranker(scored, objective, None)
+    ranking = ranker(scored, objective)
     reached = scored.efficiency[ranking.best]
     how = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
     message = f"a parallel efficiency of {least:g} is {how}; the counts are kept (leave them out to have them chosen)"
@@ -398,11 +401,6 @@ def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -
     if nodes is None or of_their_size:
         return enumerated()
     return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
-
-
-def _least_efficiency(request: Request) -> float | None:
-    """The minimum parallel efficiency that the request gives outside its objective."""
-    return request.application.minimal_efficiency or request.optimisation.options.value_of("scaling_efficiency")
 
 
 def _as_run(choice: Choice, spec: JobSpec) -> Choice:

@@ -181,7 +181,9 @@ NO_APPLICATION_VERSION: Final = "no request states the version of its applicatio
 def check(rule: Rule) -> tuple[Fault, ...]:
     """Faults of a rule that its schema does not find: variables that scripts may not set, text that is not bash, a condition that never
     holds, no effect."""
-    found = [*_bad_variables(rule.environment), *_bad_script(rule.script)]
+    found = [*_bad_variables(rule.environment)]
+    if rule.script and (wrong := rule_fault(rule.script)):
+        found.append(Fault("script", wrong))
     if rule.when.application_version:
         found.append(Fault("when.application_version", NO_APPLICATION_VERSION))
     if not (rule.environment or rule.modules or rule.launcher_options or (rule.script or "").strip() or rule.advice):
@@ -274,8 +276,3 @@ def _bad_variables(environment: Mapping[str, str]) -> Iterable[Fault]:
         clash = [other for other in _rivals(name) if other in environment and name < other]
         if clash:
             yield Fault(f"environment.{name}", f"cannot be combined with {', '.join(clash)}: both bind threads")
-
-
-def _bad_script(script: str | None) -> Iterable[Fault]:
-    wrong = rule_fault(script) if script else ""
-    return (Fault("script", wrong),) if wrong else ()

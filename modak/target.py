@@ -6,7 +6,7 @@ all raises.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -56,7 +56,8 @@ class Target:
 
     def mpi_called(self, label: str | None) -> HostMpi | None:
         """The host's MPI that a label such as ``intel-mpi 2019`` means."""
-        return self._mpi_of.get(mpi_family(label))
+        family = mpi_family(label)
+        return next((mpi for mpi in (self.system.mpi if self.system else ()) if mpi.family == family), None)
 
     def mpi_for(self, label: str | None) -> HostMpi | None:
         """The same, else the system's default MPI."""
@@ -166,11 +167,6 @@ class Target:
         allowed = self.allowed_images if kind == "image" else self.system.allowed_sources if self.system else ()
         if allowed and not reference.startswith(allowed):
             raise RequestError(f"{self.title} allows {kind}s from {', '.join(allowed)} only; asked for: {reference}", field=field)
-
-    @cached_property
-    def _mpi_of(self) -> Mapping[str | None, HostMpi]:
-        """The first MPI of each family."""
-        return {mpi.family: mpi for mpi in reversed(self.system.mpi)} if self.system else {}
 
     @cached_property
     def host_mpi(self) -> HostMpi | None:

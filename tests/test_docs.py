@@ -72,11 +72,12 @@ def test_every_plug_in_is_documented(kind: str) -> None:
 
 def test_every_metric_and_accelerator_is_documented() -> None:
     """Names that tables of results and system files use."""
-    from modak.knowledge import packaged_root, read_accelerators
+    from modak.facts import Accelerator
+    from modak.knowledge import packaged_root, read_array
     from modak.results.metrics import METRICS
 
     assert [name for name in METRICS if not written(name)] == [], "name these in the table of metrics of docs/results.md"
-    known = read_accelerators(packaged_root() / "hardware" / "accelerators.toml")
+    known = read_array(packaged_root() / "hardware" / "accelerators.toml", Accelerator)
     assert [one.name for one in known if not written(one.name)] == [], "name these in the list of accelerators of docs/knowledge.md"
 
 

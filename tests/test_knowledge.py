@@ -5,24 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from modak import knowledge
 from modak.errors import DataError
-from modak.facts import Fact, HostMpi, Node, Partition, Processor, System
-from modak.knowledge import (
-    Knowledge,
-    packaged_root,
-    read_accelerators,
-    read_all,
-    read_images,
-    read_processors,
-    read_rules,
-    read_system,
-)
+from modak.facts import Accelerator, Fact, HostMpi, Image, Node, Partition, Processor, Rule, System
+from modak.knowledge import Knowledge, packaged_root, read_all, read_array, read_system
 
 PAGE = (Path(__file__).parent.parent / "docs/systems.md").read_text()
 SYSTEM = """\
@@ -418,46 +411,46 @@ def test_many_sources_of_many_figures_are_read_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "old", "new", "line"),
+    ("model", "text", "old", "new", "line"),
     [
-        (read_processors, HARDWARE, "cores = 10", "cores = 1.5", "processors.p1.cores: allowed: a whole number"),
+        (Processor, HARDWARE, "cores = 10", "cores = 1.5", "processors.p1.cores: allowed: a whole number"),
         (
-            read_processors,
+            Processor,
             HARDWARE,
             "[[processors]]",
             "[[processor]]",
             "processor: unknown key 'processor'; did you mean 'processors'? known: processors",
         ),
-        (read_processors, HARDWARE, "[[processors]]", "[[processor]]", "processors: an array of tables [[processors]] is required"),
+        (Processor, HARDWARE, "[[processors]]", "[[processor]]", "processors: an array of tables [[processors]] is required"),
         (
-            read_processors,
+            Processor,
             HARDWARE,
             '["cores"]',
             '["model"]',
             "processors.p1.cores: no source covers this figure; name it in the fields of one of 'sources'",
         ),
-        (read_accelerators, ACCELERATOR, '"nvidia"', '"ibm"', "accelerators.a1.vendor: allowed: one of 'nvidia', 'amd' or 'intel'"),
+        (Accelerator, ACCELERATOR, '"nvidia"', '"ibm"', "accelerators.a1.vendor: allowed: one of 'nvidia', 'amd' or 'intel'"),
         (
-            read_images,
+            Image,
             IMAGE,
             'version = "2.1"',
             'versoin = "2.1"',
             "images.docker://tensorflow/tensorflow:2.1.0.labels.version: is required",
         ),
         (
-            read_images,
+            Image,
             IMAGE,
             'version = "2.1"',
             'version = "2.1", versoin = "2.1"',
             "images.docker://tensorflow/tensorflow:2.1.0.labels.versoin: unknown key; did you mean 'version'?",
         ),
-        (read_rules, RULE, "framework =", "framewrok =", "rules.threads.when.framewrok: unknown key; did you mean 'framework'?"),
+        (Rule, RULE, "framework =", "framewrok =", "rules.threads.when.framewrok: unknown key; did you mean 'framework'?"),
     ],
 )
-def test_faults_of_arrays(tmp_path: Path, read: object, text: str, old: str, new: str, line: str) -> None:
+def test_faults_of_arrays(tmp_path: Path, model: Any, text: str, old: str, new: str, line: str) -> None:
     """Items of an array go by their names; a key that is not the array's is a fault."""
     path = write(tmp_path, "items.toml", text.replace(old, new))
-    assert line in complaint(read, path)
+    assert line in complaint(partial(read_array, model=model), path)
 
 
 def test_a_wrong_name_is_repeated_in_printable_letters() -> None:
@@ -518,7 +511,7 @@ def test_json_is_read_as_toml_is(tmp_path: Path) -> None:
         "cores": 8,
         "sources": [{"fields": ["cores"], "citation": "maker"}],
     }
-    [found] = read_processors(write(tmp_path, "processors.json", json.dumps({"processors": [item]})))
+    [found] = read_array(write(tmp_path, "processors.json", json.dumps({"processors": [item]})), Processor)
     assert found == Processor.model_validate(item)
 
 

@@ -23,7 +23,7 @@ def holds(when: dict[str, Any], situation: Situation) -> bool:
     return bool(apply(rulebook([rule("one", when=when)]), situation).held)
 
 
-PACKAGED = tuple(rule for path in sorted((knowledge.packaged_root() / "rules").glob("*.toml")) for rule in knowledge.read_rules(path))
+PACKAGED = tuple(rule for path in sorted((knowledge.packaged_root() / "rules").glob("*.toml")) for rule in knowledge.read_array(path, Rule))
 
 
 @pytest.fixture

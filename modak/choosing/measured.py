@@ -72,7 +72,9 @@ def agreeing(curves: Iterable[Curve], request: Request) -> Iterable[Curve]:
 
 
 def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
-    return _same_run(curve, request) and is_allowed(curve.series.compiler, allowed)
+    asked, there = request.optimisation.workload.params, curve.series.params
+    same_params = all(name not in there or same_value(there[name], parameter(value)) for name, value in asked.items())
+    return same_params and _same_otherwise(curve, request) and is_allowed(curve.series.compiler, allowed)
 
 
 def _tells_layout(curve: Curve) -> bool:
@@ -107,11 +109,6 @@ def _names_problem(curve: Curve, request: Request) -> bool:
     return all(name in curve.series.params for name in request.optimisation.workload.params)
 
 
-def _same_run(curve: Curve, request: Request) -> bool:
-    """Whether a curve does not contradict the workload and MPI library of the request."""
-    return _same_params(curve.series.params, request.optimisation.workload.params) and _same_otherwise(curve, request)
-
-
 def _same_otherwise(curve: Curve, request: Request) -> bool:
     """Whether a curve does not contradict the workload and MPI library of the request, except by its parameters."""
     series, work = curve.series, request.optimisation.workload
@@ -122,11 +119,6 @@ def _same_otherwise(curve: Curve, request: Request) -> bool:
         and _same_version(series.framework_version, carrier(request))
         and all(wanted is None or known is None or known == wanted for known, wanted in pairs)
     )
-
-
-def _same_params(known: Mapping[str, str], asked: Mapping[str, float | str]) -> bool:
-    """Whether the results have no parameter with another value than the requested one."""
-    return all(name not in known or same_value(known[name], parameter(value)) for name, value in asked.items())
 
 
 def _same_version(label: str | None, found: Carrier | None) -> bool:

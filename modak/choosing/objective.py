@@ -117,7 +117,7 @@ class Ranking:
     limit: float = math.inf
     """Doublings beyond the measured sizes up to which sizes were considered."""
     min_efficiency: float | None = None
-    """The one that was demanded, by the objective or by the rest of the request."""
+    """The one that was demanded."""
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:
@@ -136,8 +136,8 @@ class Ranking:
         return tuple(ranked[: np.isfinite(self.score).sum()].tolist())
 
 
-def rank(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
-    """Feasible configurations, best first. ``min_efficiency``: that of the rest of the request, if it is higher than the objective's.
+def rank(scored: Scored, objective: Objective) -> Ranking:
+    """Feasible configurations, best first.
 
     Raises :class:`modak.errors.Infeasible`, with the closest configuration and the constraint that cannot be met.
     """
@@ -149,14 +149,14 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
         kept = f" but for nodes <= {objective.max_nodes}" if objective.max_nodes else ""
         nothing = (f"objective: not applied{kept}, because nothing could be predicted",)
         return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, minimise)
-    constraints = tuple(_constraints(scored, objective, min_efficiency))
+    constraints = tuple(_constraints(scored, objective))
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
     allowed = _meeting(constraints, known)
     limit = math.inf if objective.max_nodes is not None or scored.one_size_each else _furthest(scored, allowed)
     near = allowed & (scored.doublings <= limit)
     if not np.count_nonzero(near):
-        raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known, min_efficiency), field="optimisation.objective")
+        raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
     default = _default(scored, near) if by_default else None
     feasible = _kept_by(default, scored, near)
 
@@ -168,13 +168,13 @@ def rank(scored: Scored, objective: Objective, min_efficiency: float | None = No
             return (first,)
         return first, f"{_not_considered(limit)}; set max_nodes to consider them"
 
-    floor = _floor(objective, min_efficiency)
-    return Ranking(np.where(feasible, scores(scored, minimise), np.inf), explain, minimise, default == "useful", limit, floor)
+    score = np.where(feasible, scores(scored, minimise), np.inf)
+    return Ranking(score, explain, minimise, default == "useful", limit, objective.min_efficiency)
 
 
-def rank_closest(scored: Scored, objective: Objective, min_efficiency: float | None = None) -> Ranking:
+def rank_closest(scored: Scored, objective: Objective) -> Ranking:
     """A ranking of one configuration: the one that comes closest to constraints which none meets."""
-    constraints = tuple(_constraints(scored, objective, min_efficiency))
+    constraints = tuple(_constraints(scored, objective))
     score = np.full(scored.time.shape, np.inf)
     score[_closest(scored, constraints)] = 0.0
     decisions = (f"objective: no configuration meets it{_in_words(constraints)}; this one comes closest",)
@@ -217,8 +217,8 @@ class _Constraint(NamedTuple):
     """Limits that could be met, from the configurations that meet all other constraints."""
 
 
-def _constraints(scored: Scored, objective: Objective, min_efficiency: float | None) -> Iterator[_Constraint]:
-    """The constraints of the objective, the deadline first; of both minimum efficiencies the higher one."""
+def _constraints(scored: Scored, objective: Objective) -> Iterator[_Constraint]:
+    """The constraints of the objective, the deadline first."""
     if deadline := objective.deadline:
         sure = objective.confidence
         yield _Constraint(
@@ -239,18 +239,13 @@ def _constraints(scored: Scored, objective: Objective, min_efficiency: float | N
         yield _Constraint(
             scored.nodes / most, lambda: f"nodes <= {most}", instead=lambda others: [f"max_nodes {scored.nodes[others].min()}"]
         )
-    if floor := _floor(objective, min_efficiency):
+    if floor := objective.min_efficiency:
         yield _Constraint(
             floor / scored.efficiency,
             lambda: f"parallel efficiency >= {as_given(floor)}",
             lambda: f"no configuration has a parallel efficiency of {as_given(floor)}",
             lambda others: _less_efficient(scored.efficiency[others]),
         )
-
-
-def _floor(objective: Objective, min_efficiency: float | None) -> float | None:
-    """Of both minimum efficiencies the higher one."""
-    return max(filter(None, (objective.min_efficiency, min_efficiency)), default=None)
 
 
 def _in_words(constraints: Sequence[_Constraint]) -> str:
@@ -317,9 +312,7 @@ def _closest(scored: Scored, constraints: Iterable[_Constraint]) -> int:
     return int(np.lexsort((np.nan_to_num(scored.time, nan=np.inf), worst))[0])
 
 
-def _what_stands_in_the_way(
-    scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags, min_efficiency: float | None
-) -> str:
+def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> str:
     """Which constraints no configuration meets, each by itself; the closest configuration; and which relaxed constraints could be met: one,
     or if none is enough, all that the closest configuration misses."""
     within = known & (scored.nodes <= (objective.max_nodes or np.inf))
@@ -334,7 +327,7 @@ def _what_stands_in_the_way(
         f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
     text = f"{obstacle}; {described}"
-    offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known, min_efficiency)]
+    offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known)]
     if offers:
         return f"{text}; feasible with: {', or '.join(offers)}"
     limits = _limits_of(near, constraints)
@@ -360,9 +353,7 @@ def _would_do(constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]
             yield from one.instead(others)
 
 
-def _more_nodes(
-    scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags, min_efficiency: float | None
-) -> Iterator[str]:
+def _more_nodes(scored: Scored, objective: Objective, constraints: Sequence[_Constraint], known: Flags) -> Iterator[str]:
     """Numbers of nodes with which a deadline may be met, if it alone stands in the way: more save time, but no node-hours."""
     if not (objective.deadline and _meeting(constraints[1:], known).any()):
         return
@@ -374,12 +365,12 @@ def _more_nodes(
         if scored.wider is None:
             yield f"perhaps max_nodes above {limit} (not examined)"
         else:
-            yield from _enough_nodes(scored.wider(), objective.model_copy(update={"max_nodes": None}), min_efficiency)
+            yield from _enough_nodes(scored.wider(), objective.model_copy(update={"max_nodes": None}))
 
 
-def _enough_nodes(scored: Scored, objective: Objective, min_efficiency: float | None) -> Iterator[str]:
+def _enough_nodes(scored: Scored, objective: Objective) -> Iterator[str]:
     """The fewest nodes that meet all constraints."""
-    enough = np.flatnonzero(_meeting(_constraints(scored, objective, min_efficiency), np.isfinite(scored.time)))
+    enough = np.flatnonzero(_meeting(_constraints(scored, objective), np.isfinite(scored.time)))
     if len(enough):
         far = scored.doublings[enough[0]]
         beyond = f" ({far:.2g} doublings beyond the measured sizes)" if far > UNREQUESTED_DOUBLINGS else ""

@@ -28,7 +28,7 @@ from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Question, describe, portions
 from modak.perfmodel.intervals import MOST
 from modak.perfmodel.predictions import of_whole_time
-from modak.perfmodel.startup import is_whole, start_up_correction
+from modak.perfmodel.startup import StartUp, is_whole, start_up_correction
 from modak.prepared import prepared
 from modak.target import Target
 
@@ -42,25 +42,14 @@ OF_CANDIDATES: Final = ("shape", "portion", "nodes", "value", "spread", "below",
 """The columns of :class:`Columns` with a value for each candidate."""
 
 
-@dataclass(frozen=True)
-class Starting:
-    """Start-up times of each portion, as measured."""
-
-    seconds: Floats
-    """NaN where not measured."""
-    doubt: Floats
-    """Standard deviation of the start-up time of a future run, in seconds."""
-    own: npt.NDArray[np.bool_]
-    """Whether they were measured in this configuration: then the prediction's spread applies to the work only, else to the whole time."""
-
-
 class Reference(NamedTuple):
     """A size whose work efficiency may be relative to."""
 
     portion: int
-    nodes: int
     cost: float
     """Of a unit there; NaN if unknown."""
+    share: float
+    """The nodes that share one problem there; 1 in weak scaling."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +81,14 @@ class Columns:
         return tuple(describe(each.curve) for each in self.predictions)
 
     @cached_property
-    def start_up_s(self) -> Floats:
-        """For each portion, its start-up time: measured, else according to the system's file."""
-        usual = np.full(len(self.predictions), self.usual_start_up_s)
-        return usual if self.starting is None else np.where(np.isnan(self.starting.seconds), usual, self.starting.seconds)
+    def start_ups(self) -> tuple[StartUp | None, ...]:
+        """For each portion, the measured start-up time; ``None``: not measured."""
+        return tuple(each.curve.start_up if each.curve else None for each in self.predictions)
 
     @cached_property
-    def start_up_of_each(self) -> Floats:
-        """For each candidate, the same."""
-        return self.start_up_s[self.portion]
+    def start_up_s(self) -> Floats:
+        """For each portion, its start-up time: measured, else according to the system's file."""
+        return np.array([one.seconds if one else self.usual_start_up_s for one in self.start_ups])
 
     @cached_property
     def shares(self) -> Floats:
@@ -108,30 +96,10 @@ class Columns:
         return np.where(self._grows[self.portion], 1.0, self.nodes)
 
     @cached_property
-    def at_references(self) -> tuple[tuple[int, float, float, float], ...]:
-        """For each reference: its portion, the start-up time, the cost of a unit, the nodes that share one problem.
-        Not as columns, because portions are few."""
-        start_up, grows = self.start_up_s.tolist(), self._grows.tolist()
-        return tuple((one.portion, start_up[one.portion], one.cost, 1.0 if grows[one.portion] else one.nodes) for one in self.references)
-
-    @cached_property
     def most_efficient(self) -> Floats:
         """For each candidate, the highest efficiency that may be told: superlinear scaling is believed only where it was measured."""
         seen = np.array([basis in ("measured", "interpolated") for basis in self.basis])
         return np.where(seen, np.inf, 1.0)
-
-    @cached_property
-    def starting(self) -> Starting | None:
-        """Start-up times; ``None``: not measured for any portion."""
-        known = [each.curve.start_up if each.curve else None for each in self.predictions]
-        if not any(known):
-            return None
-        own = [one is not None and not each.differences for one, each in zip(known, self.predictions, strict=True)]
-        return Starting(
-            seconds=np.array([one.seconds if one else np.nan for one in known]),
-            doubt=np.array([one.doubt if one else 0.0 for one in known]),
-            own=np.array(own),
-        )
 
     @cached_property
     def whole(self) -> npt.NDArray[np.bool_] | None:
@@ -247,7 +215,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     found = [(place, portion) for place, (shape, sizes) in enumerate(pairs) for portion in predicted(shape, sizes)]
     bounds = target.job_nodes or (1, math.inf)
     references = [
-        Reference(number, size, cost)
+        Reference(number, cost, 1.0 if portion.found.curve and portion.found.curve.grows else size)
         for number, (place, portion) in enumerate(found)
         for size, cost in _at_references(portion.found, pairs[place][1][portion.places], bounds, partial(alone, pairs[place][0]))
     ]
@@ -279,11 +247,10 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
     per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
     scale = np.array(factors)
-    one_factor = len(set(factors)) == 1  # almost always: then one number does for all
-    time = predicted.start_up_of_each + predicted.value * (factors[0] if one_factor else scale[predicted.portion])
-    work = [(begun + cost * factors[portion]) * shares for portion, begun, cost, shares in predicted.at_references]
+    time = start_up[predicted.portion] + predicted.value * scale[predicted.portion]
+    work = [(float(start_up[one.portion]) + one.cost * factors[one.portion]) * one.share for one in predicted.references]
     least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
-    above, below = _of_length(predicted, scale, *_with_start(predicted, start_up, time))
+    above, below = _of_length(predicted, scale, *_with_start(predicted, time))
     node, partition = target.node, target.partition
     scored = Scored(
         shape=predicted.shape,
@@ -303,11 +270,16 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
     return scored, Evidence(predicted, per_portion, start_up, request.optimisation.app_type == "ai_inference")
 
 
-def _with_start(predicted: Columns, start_up: Floats, time: Floats) -> tuple[Floats, Floats]:
-    """``(spread, below)`` of the whole time: those of work and of a measured start-up, each by its share."""
-    if predicted.starting is None:
+def _with_start(predicted: Columns, time: Floats) -> tuple[Floats, Floats]:
+    """``(spread, below)`` of the whole time: those of work and of a measured start-up, each by its share.
+
+    A start-up that was not measured in this configuration tells no share: then the spread of the work applies to the whole time.
+    """
+    if not any(predicted.start_ups):
         return predicted.spread, predicted.below
-    each = (start_up[predicted.portion], predicted.starting.doubt[predicted.portion], predicted.starting.own[predicted.portion])
+    doubt = np.array([one.doubt if one else 0.0 for one in predicted.start_ups])
+    own = np.array([bool(one) and not each.differences for one, each in zip(predicted.start_ups, predicted.predictions, strict=True)])
+    each = [of_portion[predicted.portion] for of_portion in (predicted.start_up_s, doubt, own)]
     return of_whole_time(predicted.spread, time, *each), of_whole_time(predicted.below, time, *each)
 
 

@@ -78,11 +78,6 @@ class Software:
             return {"reference": self.own_image, "source": "the request"}
         return self.image.model_dump(mode="json", exclude_none=True) if self.image else None
 
-    @property
-    def recipe_summary(self) -> Mapping[str, Any] | None:
-        """The recipe in the form of the answer."""
-        return self.recipe.model_dump(mode="json", exclude_none=True) if self.recipe else None
-
 
 def choose_software(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, launcher: str) -> Software:
     """The image or recipe for a chosen shape, and the rules that apply."""
@@ -90,7 +85,9 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     own = request.application.container_runtime
     choice, recipe = _choose(request, facts, target, shape, nodes, found) if found and target.runtime else (ImageChoice(), None)
     if found is None and own is None and target.runtime and (named := library(request)):
-        choice = _exact(_choose(request, facts, target, shape, nodes, named, builds=False)[0])
+        found_one, _ = _choose(request, facts, target, shape, nodes, named, builds=False)
+        if found_one.image and found_one.exact:  # else the MPI program runs with the libraries of the system
+            choice = found_one
     own_image, vendor = own if target.runtime else None, gpu_vendor(request, target, shape)
     chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor)
     if (choice.image or recipe) and own_mpi(shape, request) not in (None, chosen.mpi):
@@ -113,11 +110,6 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
             *_other_mpi(request, shape, chosen),
         ),
     )
-
-
-def _exact(choice: ImageChoice) -> ImageChoice:
-    """The choice if it has all that is wanted, else none: the MPI program then runs with the libraries of the system."""
-    return choice if choice.image and choice.exact else ImageChoice()
 
 
 def _measured(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[tuple[str, float], ...]:

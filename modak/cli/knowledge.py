@@ -76,12 +76,13 @@ def systems_add(
     replace: Replace = False,
 ) -> None:
     """Add the system in a file. A system of the same name is kept, unless --replace is given."""
-    from modak.knowledge import read_accelerators, read_processors, read_system
+    from modak.facts import Accelerator, Processor
+    from modak.knowledge import read_array, read_system
 
     system = read_system(file)
     values: list[Known] = [system]
-    values += read_processors(processors) if processors else ()
-    values += read_accelerators(accelerators) if accelerators else ()
+    values += read_array(processors, Processor) if processors else ()
+    values += read_array(accelerators, Accelerator) if accelerators else ()
     _add(values, [f"system {system.name}"], replace=replace)
 
 
@@ -105,14 +106,15 @@ def systems_detect(
 def images_add(file: ImageFile, replace: Replace = False) -> None:
     """Add the images in a file, or the one in a bundle: all or none."""
     from modak.builds.bundle import is_bundle
-    from modak.knowledge import read_images
+    from modak.facts import Image
+    from modak.knowledge import read_array
 
     if is_bundle(file):
         with _in_words_of_options():
             entry = common.building().unbundle(file, common.actor(), replace_old=replace)
         typer.echo(f"image {entry.reference} is in the database")
         return
-    found = read_images(file)
+    found = read_array(file, Image)
     _add(found, [f"image {image.reference}" for image in found], replace=replace)
 
 
@@ -171,10 +173,10 @@ def _add(values: Sequence[Known], names: Sequence[str], *, replace: bool) -> Non
 
 
 def _checked_rules(file: Path) -> Sequence[Rule]:
-    from modak.knowledge import read_rules
+    from modak.knowledge import read_array
     from modak.rules import check
 
-    found = read_rules(file)
+    found = read_array(file, Rule)
     faults = [Fault(f"{file}: rules.{rule.name}", str(fault)) for rule in found for fault in check(rule)]
     if faults:
         raise DataError(faults=faults)

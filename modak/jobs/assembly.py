@@ -123,7 +123,8 @@ def job_of(
     place = storage(request, target, software, expanded)
     staged = staging(request, target, nodes, software, expanded)
     signal, early = _signal(request, wall_time_s)
-    application = request.application
+    application, build = request.application, request.application.build
+    parallelism = {"BUILD_PARALLELISM": str(build.build_parallelism)} if build and build.build_parallelism else {}
     resources, loose = _threads(request, usual.spec, command)
     spec = changed(
         usual.spec,
@@ -135,7 +136,7 @@ def job_of(
         post=application.post_execution,
         checkpoint=application.checkpoint,
         plan_id=plan_id,
-        values={**usual.spec.values, **_parallelism(request)},
+        values={**usual.spec.values, **parallelism},
         preflight=application.preflight,
         affinity=application.preflight,
         storage=place.place,
@@ -400,12 +401,6 @@ def _values(request: Request, resources: Resources) -> Mapping[str, str]:
         "MODAK_RANKS_PER_NODE": str(resources.ranks_per_node),
         "MODAK_THREADS": str(resources.threads_per_rank),
     }
-
-
-def _parallelism(request: Request) -> Mapping[str, str]:
-    """The same of a build."""
-    build = request.application.build
-    return {"BUILD_PARALLELISM": str(build.build_parallelism)} if build and build.build_parallelism else {}
 
 
 def _numa(target: Target, shape: Shape) -> tuple[str, ...]:

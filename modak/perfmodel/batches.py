@@ -33,7 +33,7 @@ class Batches:
         for application, known in chain.from_iterable(one.items() for one in systems):
             if len(known) > 1:
                 self._several[application].append(known)
-        self._of_all = cache(self._effects_on_all)
+        self._of_all = cache(lambda start, end: _effects(chain.from_iterable(self._several.values()), start, end))
 
     def at(self, application: Hashable, size: float) -> list[float]:
         """Throughputs at a batch size, one for each system; NaN where the application was not measured.
@@ -52,9 +52,6 @@ class Batches:
         held = min(max(size, min(known)), max(known))
         effects = self.effects(application, held, size) if held != size else np.zeros(0)
         return _between(known, held) + (float(effects.mean()) if len(effects) else 0.0)
-
-    def _effects_on_all(self, start: float, end: float) -> Array:
-        return _effects(chain.from_iterable(self._several.values()), start, end)
 
 
 def _effects(several: Iterable[Sizes], start: float, end: float) -> Array:

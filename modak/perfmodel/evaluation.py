@@ -95,7 +95,9 @@ def tasks(observed: Sequence[Observed], split: Split, least_sizes: int = LEAST_S
     made = []
     for place, one in enumerate(observed):
         if len(one.series.sizes) >= least_sizes:
-            made += [_task(place, one.series, shown, hidden) for shown, hidden in split(len(one.series.sizes))]
+            for shown, hidden in split(len(one.series.sizes)):
+                asked = one.series.at(hidden)
+                made.append(Task(place, one.series.at(shown), asked.sizes, asked.costs, asked.nodes))
     return tuple(made)
 
 
@@ -178,8 +180,3 @@ def decisions(all_tasks: Sequence[Task], observed: Sequence[Observed], predicted
         guess[np.searchsorted(sizes, task.asked)] = values
         right.append(efficient_size(sizes, guess, keep) == efficient_size(sizes, costs, keep))
     return float(np.mean(right))
-
-
-def _task(place: int, series: Series, shown: Sequence[int], hidden: Sequence[int]) -> Task:
-    asked = series.at(hidden)
-    return Task(place, series.at(shown), asked.sizes, asked.costs, asked.nodes)

@@ -336,7 +336,8 @@ def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
     answers = [one for source in sources for one in source]
     names = sorted({name for one in answers for name in one.away})
     away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])
-    logs, halves = (np.array([value.ravel() for value in values]) for values in zip(*map(_logs, answers), strict=True))
+    logs = np.array([np.log(one.found.value).ravel() for one in answers])
+    halves = np.array([one.found.half_width.ravel() for one in answers])
     kind = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
     unlike = np.repeat([_unlikeness(source, first=source is sources[0]) for source in sources], [len(source) for source in sources])
     # Of answers from another layout it is not told apart how unlike they are.
@@ -357,10 +358,6 @@ def _unlikeness(source: Sequence[AtProblem], *, first: bool) -> float:
 def _outside(away: Sequence[float]) -> float:
     """Doublings between the number in question and the nearest of several, if all are smaller or all are larger."""
     return max(0.0, min(away), -max(away)) / math.log(2)
-
-
-def _logs(answer: AtProblem) -> tuple[Array, Array]:
-    return np.log(answer.found.value), answer.found.half_width
 
 
 def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) -> Predictions:

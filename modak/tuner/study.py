@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from modak.errors import Conflict, DataError
 from modak.files import write_all
 from modak.tuning.space import Parameter, Point, Space
-from modak.tuning.start import Start
 
 if TYPE_CHECKING:
     import optuna
@@ -149,8 +148,8 @@ class Study:
 
 
 @contextmanager
-def opened(folder: Path, space: Space, identity: str, starts: Sequence[Start]) -> Iterator[Study]:
-    """The study of a folder; a new one begins with the points of ``starts``.
+def opened(folder: Path, space: Space, identity: str, starts: Mapping[Point, str]) -> Iterator[Study]:
+    """The study of a folder; a new one begins with the points of ``starts``, each with its reason.
 
     Raises :class:`modak.errors.Conflict` where another process works there, :class:`modak.errors.DataError` where the folder's study is of
     another request.
@@ -172,8 +171,8 @@ def opened(folder: Path, space: Space, identity: str, starts: Sequence[Start]) -
             raise DataError("this folder's study is of another request or space; name another folder", field=str(folder))
         found = Study(folder, space, study)
         if known is None:
-            for start in starts:
-                found.enqueue(start.point, start.why)
+            for point, why in starts.items():
+                found.enqueue(point, why)
             study.set_user_attr("identity", identity)
         yield found
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from modak.choosing.decision import choice_of
@@ -22,24 +21,16 @@ MOST_LAYOUTS: Final = 64
 """Layouts that are predicted at most."""
 
 
-@dataclass(frozen=True)
-class Start:
-    """A point to try first, and why."""
-
-    point: Point
-    why: str
-
-
-def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result], aim: Aim) -> tuple[Start, ...]:
-    """The points to try first, each once."""
-    found = [Start(space.default, "the job's own setting"), *_predicted(base, facts, space), *_measured(base, space, results, aim)]
-    first: dict[Point, Start] = {}
-    for start in found:
-        first.setdefault(start.point, start)
-    return tuple(first.values())
+def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result], aim: Aim) -> Mapping[Point, str]:
+    """The points to try first, in this order, each with the reason for it."""
+    own = (space.default, "the job's own setting")
+    first: dict[Point, str] = {}
+    for point, why in (own, *_predicted(base, facts, space), *_measured(base, space, results, aim)):
+        first.setdefault(point, why)
+    return first
 
 
-def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
+def _predicted(base: Request, facts: Facts, space: Space) -> list[tuple[Point, str]]:
     """The layout that is predicted to be fastest, if several can be predicted."""
     layouts = _layouts(space)
     if len(layouts) < 2:
@@ -56,7 +47,7 @@ def _predicted(base: Request, facts: Facts, space: Space) -> list[Start]:
         if predicted.value is not None and predicted.lower is not None and predicted.upper is not None:
             interval = f"{predicted.lower:.3g} to {predicted.upper:.3g} s at {predicted.level:.0%}, basis: {predicted.basis}"
             timed.append((predicted.value, point, f"the models predict {predicted.value:.3g} s ({interval})"))
-    return [Start(point, f"{why}, the least of {counted(len(timed), 'layout')}") for _, point, why in sorted(timed)[:1]]
+    return [(point, f"{why}, the least of {counted(len(timed), 'layout')}") for _, point, why in sorted(timed)[:1]]
 
 
 def _layouts(space: Space) -> list[Point]:
@@ -67,7 +58,7 @@ def _layouts(space: Space) -> list[Point]:
     return [tuple(indices.get(place, own) for place, own in enumerate(space.default)) for indices in changed]
 
 
-def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[Start]:
+def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[tuple[Point, str]]:
     """The best setting among results on the same system that have a value for every parameter."""
     usable = (one for one in results if _comparable(one, aim) and one.suspect is None and _same_place(base, one))
     known = [(aim.cost(one.value), point) for one in usable if (point := _point(space, one))]
@@ -75,7 +66,7 @@ def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) 
         return []
     cost, point = min(known)
     value = aim.cost(cost)  # the inverse of an inverse
-    return [Start(point, f"the best of {len(known)} earlier results: {aim.in_words(value)} (basis: measured)")]
+    return [(point, f"the best of {len(known)} earlier results: {aim.in_words(value)} (basis: measured)")]
 
 
 def _comparable(result: Result, aim: Aim) -> bool:

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.choosing.objective import Scored, further_than, pareto, rank, rank_closest
-from modak.dsl import Basis, Objective
+from modak.dsl import Basis, Objective, Request
 from modak.errors import Infeasible
+from modak.optimise import ranking_of
 from modak.text.units import duration
 
 
@@ -77,7 +78,9 @@ def test_of_two_minimum_efficiencies_the_higher_holds() -> None:
     """The objective's, and the one that the request gives elsewhere."""
     table = scored(serial=2000.0)
     for own, other in ((0.6, 0.75), (0.75, 0.6)):
-        ranking = rank(table, Objective(minimise="time", min_efficiency=own), other)
+        objective = Objective(minimise="time", min_efficiency=own)
+        request = Request().changed(application={"minimal_efficiency": other}, optimisation={"objective": objective})
+        ranking, _ = ranking_of(request, table)
         assert all(table.efficiency[index] >= 0.75 for index in ranking.order)
 
 

@@ -16,8 +16,8 @@ from modak.detected import Asked, Description, describe, gridengine, hardware, m
 from modak.detected.drift import Difference, drift
 from modak.detected.values import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
 from modak.errors import DataError
-from modak.facts import Partition, Queue, System
-from modak.knowledge import packaged_root, read_all, read_processors, read_system
+from modak.facts import Partition, Processor, Queue, System
+from modak.knowledge import packaged_root, read_all, read_array, read_system
 
 DATA = Path(__file__).parent.parent / "data/detect"
 SHIPPED = read_all(packaged_root())
@@ -102,7 +102,7 @@ def test_what_is_printed_passes_the_checks_of_add(files: Mapping[str, str], host
     assert read_system(file) == found.system
     if found.processors:
         file.write_text(toml(found.processors))
-        assert read_processors(file) == found.processors
+        assert read_array(file, Processor) == found.processors
     known = {*PROCESSORS, *(one.name for one in found.processors)}
     assert {one.node.processor for one in found.system.partitions} <= known
 

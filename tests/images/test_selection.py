@@ -33,7 +33,7 @@ def name(choice: ImageChoice) -> str | None:
     return choice.image.reference if choice.image else None
 
 
-PACKAGED = [image for path in sorted((knowledge.packaged_root() / "images").glob("*.toml")) for image in knowledge.read_images(path)]
+PACKAGED = [image for path in sorted((knowledge.packaged_root() / "images").glob("*.toml")) for image in knowledge.read_array(path, Image)]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import pytest
 from modak.errors import Conflict, DataError
 from modak.tuner.study import Run, opened
 from modak.tuning.request import grid_of
-from modak.tuning.start import Start
 from modak.tuning.trial import identity
 from tests.tuning.requests import based, request_of
 
@@ -18,11 +17,11 @@ def test_a_folder_serves_one_request_and_one_process(tmp_path: Path) -> None:
     """Another space is refused, and so is a second process."""
     base = based(request_of())
     space = grid_of(base)
-    with opened(tmp_path, space, identity(base), [Start(space.default, "first")]) as study:
+    with opened(tmp_path, space, identity(base), {space.default: "first"}) as study:
         assert study.ask()[1:] == (space.default, "first")
-        with pytest.raises(Conflict, match="another modak tune"), opened(tmp_path, space, identity(base), ()):
+        with pytest.raises(Conflict, match="another modak tune"), opened(tmp_path, space, identity(base), {}):
             pass
-    with pytest.raises(DataError, match="another request"), opened(tmp_path, space, "another", ()):
+    with pytest.raises(DataError, match="another request"), opened(tmp_path, space, "another", {}):
         pass
 
 
@@ -30,12 +29,12 @@ def test_a_line_that_was_cut_short_is_forgotten(tmp_path: Path) -> None:
     """What a killed process did not finish writing; all before it is there."""
     base = based(request_of())
     space = grid_of(base)
-    with opened(tmp_path, space, identity(base), ()) as study:
+    with opened(tmp_path, space, identity(base), {}) as study:
         number, _, _ = study.ask()
         study.tell(number, 2.0)
     with (tmp_path / "study.journal").open("a") as journal:
         journal.write('{"op_code": 4, "trial')
-    with opened(tmp_path, space, identity(base), ()) as study:
+    with opened(tmp_path, space, identity(base), {}) as study:
         assert [trial.cost for trial in study.trials()] == [2.0]
         study.tell(study.ask()[0], 1.0)
         assert [trial.cost for trial in study.trials()] == [2.0, 1.0]
