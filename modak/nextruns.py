@@ -301,7 +301,8 @@ def _why_enough(
 def _repeats(decision: Decision, index: int, budget: float | None) -> str:
     """What to repeat: of the candidate's layout the nearest measured size, or if none was measured the candidate, within the budget."""
     scored, nodes = decision.scored, decision.scored.nodes
-    measured = [place for place in np.flatnonzero(scored.shape == scored.shape[index]) if scored.basis[place] == "measured"]
+    of_layout = np.flatnonzero(scored.shape == scored.shape[index]).tolist()
+    measured = [place for place in of_layout if scored.basis[place] == "measured"]
     hours = nodes * (scored.time + START_UP_S) / 3600
     allowed = [place for place in measured or [index] if budget is None or hours[place] <= budget]
     if not allowed:

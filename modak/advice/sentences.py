@@ -258,7 +258,8 @@ def _hidden_trend(chosen: Chosen) -> Iterator[str]:
 def _no_sizes(chosen: Chosen) -> Iterator[str]:
     """Numbers of the request that cannot be sizes of its problem, where results have sizes."""
     there = chosen.curve.series.params if chosen.curve else {}
-    for name, text in chosen.request.optimisation.workload.params.items():
+    asked = {name: parameter(value) for name, value in chosen.request.optimisation.workload.params.items()}
+    for name, text in asked.items():
         if magnitude(there.get(name)) and magnitude(text) is None and _is_number(text):
             follow = "the time does not follow the trend over problem sizes"
             yield f"workload.params.{name} {text} is no size, so {follow}: a size is a number above 0 and up to 1e30"

@@ -238,8 +238,8 @@ def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
         assert (one.lower or 0) < 64000 / nodes < (one.upper or 0) < 5 * (one.lower or 0)
 
 
-@pytest.mark.parametrize(("n", "told"), [("0", True), ("-5", True), ("1e300", True), ("huge", False), ("4000", False)])
-def test_a_number_that_is_no_size_is_told(known: Known, n: str, told: bool) -> None:
+@pytest.mark.parametrize(("n", "told"), [("0", True), (0, True), ("-5", True), ("1e300", True), ("huge", False), (4000, False)])
+def test_a_number_that_is_no_size_is_told(known: Known, n: str | int, told: bool) -> None:
     """Its time is that of the nearest size, as if it were a text."""
     keys = [
         SeriesKey(application="app", system="supermuc-ng", params={"n": size}, metric="wall_time", unit="s") for size in ("500", "1000")
