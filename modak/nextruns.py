@@ -10,7 +10,7 @@ decide an open switch of which no results show the effect.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
@@ -43,14 +43,16 @@ from modak.perfmodel.predict import RERUN_SPREAD
 from modak.prepared import prepared
 from modak.reasons import described
 from modak.target import Target, resolve
-from modak.text.amounts import as_given, counted, percent
+from modak.text.amounts import as_given, percent
 
 DRAWS: Final = 256
 """Number of draws; one less than a prime, as the lattice rule needs."""
 GENERATOR: Final = 63
 """Generator of the lattice: of all, the one with the smallest correlation between any two of 24 columns (0.21; of 6 columns 0.08)."""
 LIKELY: Final = 0.01
-"""Layouts that are chosen in a smaller part of the draws are ignored."""
+"""Layouts that are chosen in a smaller part of the draws are ignored ..."""
+FEW: Final = 10
+"""... unless all are: then so many of those that are chosen most often stand for all."""
 TILT: Final = 1e-7
 """Makes the smaller of two sizes with equal node-hours the better one."""
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
@@ -62,8 +64,9 @@ SETTLED: Final = (
 
 @dataclass(frozen=True)
 class Likely:
-    """A layout with the probability that it is the right one. ``choice`` has the median of the drawn node counts."""
+    """A layout with the probability that it is the right one. ``choice``, the candidate at ``index``, has the median of the drawn sizes."""
 
+    index: int
     choice: Choice
     probability: float
     nodes: tuple[int, int]
@@ -96,7 +99,7 @@ class Programme:
 
 def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | None = None, least: float = LEAST) -> Programme:
     """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. ``least``: the smallest part of
-    the decision's interval that a run has to narrow.
+    today's interval that a run has to narrow.
 
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
@@ -129,10 +132,9 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         return tuple(Proposal(places[step.run], choice_of(decision, places[step.run]), runs[step.run].node_hours, step) for step in steps)
 
     proposals = proposed(most, budget, least)
-    notes = _enough(len(proposals), most, budget, least)
+    notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
     if not proposals:
-        dearer = proposed(1, None, least) if budget is not None else ()
-        notes += tuple(_why_enough(likely, decision, today, dearer, proposed(1, budget, 0.0)))
+        notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, warnings)
 
 
@@ -256,6 +258,14 @@ def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
     return options.model_copy(update=update)
 
 
+def _too_many(decision: Decision, chances: Floats) -> tuple[str, ...]:
+    """A note if so many layouts are equally good that each is unlikely."""
+    total = np.bincount(decision.scored.shape, chances)
+    if total.max() >= LIKELY:
+        return ()
+    return (f"{np.count_nonzero(total)} layouts may be the right choice, none with more than {percent(LIKELY)}: {FEW} stand for all",)
+
+
 def _enough(found: int, most: int, budget: float | None, least: float) -> tuple[str, ...]:
     """A note if fewer than ``most`` runs were found."""
     if found >= most:
@@ -266,22 +276,40 @@ def _enough(found: int, most: int, budget: float | None, least: float) -> tuple[
 
 
 def _why_enough(
-    likely: Sequence[Likely], decision: Decision, today: float, dearer: Sequence[Proposal], nearly: Sequence[Proposal]
+    likely: Sequence[Likely],
+    decision: Decision,
+    today: float,
+    budget: float | None,
+    least: float,
+    proposed: Callable[[float | None, float], Sequence[Proposal]],
 ) -> Iterator[str]:
-    """Why no run is worth measuring, and which one would be the next: one that is ``dearer`` than the budget, or ``nearly`` worth it."""
-    for one in dearer:
+    """Why no run is worth measuring, and which would be the next: of those ``proposed`` for another budget and gain, or else a repeat."""
+    for one in proposed(None, least) if budget is not None else ():
         yield f"{_named(decision, one, today)}: a larger budget allows it"
         return
     if all(one.choice.prediction.basis in ("measured", "interpolated") for one in likely):
         yield SETTLED
-    for one in nearly:
+    for one in proposed(budget, 0.0):
         yield f"for surer numbers all the same, measure {_named(decision, one, today)}; '--gain 0' proposes such runs"
         return
-    first = likely[0].choice
-    lay = first.configuration
-    hours = (first.node_hours or 0.0) + lay.nodes * START_UP_S / 3600  # as those of proposed runs
-    size = f"{counted(lay.nodes, 'node')} x {lay.ranks_per_node}x{lay.threads_per_rank} ({hours:.3g} node-hours a run)"
-    yield f"for surer numbers all the same, run the likely sizes several times, first {size}: repeats tell how much runs scatter"
+    for one in proposed(None, 0.0):
+        yield f"for surer numbers all the same, measure {_named(decision, one, today)}: a larger budget and '--gain 0' allow it"
+        return
+    yield _repeats(decision, likely[0].index, budget)
+
+
+def _repeats(decision: Decision, index: int, budget: float | None) -> str:
+    """What to repeat: of the candidate's layout the nearest measured size, or if none was measured the candidate, within the budget."""
+    scored, nodes = decision.scored, decision.scored.nodes
+    of_layout = np.flatnonzero(scored.shape == scored.shape[index]).tolist()
+    measured = [place for place in of_layout if scored.basis[place] == "measured"]
+    hours = nodes * (scored.time + START_UP_S) / 3600
+    allowed = [place for place in measured or [index] if budget is None or hours[place] <= budget]
+    if not allowed:
+        return "repeats would tell how much runs scatter, but cost more than the budget"
+    nearest = min(allowed, key=lambda place: abs(math.log(nodes[place] / nodes[index])))
+    cost = f"{hours[nearest]:.3g} node-hours each time"
+    return f"for surer numbers all the same, run {described(decision, nearest)} several times ({cost}): repeats tell how much runs scatter"
 
 
 def _named(decision: Decision, one: Proposal, today: float) -> str:
@@ -339,7 +367,7 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) 
     """The half-width of the decision's interval as a function of the known curves."""
     power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
     spots = []
-    for place in np.flatnonzero(np.bincount(scored.shape, chances) >= LIKELY):
+    for place in _likely_layouts(scored, chances):
         rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
         spots.append((shape, scored.nodes[rows], chances[rows]))
     total = sum(weights.sum() for *_, weights in spots)
@@ -374,7 +402,7 @@ def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
     """
     scored = decision.scored
     found: list[int] = []
-    for place in np.flatnonzero(np.bincount(scored.shape, chances) >= LIKELY):
+    for place in _likely_layouts(scored, chances):
         here = (scored.shape == place) & np.isfinite(scored.time)
         best = np.flatnonzero(here)[np.argsort(-chances[here], kind="stable")][:2]
         largest = scored.nodes[here & (chances > 0)].max()
@@ -425,14 +453,20 @@ def _own(decision: Decision, index: int) -> Curve | None:
 def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
     scored, found = decision.scored, []
     total = np.bincount(scored.shape, chances)
-    for place in np.argsort(-total, kind="stable"):
-        if total[place] >= LIKELY:
-            rows = np.flatnonzero(scored.shape == place)
-            reached = np.cumsum(chances[rows]) / total[place]
-            low, middle, high = (rows[min(int(np.searchsorted(reached, part)), len(rows) - 1)] for part in (0.05, 0.5, 0.95))
-            spread = (int(scored.nodes[low]), int(scored.nodes[high]))
-            found.append(Likely(choice_of(decision, int(middle)), float(total[place]), spread))
+    for place in sorted(_likely_layouts(scored, chances), key=lambda place: -total[place]):
+        rows = np.flatnonzero(scored.shape == place)
+        reached = np.cumsum(chances[rows]) / total[place]
+        low, middle, high = (rows[min(int(np.searchsorted(reached, part)), len(rows) - 1)] for part in (0.05, 0.5, 0.95))
+        spread = (int(scored.nodes[low]), int(scored.nodes[high]))
+        found.append(Likely(int(middle), choice_of(decision, int(middle)), float(total[place]), spread))
     return tuple(found)
+
+
+def _likely_layouts(scored: Scored, chances: Floats) -> list[int]:
+    """The layouts that may be the right choice, in the order of the candidates."""
+    total = np.bincount(scored.shape, chances)
+    likely = np.flatnonzero(total >= LIKELY)
+    return list(map(int, likely if likely.size else np.sort(np.argsort(-total, kind="stable")[:FEW])))
 
 
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:

@@ -24,6 +24,8 @@ from modak.perfmodel.scaling import fit_many
 from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
+LAYOUT = {"job_options__process_count_per_node": 4, "job_options__core_count_per_process": 12}
+"""As measured on SuperMUC-NG with the host's MPI."""
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
 
 
@@ -66,18 +68,27 @@ def counts(programme: Programme) -> list[tuple[int, int, int]]:
 
 def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
     """All sizes measured, the layout given: what is left is noise, and the answer says so, and what would make it surer all the same."""
-    given = request(job_options__process_count_per_node=4, job_options__core_count_per_process=12)
+    given = request(**LAYOUT)
     programme = next_runs(given, known("3dgan"))
     assert programme.half_width == pytest.approx(0.08, abs=0.02)
     assert programme.proposals == ()
     settled, why, next_one = programme.notes
     assert settled == "no run narrows the interval of the decision by 2% or more"
     assert "measured, or lie between measured ones" in why
-    low, high = programme.likely[0].nodes
-    nodes, hours = re.findall(r"surer numbers all the same, .*first ([0-9]+) nodes x 4x12 \(([0-9.e+]+) node-hours a run", next_one)[0]
-    assert low <= int(nodes) <= high
-    of_run = programme.likely[0].choice.node_hours or 0.0
+    nodes, hours = re.findall(r"surer .*, run ([0-9]+) nodes x 4x12 .*several times \(([0-9.e+]+) node-hours each time", next_one)[0]
+    (measured,) = [curve for curve in shortened(known, 512).models if int(nodes) in curve.sizes and curve.layout.ranks_per_node == 4]
+    likely = programme.likely[0].choice.configuration.nodes
+    assert int(nodes) == min(measured.nodes, key=lambda size: abs(np.log(size / likely)))
+    of_run = next_runs(request(job_options__node_count=int(nodes), **LAYOUT), known("3dgan")).likely[0].choice.node_hours or 0.0
     assert float(hours) == pytest.approx(of_run + int(nodes) / 30, rel=5e-3), "with the two minutes that a job takes to start"
+
+
+def test_a_size_that_the_budget_excludes_is_not_to_be_repeated(known: Known) -> None:
+    """Of the measured sizes one that it allows, if there is one."""
+    given = request(**LAYOUT)
+    advice = [next_runs(given, known("3dgan"), budget=budget).notes[-1] for budget in (21.0, 1e-3)]
+    assert re.search(r", run 4 nodes x 4x12 .*several times", advice[0])
+    assert advice[1] == "repeats would tell how much runs scatter, but cost more than the budget"
 
 
 def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(known: Known) -> None:
@@ -101,6 +112,22 @@ def test_a_budget_that_is_too_small_for_every_run_is_told_of_the_best(known: Kno
     assert "a larger budget allows it" in programme.notes[1]
 
 
+def test_a_run_that_is_too_dear_and_narrows_too_little_is_told_with_both(known: Known) -> None:
+    """Not repeats of sizes that nobody has measured."""
+    programme = next_runs(request(), shortened(known, 512), most=1, budget=1e-3, least=0.99)
+    assert programme.notes[-1].endswith("%: a larger budget and '--gain 0' allow it")
+
+
+def test_of_very_many_equal_layouts_a_few_stand_for_all(known: Known) -> None:
+    """Each of 200 builds is right with a smaller probability than that from which a layout is considered."""
+    builds = [SERIES.model_copy(update={"compiler": f"gcc-{number}"}) for number in range(200)]
+    models = fit(Result(series=one, layout=Layout(nodes=4, ranks_per_node=48), value=900.0) for one in builds)
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
+    programme = next_runs(normalise({"job": job}).request, replace(known(None), models=models))
+    assert len(programme.likely) == nextruns.FEW
+    assert re.fullmatch(r"[0-9]+ layouts may be the right choice, none with more than 1%: 10 stand for all", programme.notes[0])
+
+
 def test_layouts_that_nobody_has_run_come_first(known: Known) -> None:
     """Each could be the better one, and no measurement says that it is not."""
     programme = next_runs(request(), shortened(known, 512))
@@ -118,7 +145,7 @@ def test_a_run_on_gpus_has_the_cores_of_the_choice(known: Known) -> None:
 
 def test_given_counts_leave_the_sizes(known: Known) -> None:
     """With the layout given and few sizes known, all runs are of that layout, and one is near what will be chosen."""
-    given = request(job_options__process_count_per_node=4, job_options__core_count_per_process=12)
+    given = request(**LAYOUT)
     programme = next_runs(given, shortened(known, 8))
     low, high = programme.likely[0].nodes
     assert {each[1:] for each in counts(programme)} == {(4, 12)}

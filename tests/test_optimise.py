@@ -24,6 +24,7 @@ from modak.perfmodel.curves import fitted
 from modak.perfmodel.intervals import stretch
 from modak.prepared import prepared
 from modak.text.documents import with_value
+from modak.text.grammar import version_range
 
 Known = Callable[[str | None], Facts]
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -409,6 +410,22 @@ def test_a_graph_compiler_that_no_image_has_is_not_what_the_job_runs_with(known:
     assert "contains ngraph; the job runs without it" in " ".join(warning.message for warning in found.plan.warnings)
     assert found.plan.configuration.compiler is None
     assert '"compiler"' not in found.texts.job_script
+
+
+@pytest.mark.parametrize(
+    ("asked", "compiler", "having"),
+    [({"version": ">=2.0", "glow": True}, "glow", "<2"), ({"version": "1.4", "inductor": True}, "inductor", ">=2.0")],
+)
+def test_a_graph_compiler_that_no_requested_version_has_goes_before_the_version(
+    asked: dict[str, Any], compiler: str, having: str, known: Known
+) -> None:
+    """A program for one major version rarely runs with another."""
+    plan = answer(example("mnist-hlrs-glow", optimisation__ai_training={"pytorch": asked}), known).plan
+    assert plan.configuration.compiler is None
+    assert version_range(asked["version"]).contains(plan.configuration.framework_version or "")
+    (told,) = [one.message for one in plan.warnings if one.field.endswith(compiler)]
+    wanted = asked["version"]
+    assert told == f"{compiler} exists for pytorch {having} alone, and the request asks for {wanted}; the job runs without it"
 
 
 def test_what_runs_without_a_compiler_is_predicted_without_it(known: Known) -> None:

@@ -19,6 +19,7 @@ from modak.choosing.workload import LENGTHS, MOST_NAMED, stated, unmeasured
 from modak.dsl import Prediction
 from modak.facts import Layout, Rule, parameter
 from modak.perfmodel.layouts import COUNTS
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import of_another_count
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import SAMPLES, samples_of
@@ -215,6 +216,7 @@ def _unlike(chosen: Chosen) -> Iterator[str]:
         guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
         yield f"this {unmeasured(chosen.request, chosen.curve)} was not measured: the time follows the trend over {sizes}{guess}"
     yield from _hidden_trend(chosen)
+    yield from _no_sizes(chosen)
     other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
     other += _other_layout(chosen)
     if other:
@@ -251,6 +253,24 @@ def _hidden_trend(chosen: Chosen) -> Iterator[str]:
     how = "if it only names the size, leave it out" if one else "if they only name the size, leave them out"
     follow = f"because of {names} the time does not follow the trend over problem sizes, which were measured with others"
     yield f"{follow}: {how}, or measure three sizes, each with a name of its own"
+
+
+def _no_sizes(chosen: Chosen) -> Iterator[str]:
+    """Numbers of the request that cannot be sizes of its problem, where results have sizes."""
+    there = chosen.curve.series.params if chosen.curve else {}
+    asked = {name: parameter(value) for name, value in chosen.request.optimisation.workload.params.items()}
+    for name, text in asked.items():
+        if magnitude(there.get(name)) and magnitude(text) is None and _is_number(text):
+            follow = "the time does not follow the trend over problem sizes"
+            yield f"workload.params.{name} {text} is no size, so {follow}: a size is a number above 0 and up to 1e30"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _of_unmeasured_count(chosen: Chosen) -> bool:

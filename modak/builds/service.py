@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -126,14 +126,13 @@ class BuildService:
     def _seen(self, *builds: Build) -> list[Json]:
         """The states of builds that somebody looks at. If no builder seems to run for one, one is started, where that is possible.
 
-        It is not where this process does not find the tools: an administrator who looks need not have the service's PATH.
+        It leaves builds whose tools this process does not find: an administrator who looks need not have the service's PATH.
         """
         waiting = [build for build in builds if build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE]
-        if waiting:
+        able = {runtime for runtime in {build.order["runtime"] for build in waiting} if _has_tools(runtime)}
+        if able:
             with suppress(ModakError):
-                for build in waiting:
-                    worker.BUILDERS[build.order["runtime"]].programs()
-                start_builder(self.settings, self.folder)
+                start_builder(self.settings, self.folder, able)
         return [state(build) for build in builds]
 
     def _image(self, name: str) -> Image:
@@ -159,6 +158,15 @@ class BuildService:
         known = {image.reference: image for image in self.store.snapshot().images}
         image = known.get(build.result["image"])
         return there and image is not None and not image.refuted
+
+
+def _has_tools(runtime: str) -> bool:
+    """Whether this process finds the programs that build images for a runtime."""
+    try:
+        worker.BUILDERS[runtime].programs()
+    except Unavailable:
+        return False
+    return True
 
 
 def _refuse_changed(image: Image, facts: Facts) -> None:
@@ -189,10 +197,11 @@ def state(build: Build) -> Json:
     return {**known, **build.result}
 
 
-def start_builder(settings: Settings, folder: Path) -> None:
-    """Start the folder's builder, unless one runs. It is detached: it outlives this process, and ends by itself."""
+def start_builder(settings: Settings, folder: Path, runtimes: Collection[str] = ()) -> None:
+    """Start the folder's builder, unless one runs; for builds for ``runtimes`` alone, if any are named. It is detached: it outlives this
+    process, and ends by itself."""
     own = {"MODAK_DATABASE_URL": settings.database_url, "MODAK_IMAGES_DIR": str(folder), "MODAK_BUILD_HOURS": str(settings.build_hours)}
-    words = (sys.executable, "-m", "modak", "images", "builder")
+    words = [sys.executable, "-m", "modak", "images", "builder", *(f"--runtime={runtime}" for runtime in sorted(runtimes))]
     detach = 'exec 3<&0; "$@" <&3 3<&- &'  # "<&0" would not do: dash has put /dev/null there by then
     with worker.builder_lock(folder) as lock:
         if lock is None:

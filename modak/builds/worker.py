@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -93,8 +93,8 @@ def _given(folder: Path) -> IO[str] | None:
     return None
 
 
-def work(builds: Builds, folder: Path, limit_s: float) -> int:
-    """Run the waiting builds until none is left. Returns their number.
+def work(builds: Builds, folder: Path, limit_s: float, runtimes: Collection[str] | None = None) -> int:
+    """Run the waiting builds, or those for ``runtimes``, until none is left. Returns their number.
 
     A build that is ordered while a builder runs is not missed: the builder looks again after it has released the lock.
     """
@@ -104,10 +104,10 @@ def work(builds: Builds, folder: Path, limit_s: float) -> int:
             if lock is None:
                 return done
             recover(builds, folder)
-            while (build := builds.claim(_here())) is not None:
+            while (build := builds.claim(_here(), runtimes)) is not None:
                 BuildRun(builds, build, folder, limit_s).run()
                 done += 1
-        if not builds.newest(1, states=("queued",)):
+        if not builds.waits(runtimes):
             return done
 
 

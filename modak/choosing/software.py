@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from modak import rules
+from modak import plugins, rules
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, compilers_on, distribution, is_build, library, mpi_asked
@@ -27,7 +27,7 @@ from modak.recipes import plan as recipes
 from modak.recipes.plan import Extras, Hardware, Recipe
 from modak.rules import Applied, Situation
 from modak.target import Target
-from modak.text.grammar import image_file
+from modak.text.grammar import image_file, overlap
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,22 @@ def missing_compilers(request: Request, facts: Facts, target: Target, shape: Sha
     if found is None or target.runtime is None or not _compilers_on(request, shape):
         return {}
     wanted, _ = _wanted(request, target, shape, found)
-    return selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).without
+    return _of_other_versions(wanted) or selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).without
+
+
+def _of_other_versions(wanted: Wanted) -> dict[str, Notice]:
+    """Graph compilers that no version has which the request allows, with a warning about each: an image of another version may not run the
+    program."""
+    plugin, asked = plugins.named("frameworks", wanted.framework), wanted.version
+    known = {one.name: one.versions for one in plugin.compilers} if plugin and asked else {}
+    others = {name: having for name in wanted.compilers if asked and (having := known.get(name)) and not overlap(asked, having)}
+    return {
+        name: Notice(
+            field=f"optimisation.options.{name}",
+            message=f"{name} exists for {wanted.framework} {having} alone, and the request asks for {asked}; the job runs without it",
+        )
+        for name, having in others.items()
+    }
 
 
 def no_image(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:

@@ -17,7 +17,7 @@ import typer
 
 from modak.cli import common, show
 from modak.cli.recipes import Distribution, Gpu, Mpi, Offline, Rocm, Target, Variant, device, planned
-from modak.errors import ModakError, RequestError
+from modak.errors import ModakError, RequestError, UnknownName
 from modak.interrupts import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -105,13 +105,21 @@ def builds(
         show.document(building.cancel(identity) if cancel else building.state(identity))
 
 
-def builder() -> None:
+def builder(
+    runtimes: Annotated[
+        list[str] | None,
+        typer.Option("--runtime", metavar="NAME", help="Build for this runtime alone; may be repeated."),
+    ] = None,
+) -> None:
     """Work off the queue of builds, then end. Normally started automatically; a second builder for the same folder ends at once."""
-    from modak.builds.worker import Stopped, work
+    from modak.builds.worker import BUILDERS, Stopped, work
 
+    for name in runtimes or ():
+        if name not in BUILDERS:
+            raise UnknownName("runtime", name, BUILDERS, field="--runtime")
     building = common.building()
     try:
-        done = work(building.store.builds, building.folder, building.settings.build_hours * 3600)
+        done = work(building.store.builds, building.folder, building.settings.build_hours * 3600, runtimes or None)
     except Stopped:
         return
     typer.echo(f"{done} builds")

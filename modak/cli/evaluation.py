@@ -102,7 +102,7 @@ def plan(
     system: common.SystemOf = None,
     amount: common.Amount = None,
     budget: Annotated[float | None, typer.Option(min=0, metavar="NODE_HOURS", help="Maximum node-hours of all runs together.")] = None,
-    gain: Annotated[float, typer.Option(min=0, help="Smallest part of the interval that a run has to narrow, as a fraction.")] = 0.02,
+    gain: Annotated[float, typer.Option(min=0, help="Smallest part of today's interval that a run has to narrow, as a fraction.")] = 0.02,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=50, help="Maximum number of runs.")] = 5,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write a job script for each run to this folder.")

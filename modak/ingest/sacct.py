@@ -116,7 +116,7 @@ def _cells(row: str, header: list[str]) -> dict[str, str] | None:
 
 def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
     took = elapsed(cells.get("Elapsed", ""))
-    gpus = {kind: int(number) for kind, number in _GPUS.findall(cells.get("AllocTRES", "") or cells.get("AllocGRES", ""))}
+    gpus = {kind: int(number) for kind, number in _GPUS.findall(cells.get("AllocTRES", ""))}
     return Job(
         id=number,
         line=line,

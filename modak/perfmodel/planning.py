@@ -26,7 +26,7 @@ ABSCISSAE: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
 WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
 """... and its weights: exact for polynomials up to the fifth degree."""
 LEAST: Final = 0.02
-"""A run that narrows the interval by a smaller fraction than this is not proposed, unless the caller asks for such runs."""
+"""A run that narrows today's interval by a smaller fraction than this is not proposed, unless the caller asks for such runs."""
 
 _ANY: Final = 1e-6
 """What narrows the interval by less does so by rounding."""
@@ -78,9 +78,10 @@ def propose(
 ) -> tuple[Step, ...]:
     """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. Sizes that are measured already
     are not proposed. ``first``: indices of runs that come before all others, in this order, whatever they narrow. ``least``: the smallest
-    part of the interval that a run has to narrow; 0: any.
+    part of today's interval (that of ``curves``) that a run has to narrow; 0: any.
     """
     known, left, spent = tuple(curves), list(range(len(runs))), 0.0
+    threshold = max(least, _ANY) * width(known)
     steps: list[Step] = []
     while left and len(steps) < most:
         left = [place for place in left if _new(known, runs[place]) and (budget is None or spent + runs[place].node_hours <= budget)]
@@ -89,7 +90,7 @@ def propose(
         before = width(known)
         after = np.minimum(expected(known, [runs[place] for place in looked_at], width), before)
         gain = before - after
-        worth = [k for k in range(len(looked_at)) if due or gain[k] >= max(least, _ANY) * before]
+        worth = [k for k in range(len(looked_at)) if due or gain[k] >= threshold]
         if not worth:
             break
         best = max(worth, key=lambda k: gain[k] / runs[looked_at[k]].node_hours)

@@ -14,8 +14,10 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import JobSpec, changed
 from modak.launchers import Launcher
+from modak.launchers.family import OTHER_MPI
+from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, command_line, continued
+from modak.script.bash import Line, command_line, continued, need, quiet, run
 from modak.script.ending import ended, ending
 from modak.script.parts import Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
@@ -48,6 +50,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *ending(job, scheduler, timed(job, scheduler)),
         *timer(job, scheduler),
         *around.lines,
+        *_started_by(job, launcher.inside(job, scheduler)[0]),
         *scratch(job, scheduler),
         *stage_in(job),
         *rules(job, "staging"),
@@ -125,6 +128,16 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
         return ()
     words.check_program(command, field=field)
     return section(title, (command_line(command),))
+
+
+def _started_by(job: JobSpec, program: Word) -> tuple[Line, ...]:
+    """A check that the program which starts the command (``torchrun``) is on the node, if it runs there, without a container."""
+    beside = job.system is not None and job.system.launcher == JSRUN
+    if job.container or beside or not job.preflight or program == job.command[0] or not isinstance(program, str):
+        return ()
+    own = "begin the executable with the path of the Python that has it (/PATH/TO/python train.py), or use a container"
+    check = need(quiet(run("command", "-v", program)), OTHER_MPI, f"{program} is not on this node: {own}")
+    return section(f"what starts the program: {program}", (check,))
 
 
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:

@@ -238,7 +238,7 @@ class Service:
     ) -> Json:
         """The ``runs`` that are worth measuring next for the decision of a request, and what is ``likely`` to be the right choice.
 
-        ``gain``: the smallest part of the decision's interval that a run has to narrow.
+        ``gain``: the smallest part of today's interval that a run has to narrow.
 
         Intervals are factors: from ``value / interval`` to ``value * interval``. With ``scripts`` each run has its ``texts``.
         Raises as :meth:`optimise` does.

@@ -9,7 +9,7 @@ from typing import Final
 from modak.choosing.candidates import enumerate_candidates, node_grid, taken
 from modak.choosing.scoring import columns, score
 from modak.choosing.software import missing_compilers
-from modak.choosing.wishes import is_distributed, without_compilers
+from modak.choosing.wishes import is_distributed, is_said_distributed, without_compilers
 from modak.choosing.workload import of_one_problem, with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
@@ -56,7 +56,7 @@ def size(request: Request, facts: Facts, guide: Guide) -> Sizing:
         platforms=tuple(sorted(platforms, key=_best_first)),
         cautions=tuple(f"{one.text} ({guide.cites(one.section)})" for one in guide.cautions if of_training),
         sources=tuple(dict.fromkeys(source.citation for source in guide.sources)),
-        warnings=(*_left_out(request), *assumed),
+        warnings=(*_left_out(request), *_taken_as_distributed(request), *assumed),
     )
 
 
@@ -98,6 +98,14 @@ def _left_out(request: Request) -> tuple[Notice, ...]:
     wishes = [name for name in WISHES if getattr(request.optimisation.objective, name) is not None]
     text = "is ignored: a sizing finds the fewest nodes that meet the deadline; 'modak recommend' uses it"
     return (*counts, *(Notice(field=f"optimisation.objective.{name}", message=text) for name in wishes))
+
+
+def _taken_as_distributed(request: Request) -> tuple[Notice, ...]:
+    """A warning if the request does not say whether the application runs as several processes."""
+    if request.optimisation.config.distributed_training is not None or is_said_distributed(request):
+        return ()
+    text = "is not stated: the work is taken to be spread over nodes and all their GPUs; false: it is one process"
+    return (Notice(field="optimisation.config.distributed_training", message=text),)
 
 
 def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, system: System, partition: Partition) -> Platform:

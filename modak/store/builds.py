@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from sqlalchemy import Engine, Row, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
 
 from modak.errors import Conflict, NotFound
 from modak.facts import Image
@@ -96,17 +96,22 @@ class Builds:
         with reading(self.engine) as connection:
             return tuple(_build(row) for row in connection.execute(wanted))
 
-    def claim(self, builder: Mapping[str, Any]) -> Build | None:
-        """The build that has waited longest, which is this builder's from now on; ``None`` if the queue is empty."""
+    def claim(self, builder: Mapping[str, Any], runtimes: Collection[str] | None = None) -> Build | None:
+        """The build that has waited longest, which is this builder's from now on; ``None`` if the queue is empty. ``runtimes``: builds for
+        others are left in it."""
         with writing(self.engine) as connection:
-            first = select(builds.c.id).where(builds.c.state == "queued").order_by(builds.c.requested_at, builds.c.id)
-            build_id = connection.execute(first.limit(1)).scalar()
+            build_id = _longest_waiting(connection, runtimes)
             if build_id is None:
                 return None
             moment = stored(now())
             values = {"state": "running", "builder": json.dumps(builder), "started_at": moment, "beat_at": moment, "log": "", "step": ""}
             connection.execute(update(builds).where(builds.c.id == build_id).values(**values, attempts=builds.c.attempts + 1))
             return _build(connection.execute(select(builds).where(builds.c.id == build_id)).one())
+
+    def waits(self, runtimes: Collection[str] | None = None) -> bool:
+        """Whether :meth:`claim` would find a build."""
+        with reading(self.engine) as connection:
+            return _longest_waiting(connection, runtimes) is not None
 
     def beat(self, build_id: str, *, step: str, log: str) -> bool:
         """Say that the builder is alive and how far it is; returns whether the build is to be cancelled."""
@@ -167,6 +172,12 @@ class Builds:
         if not cancelled:
             raise Conflict(f"the build is {build.state} already", field="id")
         return build
+
+
+def _longest_waiting(connection: Connection, runtimes: Collection[str] | None) -> str | None:
+    queued = select(builds.c.id, builds.c.order).where(builds.c.state == "queued").order_by(builds.c.requested_at, builds.c.id)
+    found = (row.id for row in connection.execute(queued) if runtimes is None or json.loads(row.order)["runtime"] in runtimes)
+    return next(found, None)
 
 
 def _build(row: Row[Any]) -> Build:

@@ -367,6 +367,18 @@ def version_range(text: str) -> SpecifierSet:
     raise ValueError(f"{text!a} is not a version or range; allowed: 2.1, 2.*, >=1.14,<2")
 
 
+def overlap(first: str, second: str) -> bool:
+    """Whether a version can be in both ranges.
+
+    >>> overlap(">=2.0", "<2"), overlap("1.4", "<2"), overlap(">1,<1.5", "<2"), overlap("2.*", ">=2.1")
+    (False, True, True, True)
+    """
+    ranges = (version_range(first), version_range(second))
+    bounds = [Version(one.version.removesuffix(".*")) for each in ranges for one in each]
+    able = (Version("0"), *bounds, *(Version(f"{bound.base_version}.0.0.1") for bound in bounds))  # a lower bound, or what is just above it
+    return any(all(each.contains(version) for each in ranges) for version in able)
+
+
 OutputPath = Annotated[str, AfterValidator(_output)]
 SourceText = Annotated[str, AfterValidator(_source)]
 """Where sources are fetched or copied from: one word for :func:`modak.text.words.parse`."""

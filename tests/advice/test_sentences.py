@@ -238,6 +238,19 @@ def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
         assert (one.lower or 0) < 64000 / nodes < (one.upper or 0) < 5 * (one.lower or 0)
 
 
+@pytest.mark.parametrize(("n", "told"), [("0", True), (0, True), ("-5", True), ("1e300", True), ("huge", False), (4000, False)])
+def test_a_number_that_is_no_size_is_told(known: Known, n: str | int, told: bool) -> None:
+    """Its time is that of the nearest size, as if it were a text."""
+    keys = [
+        SeriesKey(application="app", system="supermuc-ng", params={"n": size}, metric="wall_time", unit="s") for size in ("500", "1000")
+    ]
+    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
+    workload = {"application": "app", "params": {"n": n}}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
+    advice = recommend(request, replace(known(None), models=fit(runs))).advice
+    assert any(text.startswith(f"workload.params.n {n} is no size, so") for text in advice) == told
+
+
 @pytest.mark.parametrize(("solver", "what"), [("cg", "problem size"), ("gmres", "problem size with this solver")])
 def test_a_problem_size_that_another_variant_ran_is_not_told_to_be_unmeasured(known: Known, solver: str, what: str) -> None:
     """It is the solver that did not run it."""

@@ -25,6 +25,7 @@ from modak.builds.worker import builder_lock
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
+from tests.conftest import until
 
 
 class Stop(Exception):
@@ -175,3 +176,30 @@ def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path,
             assert (lock is None) == installed
         while installed and store.builds.newest(1)[0].living:
             time.sleep(0.1)
+
+
+def test_a_build_without_its_tool_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks starts a builder for the builds whose tool is there; the older one without is left in the queue."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/apptainer").symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(service, "PATIENCE", timedelta(0))
+    url = f"sqlite:///{tmp_path}/modak.db"
+    texts = {
+        "charliecloud": "FROM busybox\nLABEL modak.framework=mpi\n",
+        "apptainer": "Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n",
+    }
+    with open_store(url, fill=False) as store:
+        for runtime, text in texts.items():
+            order = of_text(text, runtime, "test", tmp_path)
+            store.builds.ask(order.key, order.as_json(), Actor("test"))
+        building = service.BuildService(store, Settings(database_url=url, images_dir=str(tmp_path / "images")))
+        building.listing()
+        until(lambda: {build.order["runtime"]: build.state for build in store.builds.newest()}["apptainer"] == "failed")
+        until(lambda: _unlocked(tmp_path / "images"))
+        assert {build.order["runtime"]: build.state for build in store.builds.newest()}["charliecloud"] == "queued"
+
+
+def _unlocked(folder: Path) -> bool:
+    with builder_lock(folder) as lock:
+        return lock is not None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
-from modak.cli import evaluation
+from modak.cli import evaluation, tuning
+from modak.perfmodel.planning import LEAST
 from modak.service import Service
 from modak.store import open_store
+from modak.tuner.search import SearchOptions
 from tests.cli.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"
@@ -130,6 +133,12 @@ def test_plan_takes_options_instead_of_a_request(run: Run) -> None:
     assert one["runs"] == every["runs"][:1]
     assert none["runs"] == []
     assert "within 0.1 node-hours" in none["notes"][0]
+
+
+def test_the_least_gains_are_those_of_the_library() -> None:
+    """They are written out, because a command line that imports the models only for them would start slowly."""
+    assert signature(evaluation.plan).parameters["gain"].default == LEAST
+    assert signature(tuning.tune).parameters["gain"].default == SearchOptions().gain
 
 
 def test_plan_needs_to_know_what_about(run: Run) -> None:

@@ -117,6 +117,14 @@ def test_the_budget_and_the_number_hold() -> None:
     assert len(propose(known, [run(known, n) for n in (16, 32, 64)], width_at(128), most=1)) == 1
 
 
+def test_what_a_run_has_to_narrow_is_a_part_of_the_interval_of_today() -> None:
+    """Not of what is left after the runs before it, of which each halves the interval here."""
+    known = curves()
+    runs = [run(known, nodes) for nodes in (16, 32, 64)]
+    steps = propose(known, runs, lambda models: 0.5 ** len(models[0].sizes), least=0.2)
+    assert len(steps) == 2
+
+
 def test_a_point_takes_its_place_among_the_sizes() -> None:
     """The curve is fitted with it; a run of no known curve founds one."""
     known = curves((1, 2, 8))

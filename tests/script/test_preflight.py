@@ -69,6 +69,17 @@ def test_72_the_image_is_missing(tmp_path: Path, runtime: str, advice: str) -> N
     assert (status, advice in said) == (72, True), said
 
 
+def test_77_torchrun_is_missing(tmp_path: Path) -> None:
+    """Not if a Python that is named by its path brings its own, or a container does."""
+    job = replace(JOB, command=("train.py",), launcher="torchrun")
+    status, said = checked(job, tmp_path)
+    assert (status, "modak: torchrun is not on this node: begin the executable with the path of the Python" in said) == (77, True), said
+    stub(tmp_path, "torchrun", "echo ran")
+    assert checked(job, tmp_path)[0] == 0
+    others = (replace(job, command=("/opt/env/bin/python", "train.py")), replace(job, container=IMAGE), replace(job, preflight=False))
+    assert not any("torchrun is not" in render(other, "shell").text for other in others)
+
+
 def test_an_image_that_was_pulled_on_another_node_is_there(tmp_path: Path) -> None:
     """Podman-HPC lists what it moved to shared storage, of which its ``image exists`` knows nothing, under the name with the registry."""
     listed = 'test "$1" = images && echo \'docker.io/x/y  1  0123456789ab  2 days ago  6.1 GB  true\' || test "$1" = run'

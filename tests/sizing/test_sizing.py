@@ -268,6 +268,14 @@ def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizi
     assert all("80 GB" in one.notes[0] for one in found.platforms)
 
 
+@pytest.mark.parametrize(("said", "warned"), [(None, True), (True, False), (False, False)])
+def test_that_training_is_taken_to_be_distributed_is_said(sized: Callable[..., Sizing], said: bool | None, warned: bool) -> None:
+    """Where the request leaves it open, all GPUs of a node count."""
+    sizing = sized(asked(ai_training={"config": {"distributed_training": said}, "mxnet": {}}))
+    told = [one.message for one in sizing.warnings if one.field == "optimisation.config.distributed_training"]
+    assert bool(told) == warned
+
+
 @pytest.mark.parametrize(
     ("section", "name", "value"),
     [
