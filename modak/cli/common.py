@@ -8,9 +8,10 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from modak.errors import BadSyntax, DataError, RequestError
-from modak.settings import Settings, read_settings
+from modak.settings import Settings, read_settings, table
 from modak.text.documents import with_value
 
 if TYPE_CHECKING:
@@ -45,6 +46,22 @@ def help_if_alone(context: typer.Context) -> None:
 def group(about: str) -> typer.Typer:
     """A group of commands; ``about`` is its line in the help."""
     return typer.Typer(help=about, callback=help_if_alone, invoke_without_command=True, rich_markup_mode=None)
+
+
+def write_settings(formatter: Any, title: str) -> None:
+    """A group of settings with their defaults, as a part of a help."""
+    with formatter.section(f"{title} (environment)"):
+        formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in table()[title]])
+
+
+def showing(settings: str) -> type[TyperCommand]:
+    """A command whose help ends with the group of settings of that title."""
+
+    class Showing(TyperCommand):
+        def format_epilog(self, ctx: Any, formatter: Any) -> None:
+            write_settings(formatter, settings)
+
+    return Showing
 
 
 def check_level(level: float) -> None:

@@ -153,7 +153,10 @@ def seconds(value: Any, path: str) -> Read:
     else:
         return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 90 min or seconds")
     if not SHORTEST_S <= found <= LONGEST_S:
-        return wrong(path, "from one minute to one year")
+        minutes = (
+            f"; {found} counts seconds: {found} minutes are '00:{found:02}:00'" if 0 < found < SHORTEST_S and ":" not in str(value) else ""
+        )
+        return wrong(path, f"from one minute to one year{minutes}")
     return noted(path, found, note) if note else Read(found)
 
 

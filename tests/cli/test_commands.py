@@ -23,6 +23,7 @@ import pytest
 
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
+from modak.settings import table
 from tests.cli.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
@@ -107,6 +108,15 @@ def test_a_group_without_a_command_shows_its_help(run: Run, words: tuple[str, ..
     """As it is shown with ``--help``, but on standard error, and as wrong usage."""
     asked, alone = run(*words, "--help"), run(*words)
     assert (alone.status, alone.out, alone.err) == (2, "", asked.out)
+
+
+def test_each_setting_is_in_the_help_of_the_commands_that_it_is_for(run: Run) -> None:
+    """Those of all commands in the first help, which thus fits on a screen; it says where the others are."""
+    helps = [run(*words, "--help").out for words in ((), ("serve",), ("images", "build"))]
+    found = [set(re.findall(r"^  (MODAK_[A-Z_]+)", shown, re.MULTILINE)) for shown in helps]
+    assert [{name for name, *_ in rows} for rows in table().values()] == found
+    assert helps[0].count("\n") <= 50
+    assert {"modak serve --help", "modak images build --help"} <= set(re.findall(r"modak .*--help", helps[0]))
 
 
 @pytest.mark.parametrize(
