@@ -227,6 +227,15 @@ def test_validate_checks_the_target(run: Run, tmp_path: Path, job: dict[str, Any
     assert (strict.status, field in strict.err) == (1, True)
 
 
+@pytest.mark.parametrize(("options", "field"), [({"node_count": 7000}, "node_count"), ({"memory_limit": "1 TB"}, "memory_limit")])
+def test_validate_refuses_what_no_job_there_can_have(run: Run, tmp_path: Path, options: dict[str, Any], field: str) -> None:
+    """As optimise does, in the same words."""
+    file = request(tmp_path, application={"executable": "./a"}, target={"name": "supermuc-ng"}, job_options={"account": "a"} | options)
+    checked, asked = run("validate", file), run("optimise", file)
+    assert (checked.status, checked.out, checked.err) == (4, "", asked.err)
+    assert checked.err.startswith(f"modak: job_options.{field}: ")
+
+
 def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:
     """The same choice as for the document that says the same, and a framework: this one has an image."""
     words = ("--application", "3dgan", "--system", "supermuc-ng", "--epochs", "20", "--deadline", "01:00:00", "--objective", "node_hours")
