@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
+from modak.cli import show
 from modak.errors import BadSyntax, DataError, RequestError
 from modak.settings import Settings, read_settings, table
 from modak.text.documents import with_value
@@ -114,7 +116,10 @@ def _here() -> Settings:
 def _opened(now: Settings) -> Service:
     from modak.service import open_service
 
-    return opened.enter_context(open_service(now))
+    service = opened.enter_context(open_service(now))
+    if service.store.created and sys.stderr.isatty():  # its address may be a mistake, and then what was loaded is elsewhere
+        show.note(f"new database: {service.store.created}")
+    return service
 
 
 def database() -> str:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import pty
 import re
 import signal
 import sqlite3
@@ -25,6 +26,7 @@ from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
 from modak.settings import table
 from tests.cli.conftest import Run
+from tests.terminal import read_all
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
 
@@ -95,6 +97,19 @@ def test_nothing_is_written_where_one_file_cannot_be(run: Run, tmp_path: Path) -
     ran = run("optimise", EXAMPLE, "-o", folder)
     assert (ran.status, ran.err.count("\n")) == (1, 1)
     assert [file.name for file in folder.iterdir()] == ["response.json"]
+
+
+def test_a_terminal_is_told_of_a_new_database(tmp_path: Path) -> None:
+    """With its whole path, once: three slashes where four were meant are seen at once."""
+    environment = os.environ | {"MODAK_DATABASE_URL": "sqlite:///srv/new.db"}
+    said = []
+    for _ in range(2):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([sys.executable, "-m", "modak", "token", "list"], stderr=theirs, cwd=tmp_path, env=environment) as process:
+            os.close(theirs)
+            said.append(read_all(ours).decode())
+        assert process.returncode == 0
+    assert said == [f"note: new database: {tmp_path}/srv/new.db\r\n", ""]
 
 
 def test_a_request_comes_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
