@@ -15,7 +15,7 @@ help: ## these lines
 
 demo: .venv/runtime ## install MODAK in .venv, fill a database, answer examples/3dgan-supermuc-ng.json
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
-	@env -u MODAK_SERVER -u MODAK_CONFIG MODAK_DATABASE_URL=sqlite:///$(DEMO)/modak.db $(BIN)/modak optimise examples/3dgan-supermuc-ng.json
+	@env -u MODAK_SERVER -u MODAK_CONFIG MODAK_DATABASE_URL=sqlite:///$(DEMO)/modak.db $(BIN)/modak optimise examples/3dgan-supermuc-ng.json --output $(DEMO)/job
 	@printf '\nThis was examples/3dgan-supermuc-ng.json, answered by $(BIN)/modak. Your own: docs/first-steps.md\n'
 
 test: lint pytest ## lint, types and every test; with CI=true the real components are installed first

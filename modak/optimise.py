@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from modak import __version__
 from modak.advice import sentences
-from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
+from modak.choosing.candidates import Candidates, check_limits, enumerate_candidates, on_nodes
 from modak.choosing.chosen import Chosen
 from modak.choosing.counts import stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
@@ -113,10 +113,14 @@ def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) ->
 
 
 def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
-    """What would be done instead of what the request says of its target, account and counts, without choosing a configuration."""
+    """What would be done instead of what the request says of its target, account and counts, without choosing a configuration.
+
+    Raises :class:`modak.errors.Infeasible` for more nodes or memory than a job there can have.
+    """
     target = resolve(request, prepared(facts))
-    counts = in_document(request, stated_counts(request, target).warnings)
-    return _each_once(target.warnings, counts, missing_figures(request, target), uncharged(request, target))
+    counts = stated_counts(request, target)
+    check_limits(counts, request, target)
+    return _each_once(target.warnings, in_document(request, counts.warnings), missing_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:

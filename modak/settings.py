@@ -1,7 +1,7 @@
 """Settings: read once at the start of MODAK, then passed on. The environment wins over the file that MODAK_CONFIG names.
 
 The fields of :class:`Settings` are the one list: the environment variable is ``MODAK_`` and the field's name in capitals,
-the key in the TOML file is the field's name, and ``modak --help`` and the documentation print :func:`table`.
+the key in the TOML file is the field's name. :func:`table` is what the help of commands and the documentation print.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ PREFIX: Final = "MODAK_"
 DATABASE_DEFAULT: Final = "SQLite in the user's data folder"
 """The default as the table of settings shows it; :func:`default_database` returns the path."""
 IMAGES_DEFAULT: Final = "images in the user's data folder"
-_GROUPS: Final = {"database_url": "Settings", "public_url": "Settings of the service", "images_dir": "Settings of image builds"}
+OF_ALL: Final = "Settings"
+OF_SERVICE: Final = "Settings of the service"
+OF_BUILDS: Final = "Settings of image builds"
+_GROUPS: Final = {"database_url": OF_ALL, "public_url": OF_SERVICE, "images_dir": OF_BUILDS}
 """Titles of the groups of settings, by their first fields."""
 
 
@@ -200,7 +203,7 @@ def table() -> dict[str, list[tuple[str, str, str]]]:
             groups[title] = rows = []
         rows.append((f"{PREFIX}{name.upper()}", shown.get(name, _shown(entry.default)), entry.description or ""))
     note = "a TOML file with settings, named without MODAK_ and in small letters; the environment wins"
-    groups[_GROUPS["database_url"]].append((f"{PREFIX}CONFIG", "", note))
+    groups[OF_ALL].append((f"{PREFIX}CONFIG", "", note))
     return groups
 
 

@@ -63,7 +63,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     if request.application.allowed_ranks and not request.application.mpi_ranks:
         return _of_allowed_ranks(request, target, curves)
     counts = stated_counts(request, target)
-    _check_limits(counts, request, target)
+    check_limits(counts, request, target)
     problem, several = of_one_problem(request, curves, target.names)
     notes = (*several, *unknown_dataset(request, curves), *unknown_build(request, curves))
     request = with_problem(request, problem)
@@ -188,7 +188,7 @@ def _splits(request: Request, target: Target) -> Iterator[tuple[int, int | None]
 def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) -> Candidates:
     """The candidates for a request that differs only in its number of nodes. Raises the errors of :func:`enumerate_candidates`."""
     counts = replace(found.given, nodes=nodes)
-    _check_limits(counts, request, target)
+    check_limits(counts, request, target)
     return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes), most_nodes=nodes)
 
 
@@ -216,7 +216,7 @@ def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[No
     return target.host_mpi, (Notice(field=f"optimisation.{field}", message=message),)
 
 
-def _check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
+def check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
     """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have. Of a partition that the
     system file does not have nothing is known, and a warning says so."""
     limit = target.largest_job

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import modak
 from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
+from modak.settings import OF_ALL, OF_BUILDS, OF_SERVICE
 from modak.text.amounts import printable
 
 EXITS: Final = (
@@ -45,15 +46,13 @@ REFUSED: Final = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG)
 
 
 class _Commands(TyperGroup):
-    """The commands, with the settings and exit statuses below them."""
+    """The commands, with the settings of all of them and the exit statuses below."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """The settings with their defaults, and the exit statuses."""
-        from modak.settings import table
-
-        for title, rows in table().items():
-            with formatter.section(f"{title} (environment)"):
-                formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in rows])
+        """The settings with their defaults, where the others are listed, and the exit statuses."""
+        common.write_settings(formatter, OF_ALL)
+        with formatter.section("Further settings"):
+            formatter.write_dl([("modak serve --help", "those of the service"), ("modak images build --help", "those of image builds")])
         with formatter.section("Exit status"):
             formatter.write_dl([(str(status), meaning) for status, meaning in EXITS])
 
@@ -211,12 +210,16 @@ def _assembled() -> typer.Typer:
     for function in FIRST:
         app.command()(function)
     for group, function in FURTHER:
-        group.command()(function)
+        group.command(cls=_class_of(function))(function)
     for name, group in GROUPS.items():
         app.add_typer(group, name=name, hidden=name in ALIASES)
     for function in LAST:
-        app.command()(function)
+        app.command(cls=_class_of(function))(function)
     return app
+
+
+def _class_of(function: Callable[..., None]) -> type[TyperCommand]:
+    return common.showing(SETTINGS_OF[function]) if function in SETTINGS_OF else TyperCommand
 
 
 FIRST: Final[tuple[Callable[..., None], ...]] = (asking.optimise, asking.recommend, asking.predict, sizing.size, tuning.tune, results.load)
@@ -242,6 +245,8 @@ GROUPS: Final = {
     "token": keys.app,
     "keys": keys.app,
 }
+SETTINGS_OF: Final[Mapping[Callable[..., None], str]] = {running.serve: OF_SERVICE, building.build: OF_BUILDS}
+"""Commands whose help lists settings, and the title of these."""
 ALIASES: Final = frozenset(("keys",))
 """Second names of groups: they work, and --help does not list them."""
 app = _assembled()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
+from modak.cli import show
 from modak.errors import BadSyntax, DataError, RequestError
-from modak.settings import Settings, read_settings
+from modak.settings import Settings, read_settings, table
 from modak.text.documents import with_value
 
 if TYPE_CHECKING:
@@ -45,6 +48,22 @@ def help_if_alone(context: typer.Context) -> None:
 def group(about: str) -> typer.Typer:
     """A group of commands; ``about`` is its line in the help."""
     return typer.Typer(help=about, callback=help_if_alone, invoke_without_command=True, rich_markup_mode=None)
+
+
+def write_settings(formatter: Any, title: str) -> None:
+    """A group of settings with their defaults, as a part of a help."""
+    with formatter.section(f"{title} (environment)"):
+        formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in table()[title]])
+
+
+def showing(settings: str) -> type[TyperCommand]:
+    """A command whose help ends with the group of settings of that title."""
+
+    class Showing(TyperCommand):
+        def format_epilog(self, ctx: Any, formatter: Any) -> None:
+            write_settings(formatter, settings)
+
+    return Showing
 
 
 def check_level(level: float) -> None:
@@ -97,7 +116,10 @@ def _here() -> Settings:
 def _opened(now: Settings) -> Service:
     from modak.service import open_service
 
-    return opened.enter_context(open_service(now))
+    service = opened.enter_context(open_service(now))
+    if service.store.created and sys.stderr.isatty():  # its address may be a mistake, and then what was loaded is elsewhere
+        show.note(f"new database: {service.store.created}")
+    return service
 
 
 def database() -> str:

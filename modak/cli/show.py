@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any, Final
 
 import typer
@@ -96,17 +97,22 @@ def loading_bar() -> Iterator[Progress]:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Rows under their columns; numbers to the right. ``None`` is an empty cell; a column that is empty throughout is left out.
 
-    On a terminal that is too narrow, the last column is folded; if that is not enough, each row becomes a paragraph of names and
-    values.
+    On a terminal that is too narrow, the last column is folded. If that is not enough, the first columns stay, as many as fit, and the
+    other cells follow below each row, with their names.
     """
     columns, cells, right = as_text(columns, rows)
     if not columns:
         return
     widths = [max(len(name), *(len(row[i]) for row in cells), 0) for i, name in enumerate(columns)]
     left = _room() - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)
-    if left < min(widths[-1], LEAST_FOLDED):
-        _paragraphs(columns, cells)
-        return
+    if left >= min(widths[-1], LEAST_FOLDED):
+        _folding(columns, cells, widths, right, left)
+    else:
+        _continued(columns, cells, widths, right)
+
+
+def _folding(columns: Sequence[str], cells: Iterable[Sequence[str]], widths: Sequence[int], right: Sequence[bool], left: int) -> None:
+    """One line a row, or several in the last column, which has ``left`` characters."""
     typer.secho(_line(columns, widths, right), bold=True)
     for row in cells:
         first, *more = textwrap.wrap(row[-1], left, break_on_hyphens=False) or [""] if len(row[-1]) > left else [row[-1]]
@@ -115,25 +121,40 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
             typer.echo(_line([*[""] * (len(row) - 1), text], widths, right))
 
 
-def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    return GAP.join(
-        text.rjust(width) if side else text.ljust(width) for text, width, side in zip(texts, widths, right, strict=True)
-    ).rstrip()
-
-
-def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    """Each row as ``name value`` pairs; a line breaks between two of them, and within one where it alone is longer than a line."""
-    room = _room()
+def _continued(columns: Sequence[str], cells: Iterable[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> None:
+    """The first columns, as many as fit, and below each row the names and values of the others."""
+    ends = accumulate(widths, lambda end, width: end + len(GAP) + width)
+    fitting = sum(end <= _room() for end in ends)
+    if fitting:
+        typer.secho(_line(columns[:fitting], widths, right), bold=True)
     for row in cells:
-        line = ""
-        for pair in (f"{name} {text}".strip() for name, text in zip(columns, row, strict=True) if text):
-            longer = f"{line}{GAP}{pair}" if line else pair
-            if line and len(longer) > room:
-                typer.echo(line)
-                longer = f"{GAP}{pair}"
-            *full, line = textwrap.wrap(longer, room, subsequent_indent=2 * GAP, break_long_words=False, break_on_hyphens=False)
-            for text in full:
-                typer.echo(text)
+        if fitting:
+            typer.echo(_line(row[:fitting], widths, right))
+        _pairs(columns[fitting:], row[fitting:], 2 * GAP if fitting else "")
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    several = zip(texts, widths, right, strict=False)  # of the first columns only
+    return GAP.join(text.rjust(width) if side else text.ljust(width) for text, width, side in several).rstrip()
+
+
+def _pairs(names: Sequence[str], texts: Sequence[str], indent: str) -> None:
+    """``name: value`` pairs; a line breaks between two of them, and within one that alone is longer than a line: nothing follows on it."""
+    room, below = _room(), indent or GAP
+    line, empty = indent, True
+    for pair in (f"{name}: {text}" if name else text for name, text in zip(names, texts, strict=True) if text):
+        longer = f"{line}{pair}" if empty else f"{line}{GAP}{pair}"
+        if not empty and len(longer) > room:
+            typer.echo(line)
+            longer = f"{below}{pair}"
+        *full, line = textwrap.wrap(longer, room, subsequent_indent=below + GAP, break_long_words=False, break_on_hyphens=False)
+        for text in full:
+            typer.echo(text)
+        empty = bool(full)
+        if empty:
+            typer.echo(line)
+            line = below
+    if not empty:
         typer.echo(line)
 
 

@@ -153,7 +153,9 @@ def seconds(value: Any, path: str) -> Read:
     else:
         return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 90 min or seconds")
     if not SHORTEST_S <= found <= LONGEST_S:
-        return wrong(path, "from one minute to one year")
+        minutes = 0 < found < SHORTEST_S and str(value).strip().isdecimal()
+        hint = f"; {found} counts seconds: {found} minutes are '00:{found:02}:00'" if minutes else ""
+        return wrong(path, f"from one minute to one year{hint}")
     return noted(path, found, note) if note else Read(found)
 
 

@@ -37,7 +37,7 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     header = scheduler.directives(job)
     plan = f"# plan {job.plan_id}\n" if PLAN.fullmatch(job.plan_id) else ""
     shown = "".join([f"{scheduler.line(option)}\n" for option in header.options])
-    submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the directory that its relative paths refer to\n"
+    submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the folder of the program's files: relative paths start there\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
     text = gate.check_script(head, header.options, [*body], scheduler.prefix)

@@ -50,7 +50,8 @@ def open_store(url: str, *, fill: bool = True) -> Store:
     try:
         with reading(engine) as connection:
             found = migrate.state(connection)
-        if found == "empty" and engine.dialect.name == "sqlite":
+        created = str(Path(engine.url.database or "").resolve()) if found == "empty" and engine.dialect.name == "sqlite" else ""
+        if created:
             engine.dispose()
             migrate.upgrade(url, fill=fill)
         else:
@@ -58,7 +59,7 @@ def open_store(url: str, *, fill: bool = True) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, versions.VersionWatch(engine), quick(engine), PlanSpool(engine.url))
+    return Store(engine, versions.VersionWatch(engine), quick(engine), PlanSpool(engine.url), created=created)
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class Store:
     """Plans that were made while a load holds the lock."""
     loads: Underway = field(default_factory=Underway)
     """The loads of this process that are running."""
+    created: str = ""
+    """The whole path of the database, if it was missing or empty when it was opened."""
 
     def __enter__(self) -> Store:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
@@ -42,13 +43,27 @@ def strict_json(text: bytes | str) -> Any:
 
 
 def why_not_json(error: json.JSONDecodeError) -> str:
-    """What is wrong, without the place. A comma after the last member or item, which readers word differently, is named."""
+    """What is wrong, without the place: in words for what people write often, which readers word differently or do not name."""
     before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos : error.pos + 200].lstrip()
     comma = before.endswith(",") or after.startswith(",")
     end = after.removeprefix(",").lstrip()[:1]
     if comma and end in ("}", "]"):
         return f"a comma before the closing {end}"
-    return error.msg[0].lower() + error.msg[1:]
+    if not error.doc.strip():
+        return "nothing is there"
+    if not after:
+        return "it ends before its last bracket is closed"
+    found = next((why for sign, why in _UNLIKE_JSON.items() if after.startswith(sign)), "") if before else _NO_DOCUMENT
+    return found or error.msg[0].lower() + error.msg[1:]
+
+
+_NO_DOCUMENT: Final = "a document begins with { or ["
+_UNLIKE_JSON: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("//", "/*", "#"), "JSON has no comments"),
+    **dict.fromkeys("'’‘“”", "names and texts stand in straight double quotes"),
+    **{"True": "true is written in small letters", "False": "false is written in small letters", "None": "null is meant"},
+}
+"""How what is no JSON begins, and what to say of it."""
 
 
 def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
@@ -62,12 +77,14 @@ def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def _decoded(text: bytes | str) -> str:
+    if isinstance(text, bytes) and text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise BadSyntax("text in UTF-16; save it as UTF-8")
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadSyntax(f"byte {error.start + 1}: not valid UTF-8") from None
     if decoded.startswith("\ufeff"):
-        raise BadSyntax("the document starts with a byte order mark; UTF-8 without one is read")
+        raise BadSyntax("the document starts with a byte order mark; save it as UTF-8 without one")
     return decoded
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import pty
 import re
 import signal
 import sqlite3
@@ -23,7 +24,9 @@ import pytest
 
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
+from modak.settings import table
 from tests.cli.conftest import Run
+from tests.terminal import read_all
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
 
@@ -96,6 +99,19 @@ def test_nothing_is_written_where_one_file_cannot_be(run: Run, tmp_path: Path) -
     assert [file.name for file in folder.iterdir()] == ["response.json"]
 
 
+def test_a_terminal_is_told_of_a_new_database(tmp_path: Path) -> None:
+    """With its whole path, once: three slashes where four were meant are seen at once."""
+    environment = os.environ | {"MODAK_DATABASE_URL": "sqlite:///srv/new.db"}
+    said = []
+    for _ in range(2):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([sys.executable, "-m", "modak", "token", "list"], stderr=theirs, cwd=tmp_path, env=environment) as process:
+            os.close(theirs)
+            said.append(read_all(ours).decode())
+        assert process.returncode == 0
+    assert said == [f"note: new database: {tmp_path}/srv/new.db\r\n", ""]
+
+
 def test_a_request_comes_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """``-`` reads it, and gives the same answer."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(EXAMPLE.read_bytes())))
@@ -107,6 +123,15 @@ def test_a_group_without_a_command_shows_its_help(run: Run, words: tuple[str, ..
     """As it is shown with ``--help``, but on standard error, and as wrong usage."""
     asked, alone = run(*words, "--help"), run(*words)
     assert (alone.status, alone.out, alone.err) == (2, "", asked.out)
+
+
+def test_each_setting_is_in_the_help_of_the_commands_that_it_is_for(run: Run) -> None:
+    """Those of all commands in the first help, which thus fits on a screen; it says where the others are."""
+    helps = [run(*words, "--help").out for words in ((), ("serve",), ("images", "build"))]
+    found = [set(re.findall(r"^  (MODAK_[A-Z_]+)", shown, re.MULTILINE)) for shown in helps]
+    assert [{name for name, *_ in rows} for rows in table().values()] == found
+    assert helps[0].count("\n") <= 50
+    assert {"modak serve --help", "modak images build --help"} <= set(re.findall(r"modak .*--help", helps[0]))
 
 
 @pytest.mark.parametrize(
@@ -215,6 +240,15 @@ def test_validate_checks_the_target(run: Run, tmp_path: Path, job: dict[str, Any
     assert (ran.status, [one["field"] for one in json.loads(ran.out)["warnings"]]) == (0, [field])
     strict = run("validate", file, "--strict")
     assert (strict.status, field in strict.err) == (1, True)
+
+
+@pytest.mark.parametrize(("options", "field"), [({"node_count": 7000}, "node_count"), ({"memory_limit": "1 TB"}, "memory_limit")])
+def test_validate_refuses_what_no_job_there_can_have(run: Run, tmp_path: Path, options: dict[str, Any], field: str) -> None:
+    """As optimise does, in the same words."""
+    file = request(tmp_path, application={"executable": "./a"}, target={"name": "supermuc-ng"}, job_options={"account": "a"} | options)
+    checked, asked = run("validate", file), run("optimise", file)
+    assert (checked.status, checked.out, checked.err) == (4, "", asked.err)
+    assert checked.err.startswith(f"modak: job_options.{field}: ")
 
 
 def test_recommend_takes_options_instead_of_a_document(run: Run) -> None:

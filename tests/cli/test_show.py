@@ -39,11 +39,35 @@ def on_a_terminal(columns: int) -> list[str]:
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
 def test_nothing_is_wider_than_the_terminal_and_no_word_is_split(columns: int) -> None:
-    """Wide enough: one line a row; else the last column is folded; else a row is a paragraph."""
+    """Wide enough: one line a row; else the last column is folded; else the last ones follow below their row."""
     lines = on_a_terminal(columns)
     assert max(map(len, lines)) <= columns
     assert {"one", "another", "interpolated", "sentence", "512"} <= set(" ".join(lines).split())
     assert (len(lines) == 6) == (columns == 200)
+
+
+@pytest.mark.parametrize(
+    ("columns", "header", "row"),
+    [
+        (
+            80,
+            "nodes                   interval  basis         why not",
+            "    4  10 min 54 s – 56 min 36 s  interpolated  one word after another and more",
+        ),
+        (60, "nodes                   interval  basis", "    4  10 min 54 s – 56 min 36 s  interpolated"),
+        (40, "nodes                   interval", "    4  10 min 54 s – 56 min 36 s"),
+    ],
+)
+def test_the_first_columns_stay_under_each_other(columns: int, header: str, row: str) -> None:
+    """On a terminal of 80 characters a table can still be read down: what does not fit is named below its row."""
+    lines = on_a_terminal(columns)
+    assert lines[:2] == [header, row]
+    assert ("    why not: one word after another" in "\n".join(lines)) == (columns < 80)
+
+
+def test_a_first_column_that_does_not_fit_is_named_as_the_others() -> None:
+    """Then nothing stands under a header, and each row begins with the name of its first cell."""
+    assert on_a_terminal(4)[:2] == ["nodes:", "    4"]
 
 
 def test_elsewhere_nothing_is_folded() -> None:

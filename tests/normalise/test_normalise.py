@@ -634,6 +634,7 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("job_options", "node_count", True, "a whole number"),
         ("job_options", "wall_time_limit", "1 day, 2:00:00", "d-hh:mm:ss"),
         ("job_options", "wall_time_limit", "00:00:59", "from one minute to one year"),
+        ("job_options", "wall_time_limit", 30, "from one minute to one year; 30 counts seconds: 30 minutes are '00:30:00'"),
         ("application", "executable", "./x; curl e", "character 4"),
         ("application", "executable", "./x 'a\u202eb'", "character 7: control characters"),
         ("application", "container_runtime", "docker", "apptainer"),

@@ -14,9 +14,15 @@ from modak.errors import BadSyntax
 from modak.text.documents import DEEPEST, strict_json
 
 BAD = [
-    (b"", "not valid JSON"),
-    (b"{", "line 1"),
-    (b"{'a': 1}", "not valid JSON"),
+    (b" \n", "not valid JSON: nothing is there"),
+    (b'{"a": {"b": 1}\n', "line 2, column 1: not valid JSON: it ends before its last bracket is closed"),
+    (b"import torch", "line 1, column 1: not valid JSON: a document begins with { or \\["),
+    (b"{'a': 1}", "not valid JSON: names and texts stand in straight double quotes"),
+    ('{"a": “b”}'.encode(), "not valid JSON: names and texts stand in straight double quotes"),
+    (b'{"a": 1, // one\n "b": 2}', "not valid JSON: JSON has no comments"),
+    (b'{"a": 1 # one\n}', "not valid JSON: JSON has no comments"),
+    (b'{"a": True}', "not valid JSON: true is written in small letters"),
+    (b'{"a": 1 "b": 2}', "not valid JSON: expecting ',' delimiter"),
     (b'{"a": 1,\n}', "not valid JSON: a comma before the closing }"),
     (b'{"a": [1, 2 , ]}', "not valid JSON: a comma before the closing ]"),
     (b"[,]", "not valid JSON"),
@@ -39,7 +45,7 @@ BAD = [
     (b"1" * 5000, "integer"),
     (b"[-" + b"9" * 21 + b"]", "integer"),
     (b"\xef\xbb\xbf{}", "byte order mark"),
-    ('{"a": 1}'.encode("utf-16"), "UTF-8"),
+    ('{"a": 1}'.encode("utf-16"), "text in UTF-16; save it as UTF-8"),
     ('["é"]'.encode("latin-1"), "byte 3: not valid UTF-8"),
     (b"[1] [2]", "not valid JSON"),
 ]

@@ -1,6 +1,6 @@
 #!/bin/bash
 # written by MODAK
-# submit: bash FILE, from the directory that its relative paths refer to
+# submit: bash FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

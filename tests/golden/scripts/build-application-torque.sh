@@ -6,7 +6,7 @@
 #PBS -l walltime=02:00:00
 # written by MODAK
 # image: singularity pull lammps_2024.sif library://example/lammps:2024 fetches it
-# submit: qsub FILE, from the directory that its relative paths refer to
+# submit: qsub FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

@@ -6,7 +6,7 @@
 #$ -l rt_F=2
 #$ -cwd
 # written by MODAK
-# submit: qsub FILE, from the directory that its relative paths refer to
+# submit: qsub FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

@@ -8,7 +8,7 @@
 #BSUB -o resnet50.%J.out
 # written by MODAK
 # image: enroot import -o pytorch_2.8.0-cuda12.8-cudnn9-runtime.sqsh docker://pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it
-# submit: bsub < FILE, from the directory that its relative paths refer to
+# submit: bsub < FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

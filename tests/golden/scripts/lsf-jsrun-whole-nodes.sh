@@ -7,7 +7,7 @@
 #BSUB -W 1:00
 #BSUB -o solver.%J.out
 # written by MODAK
-# submit: bsub < FILE, from the directory that its relative paths refer to
+# submit: bsub < FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

@@ -9,7 +9,7 @@
 #PBS -r y
 #PBS -v LICENCE
 # written by MODAK
-# submit: qsub FILE, from the directory that its relative paths refer to
+# submit: qsub FILE, from the folder of the program's files: relative paths start there
 # plan 0123456789abcdef0123
 
 # --- stop at the first error; unset inherited variables that could run code

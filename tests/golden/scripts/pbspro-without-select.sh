@@ -10,7 +10,7 @@
 #PBS -l storage=gdata/ab1+scratch/ab1
 #PBS -l wd
 # written by MODAK
-# submit: qsub FILE, from the directory that its relative paths refer to
+# submit: qsub FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

@@ -10,7 +10,7 @@
 #SBATCH --dependency=afterok:77
 #SBATCH --begin=2026-12-24T18:00
 # written by MODAK
-# submit: sbatch FILE, from the directory that its relative paths refer to
+# submit: sbatch FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

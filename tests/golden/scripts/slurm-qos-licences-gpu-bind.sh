@@ -10,7 +10,7 @@
 #SBATCH --licenses=scratch:1
 #SBATCH --constraint=gpu
 # written by MODAK
-# submit: sbatch FILE, from the directory that its relative paths refer to
+# submit: sbatch FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

@@ -12,7 +12,7 @@
 #SBATCH --signal=B:USR1@120
 #SBATCH --export=ALL,LICENCE
 # written by MODAK
-# submit: sbatch FILE, from the directory that its relative paths refer to
+# submit: sbatch FILE, from the folder of the program's files: relative paths start there
 # plan 0123456789abcdef0123
 
 # --- stop at the first error; unset inherited variables that could run code

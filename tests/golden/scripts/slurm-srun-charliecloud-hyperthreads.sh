@@ -12,7 +12,7 @@
 #SBATCH --get-user-env
 # written by MODAK
 # image: ch-image pull example/3dgan:1.11 and ch-convert -i ch-image -o dir example/3dgan:1.11 3dgan_1.11 make it
-# submit: sbatch FILE, from the directory that its relative paths refer to
+# submit: sbatch FILE, from the folder of the program's files: relative paths start there
 # plan 0123456789abcdef0123
 
 # --- stop at the first error; unset inherited variables that could run code

@@ -8,7 +8,7 @@
 #SBATCH --time=02:00:00
 # written by MODAK
 # image: sarus pull pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime fetches it, once
-# submit: sbatch FILE, from the directory that its relative paths refer to
+# submit: sbatch FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail

@@ -8,7 +8,7 @@
 #PBS -m abe
 # written by MODAK
 # image: singularity pull tensorflow_2.1.0-gpu.sif docker://tensorflow/tensorflow:2.1.0-gpu fetches it
-# submit: qsub FILE, from the directory that its relative paths refer to
+# submit: qsub FILE, from the folder of the program's files: relative paths start there
 
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
