@@ -10,8 +10,7 @@ from typing import Final
 from sqlalchemy import Connection, insert, select
 
 from modak.errors import RequestError
-from modak.store.schema import audit
-from modak.store.times import instant, now, stored
+from modak.store.schema import audit, instant, now, stored
 from modak.store.values import Page
 
 LONGEST_TARGET: Final = 2000

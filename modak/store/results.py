@@ -15,10 +15,8 @@ from modak.ingest.columns import header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
-from modak.store.cells import LEFT_OUT, SERIES_AT_ONCE
-from modak.store.schema import REPLACED, loads, results, series, texts
-from modak.store.series import NUMBERED, by_number, from_row, has_params, matching
-from modak.store.times import instant
+from modak.store.schema import LEFT_OUT, REPLACED, instant, loads, results, series, texts
+from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, from_row, has_params, matching
 from modak.store.values import Export, Page, Replaced
 from modak.text.numbering import Numbers, spelt_out
 

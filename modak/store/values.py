@@ -112,3 +112,16 @@ class StoredPlan:
     texts: Texts
     result_ids: Numbers = ()
     """Numbers of the results that its prediction rests on."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Counts of the whole database; and the newest load in seconds since 1970, ``None`` where nothing was loaded."""
+
+    series: int
+    stale_series: int
+    """Series whose results changed since they were fitted; the next request about them fits them."""
+    models: int
+    newest_load: float | None
+    builds: Mapping[str, int]
+    """How many builds are in each state."""
