@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.runtimes.base import Runtime
 from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
 from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.text.words import Word
@@ -17,11 +18,10 @@ _MPI: Final = {("openmpi", "pmix"): "--openmpi-pmix", ("openmpi", "pmi2"): "--op
 
 
 @dataclass(frozen=True)
-class PodmanHpc:
+class PodmanHpc(Runtime):
     """``podman-hpc run``."""
 
     name: str = "podman-hpc"
-    aliases: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset(("docker", "private"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
