@@ -16,32 +16,12 @@ from modak.text.amounts import listed
 OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threads", "manual_time", "real_time", "process_time")
 """What the library itself adds to a benchmark's name."""
 
-
 _KEYS: Final = frozenset(
     (
-        "name",
-        "family_index",
-        "per_family_instance_index",
-        "run_name",
-        "run_type",
-        "repetitions",
-        "repetition_index",
-        "threads",
-        "iterations",
-        "real_time",
-        "cpu_time",
-        "time_unit",
-        "items_per_second",
-        "bytes_per_second",
-        "label",
-        "error_occurred",
-        "error_message",
-        "skipped",
-        "skip_message",
-        "allocs_per_iter",
-        "max_bytes_used",
-        "total_allocated_bytes",
-        "net_heap_growth",
+        *("name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads"),
+        *("iterations", "real_time", "cpu_time", "time_unit", "items_per_second", "bytes_per_second", "label"),
+        *("error_occurred", "error_message", "skipped", "skip_message"),
+        *("allocs_per_iter", "max_bytes_used", "total_allocated_bytes", "net_heap_growth"),
     )
 )
 """What the library itself writes of a benchmark; all else are counters of its author."""

@@ -18,12 +18,8 @@ MARK: Final = ":::MLLOG"
 _PLATFORM: Final = re.compile(r"([1-9][0-9]{0,5})x\s?(.+)")
 """A platform as most submissions call it: the number of its nodes, and what they are."""
 _SAID: Final = (
-    "submission_benchmark",
-    "submission_platform",
-    "global_batch_size",
-    "number_of_nodes",
-    "number_of_ranks",
-    "accelerators_per_node",
+    *("submission_benchmark", "submission_platform"),
+    *("global_batch_size", "number_of_nodes", "number_of_ranks", "accelerators_per_node"),
 )
 
 
