@@ -21,7 +21,7 @@ from modak.script.shelltext import rule_fault
 from modak.target import find_system
 from modak.text.described import Described
 from modak.text.faults import faults_of, validated
-from modak.text.grammar import ImageReference, Name, VersionText
+from modak.text.grammar import ImageReference, Name, VersionText, registry_host
 
 UNTITLED: Final = "a script without a description"
 """The title of a rule that was sent without one."""
@@ -264,7 +264,7 @@ def _reference(sent: PostedMapping) -> str:
     if host == "library":
         kind = host  # type: ignore[assignment]
     elif kind == "docker" and host not in _DOCKER_HUB:
-        if not _is_host(host.partition("/")[0]):
+        if not registry_host(f"{host}/"):
             raise RequestError("allowed: a host with a dot or a port, 'localhost', or nothing for Docker Hub", field="container_registry")
         name = name if name.startswith(f"{host}/") else f"{host}/{name}"
     elif kind == "shub" and host not in _SINGULARITY_HUB:
@@ -273,11 +273,6 @@ def _reference(sent: PostedMapping) -> str:
         return _REFERENCE.validate_python(f"{kind}://{name}")
     except ValidationError as error:
         raise RequestError(faults=[Fault("container_name", fault.message) for fault in faults_of(error)]) from None
-
-
-def _is_host(word: str) -> bool:
-    """Whether container runtimes take the first word of an image's name for a host; otherwise it is a name on Docker Hub."""
-    return word == "localhost" or "." in word or ":" in word
 
 
 def _refuse_unknown_place(place: PostedPlace | None, facts: Facts) -> None:

@@ -26,10 +26,10 @@ from modak.store.audit import Actor
 from modak.store.builds import Builds
 from modak.store.engine import AT_ONCE, connect, on_network, quick, reading, shown, supported, writing
 from modak.store.plans import Plans
-from modak.store.results import MOST_WITH_PARAMETERS, Place
+from modak.store.results import MOST_WITH_PARAMETERS
 from modak.store.schema import builds, instant, loads, models, series
 from modak.store.spool import PlanSpool
-from modak.store.values import Export, Judged, LoadReport, Page, Refreshed, Replaced, State
+from modak.store.values import Export, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, paged, place
 from modak.text.amounts import counted
 from modak.text.numbering import Numbers, Selection
 
@@ -383,13 +383,8 @@ class Store:
         Raises :class:`modak.errors.RequestError` for a wrong cursor or limit (1 to 1,000).
         """
         results.check_limit(limit)
-        before = results.place(cursor)
-        found: list[tuple[Place, Curve]] = []
-        for at, curve in self._from(before[0], min(limit, AT_ONCE)):
-            if len(found) == limit and at > before:
-                return Page(tuple(curve for _, curve in found), "{}-{}".format(*found[-1][0]))
-            found += [(at, curve)] if at > before else []
-        return Page(tuple(curve for _, curve in found))
+        before = place(cursor)
+        return paged((one for one in self._from(before[0], min(limit, AT_ONCE)) if one[0] > before), limit)
 
     def models_in_turn(self) -> Iterator[Curve]:
         """All curves, in the order of their series; only some of them are in memory at once."""
