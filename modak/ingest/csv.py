@@ -14,7 +14,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO, Final, TextIO
 
 import numpy as np
@@ -48,11 +48,10 @@ _COUNT: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
 
-@dataclass(frozen=True)
 class Csv:
     """Comma-separated values."""
 
-    name: str = "csv"
+    name = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the ending of its name; or a text whose first line has a comma, a semicolon, or known columns between tabs."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -22,11 +21,10 @@ RANKS: Final = ("p", "np", "procs", "processes", "ranks", "mpi_ranks")
 _METRICS: Final = {"runtime": "run_time"}
 
 
-@dataclass(frozen=True)
 class ExtraP:
     """Measurements as JSON."""
 
-    name: str = "extrap"
+    name = "extrap"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its two keys."""
@@ -47,11 +45,10 @@ class ExtraP:
         yield from found.rows()
 
 
-@dataclass(frozen=True)
 class ExtraPText:
     """Measurements as text."""
 
-    name: str = "extrap_text"
+    name = "extrap_text"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the first word that is no comment."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.ingest import documents
@@ -29,11 +28,10 @@ _SHOWN: Final = 8
 _AGGREGATE: Final = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
-@dataclass(frozen=True)
 class GoogleBenchmark:
     """Results of a benchmark program."""
 
-    name: str = "google_benchmark"
+    name = "google_benchmark"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the machine's description before the benchmarks."""

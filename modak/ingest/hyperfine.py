@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from modak.errors import DataError
@@ -13,11 +12,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class Hyperfine:
     """Results of one call."""
 
-    name: str = "hyperfine"
+    name = "hyperfine"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the command and what belongs to it: statistics in 1.x, measurements in 2.0."""

@@ -32,11 +32,10 @@ class _Run:
     line: int = 0
 
 
-@dataclass(frozen=True)
 class MlPerf:
     """A log of ``mlperf_logging``."""
 
-    name: str = "mlperf"
+    name = "mlperf"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its mark."""

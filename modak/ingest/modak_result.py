@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from modak.ingest import documents
 from modak.ingest.documents import objects, text
@@ -11,11 +10,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class ModakResult:
     """The result file of one job."""
 
-    name: str = "modak_result"
+    name = "modak_result"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the key that it starts with."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from modak.errors import DataError, Fault
@@ -24,11 +23,10 @@ _ONE_HOST: Final = re.compile(r"[\w.-]+")
 """A list of several hosts has commas or brackets."""
 
 
-@dataclass(frozen=True)
 class PerfLog:
     """A file of ReFrame's ``perflogs``."""
 
-    name: str = "reframe_perflog"
+    name = "reframe_perflog"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the columns of values and their units in the first line; also older lines, which are refused when they are read."""

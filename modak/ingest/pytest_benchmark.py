@@ -6,7 +6,6 @@ Tests that failed while they were timed are not in it; one that failed afterward
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from modak.ingest import documents
 from modak.ingest.documents import Found, Node, member, objects, shortened, text
@@ -14,11 +13,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class PytestBenchmark:
     """Results of a test session."""
 
-    name: str = "pytest_benchmark"
+    name = "pytest_benchmark"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the machine's description, or by the statistics where the description is long."""

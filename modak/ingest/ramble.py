@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.ingest import documents
@@ -16,11 +15,10 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _LAID: Final = ("n_nodes", "n_ranks", "n_threads", "processes_per_node", "n_repeats", "repeat_index", "experiment_index")
 
 
-@dataclass(frozen=True)
 class Ramble:
     """Results of a workspace."""
 
-    name: str = "ramble"
+    name = "ramble"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the status of its experiments, or the workspace's hash."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.errors import DataError
@@ -17,11 +16,10 @@ PASSED: Final = (None, "pass", "xpass")
 _PARAMETER: Final = re.compile(r"%([\w.]+)=(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
 class ReFrame:
     """A report of ``reframe --run``."""
 
-    name: str = "reframe"
+    name = "reframe"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its session's information."""

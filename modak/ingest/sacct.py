@@ -43,11 +43,10 @@ class Job:
     """Tasks of each step that was launched."""
 
 
-@dataclass(frozen=True)
 class Sacct:
     """A table of jobs."""
 
-    name: str = "sacct"
+    name = "sacct"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the job's number among the columns of the first line; also where blanks separate them, which is refused when it is read."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from modak.ingest import documents
@@ -14,11 +13,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class SacctJson:
     """A list of jobs."""
 
-    name: str = "sacct_json"
+    name = "sacct_json"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the parts of a job that only Slurm has."""
