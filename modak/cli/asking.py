@@ -201,8 +201,8 @@ def predict(
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
-    from modak.ingest.csv import write_csv
     from modak.ingest.values import cell
+    from modak.ingest.writing import write_csv
 
     stream = io.StringIO()
     write_csv(({name: f"{value:.6g}" if isinstance(value, float) else cell(value) for name, value in row.items()} for row in rows), stream)

@@ -1,4 +1,4 @@
-"""CSV with a header in the first line: UTF-8, commas (or tabs), quotes where a cell holds a comma. In and out.
+"""CSV with a header in the first line: UTF-8, commas (or tabs), quotes where a cell holds a comma.
 
 The structure is checked on the bytes, all lines of a block at once, before they are split into cells: a row that is too short
 or a quote that is never closed must not shift the cells of other rows. No type is guessed: ``NA`` and ``007`` stay text.
@@ -15,7 +15,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import BinaryIO, Final, TextIO
+from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from modak.errors import DataError, Fault
 from modak.ingest.columns import canonical, is_known
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, MOST_FAULTS, Cells, Int64, Raw
-from modak.ingest.values import DECIMAL_COMMA
+from modak.ingest.values import DECIMAL_COMMA, NUMERIC
 
 Mask = NDArray[np.bool_]
 
@@ -42,10 +42,8 @@ _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 _COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
-_FORMULA: Final = re.compile(r"'*[=+\-@]")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _COUNT: Final = re.compile(r"0|[1-9][0-9]{0,9}")
-_NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
 
 class Csv:
@@ -146,7 +144,7 @@ def _header(text: str, mark: str, line: int, name: str) -> list[str]:
         raise DataError("begins with '#': remove the lines above the header, and any '#' before its first name", field=place)
     if len(names) > 1 and sum(map(bool, names)) == 1:
         raise DataError(f"names one column only, {next(filter(None, names))[:60]!a}: remove the lines above the header", field=place)
-    if any(names) and all(_NUMBER.fullmatch(each) for each in names if each):
+    if any(names) and all(NUMERIC.fullmatch(each) for each in names if each):
         raise DataError("holds numbers only; the first line has to name the columns", field=place)
     if len(names) == 1:
         by = ", not by '|'" if "|" in text else ""
@@ -322,27 +320,5 @@ def _points_noted(found: Mapping[str, Cells], name: str) -> Iterator[str]:
 
 
 def _unguarded(cells: Cells) -> Cells:
-    """Without the apostrophe that :func:`write_csv` puts before text that a spreadsheet would run as a formula."""
+    """Without the apostrophe that :func:`modak.ingest.writing.write_csv` puts before text that a spreadsheet would run as a formula."""
     return Cells(cells.codes, [text[1:] if _GUARDED.match(text) else text for text in cells.texts])
-
-
-def write_csv(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str] | None = None) -> int:
-    """Write rows with equal keys as CSV; the header is ``columns``, or the first row's keys. Returns the number of rows.
-
-    A cell that a spreadsheet would run as a formula gets a leading apostrophe, which reading removes.
-    """
-    writer = csv.writer(stream, lineterminator="\n")
-    if columns is not None:
-        writer.writerow(columns)
-    written = 0
-    for row in rows:
-        if columns is None:
-            columns = tuple(row)
-            writer.writerow(columns)
-        writer.writerow([_guarded(row[column]) for column in columns])
-        written += 1
-    return written
-
-
-def _guarded(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text

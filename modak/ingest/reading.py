@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from modak.ingest.columns import canonical, header_faults, is_known
 from modak.ingest.headings import unit_in
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
-from modak.ingest.values import quoted
+from modak.ingest.values import NUMERIC, quoted
 from modak.results.metrics import known_unit
 
 REQUIRED: Final = ("application", "metric", "value")
@@ -30,7 +29,6 @@ OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old office programs begin."""
 BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
 """How Parquet, Arrow, HDF5, SQLite and NumPy files begin."""
-_NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 CELLS_A_POINT: Final = 100
 """Average number of cells that a row to predict may have, if there are as many rows as allowed."""
 
@@ -168,9 +166,9 @@ def _separator(head: str) -> str | None:
     for mark, what in (("|", "'|'"), (None, "blanks")):
         named, cells = names.split(mark), below.split(mark)
         known = len({*REQUIRED} & {name.strip().lower() for name in named}) > 1
-        numbers = sum(_NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
+        numbers = sum(NUMERIC.fullmatch(cell.strip()) is not None for cell in cells)
         alike = len(cells) == len(named) and (2 * numbers >= len(cells) or not below.strip("|-: "))
-        if len(named) > 1 and (known or (alike and not any(map(_NUMBER.fullmatch, named)))):
+        if len(named) > 1 and (known or (alike and not any(map(NUMERIC.fullmatch, named)))):
             return what
     return None
 

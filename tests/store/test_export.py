@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from modak.ingest.csv import write_csv
+from modak.ingest.writing import write_csv
 from modak.store import Store, open_store, upgrade
 from modak.store.engine import reading
 from modak.store.results import walk
