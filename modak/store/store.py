@@ -351,7 +351,7 @@ class Store:
     def systems(self) -> tuple[str, ...]:
         """Systems that have results, as the results spell them."""
         with reading(self.engine) as connection:
-            return tuple(connection.execute(select(series.c.system).distinct().where(series.c.system.is_not(None))).scalars())
+            return tuple(connection.scalars(select(series.c.system).distinct().where(series.c.system.is_not(None))))
 
     def described_systems(self) -> tuple[System, ...]:
         """The systems that are known; one that no longer passes the checks of its kind is left out."""
@@ -361,7 +361,7 @@ class Store:
     def applications(self) -> tuple[str, ...]:
         """Applications that have results, in alphabetical order."""
         with reading(self.engine) as connection:
-            return tuple(connection.execute(select(series.c.application).distinct().order_by(series.c.application)).scalars())
+            return tuple(connection.scalars(select(series.c.application).distinct().order_by(series.c.application)))
 
     # --- models
 
