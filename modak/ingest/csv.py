@@ -58,34 +58,25 @@ class Csv:
         return name.lower().endswith((".csv", ".tsv")) or (b"\0" not in head and head[:1] not in b"[{" and separated)
 
     def read(self, source: Source) -> Iterator[Raw]:
-        """Blocks of rows. What is said below of a place begins with its line (``:7``), and gets the file's name here."""
-        try:
-            for raw in _parts(source):
-                yield replace(raw, notes=tuple(f"{source.name}{note}" for note in raw.notes))
-        except DataError as error:
-            named = [one if one.field == source.name else replace(one, field=f"{source.name}{one.field}") for one in error.faults]
-            raise DataError(faults=named) from None
-
-
-def _parts(source: Source) -> Iterator[Raw]:
-    with source.open() as stream:
-        blocks = _blocks(stream)
-        first = next(blocks, b"").removeprefix(b"\xef\xbb\xbf")
-        head, _, body = _clean(first, 1).partition(b"\n")
-        line, declared = 1, _DECLARED.fullmatch(head)
-        if declared:
-            line, (head, _, body) = 2, body.partition(b"\n")
-        mark = declared[1].decode() if declared else _mark(head)
-        names = _header(head.decode(), mark, line)
-        line += 1
-        notes = (": semicolons separate its cells, commas are decimal",) if mark == ";" and body.strip() else ()
-        raw = _raw(body, names, mark, line, ("0", "1"))
-        yield replace(raw, notes=(*notes, *raw.notes))
-        line += body.count(b"\n")
-        for block in blocks:
-            body = _clean(block, line)
-            yield _raw(body, names, mark, line)
+        """Blocks of rows."""
+        with source.open() as stream:
+            blocks = _blocks(stream)
+            first = next(blocks, b"").removeprefix(b"\xef\xbb\xbf")
+            head, _, body = _clean(first, 1).partition(b"\n")
+            line, declared = 1, _DECLARED.fullmatch(head)
+            if declared:
+                line, (head, _, body) = 2, body.partition(b"\n")
+            mark = declared[1].decode() if declared else _mark(head)
+            names = _header(head.decode(), mark, line)
+            line += 1
+            notes = (": semicolons separate its cells, commas are decimal",) if mark == ";" and body.strip() else ()
+            raw = _raw(body, names, mark, line, ("0", "1"))
+            yield replace(raw, notes=(*notes, *raw.notes))
             line += body.count(b"\n")
+            for block in blocks:
+                body = _clean(block, line)
+                yield _raw(body, names, mark, line)
+                line += body.count(b"\n")
 
 
 def _mark(head: bytes) -> str:

@@ -43,9 +43,9 @@ class GoogleBenchmark:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each repetition's time, and for the rates that it counted; aggregates are made from these and left out."""
         document, found = documents.document(source)
-        context = member(document, "context", dict, source.name)
+        context = member(document, "context", dict)
         counters: dict[str, None] = {}
-        for one in objects(document, "benchmarks", source.name):
+        for one in objects(document, "benchmarks"):
             if _is_aggregate(one):
                 continue
             if one.get("error_occurred") is True or one.get("skipped") is True:
@@ -56,7 +56,7 @@ class GoogleBenchmark:
                 counters |= dict.fromkeys(name for name in one if name not in _KEYS)
         if counters:
             shown = listed([repr(name[:80]) for name in counters], _SHOWN)
-            found.left.append(f"{source.name}: counters of the benchmarks' own ({shown}), whose units are not known; left out")
+            found.left.append(f": counters of the benchmarks' own ({shown}), whose units are not known; left out")
         yield from found.rows()
 
 

@@ -36,7 +36,7 @@ class Json:
         text = text_of(source)
         records: list[dict[str, str]] = []
         lines: list[int] = []
-        for record, line in _records(text, source.name):
+        for record, line in _records(text):
             records.append(record)
             lines.append(line)
             if len(records) == PART:
@@ -54,7 +54,7 @@ class _Wrong(ValueError):
         self.at, self.number = at, number
 
 
-def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
+def _records(text: str) -> Iterator[tuple[dict[str, str], int]]:
     """Each record with the line in which it starts; with its number if the whole text is one line, as programs write it."""
     in_one_line = "\n" not in text.strip()
     line, counted = 1, 0  # of the text up to the last record
@@ -65,7 +65,7 @@ def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
             yield value, number if in_one_line else line
     except _Wrong as wrong:
         place = max(wrong.number, 1) if in_one_line else 1 + text.count("\n", 0, wrong.at)
-        raise DataError(str(wrong), field=f"{name}:{place}") from None
+        raise DataError(str(wrong), field=f":{place}") from None
 
 
 def _values(text: str) -> Iterator[tuple[dict[str, str], int]]:

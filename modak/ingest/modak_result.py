@@ -23,7 +23,7 @@ class ModakResult:
         """The records under ``results``, whose keys are the columns."""
         document, found = documents.document(source)
         status, origin = text(document.get("exit_status")), f"job {text(document.get('job'))}, plan {text(document.get('plan'))}"
-        results = objects(document, "results", source.name) if status == "0" else []
+        results = objects(document, "results") if status == "0" else []
         if not results:
             found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
         for one in results:

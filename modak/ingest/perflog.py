@@ -45,13 +45,13 @@ class PerfLog:
             if not row:
                 continue
             if not header and _OLD.match(row):
-                raise DataError("lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read", field=f"{source.name}:{line}")
+                raise DataError("lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read", field=f":{line}")
             if not header or cells[0] in _EVERY:
                 if not header and "result" not in cells:
-                    found.left.append(f"{source.name}:{line}: no column 'result': whether the runs passed is not known")
+                    found.left.append(f":{line}: no column 'result': whether the runs passed is not known")
                 header = cells
             elif len(cells) != len(header):
-                faults.append(Fault(f"{source.name}:{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
+                faults.append(Fault(f":{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
             else:
                 _run({name: cell for name, cell in zip(header, cells, strict=True) if cell not in NOTHING}, header, line, found)
         if faults:

@@ -29,7 +29,7 @@ class PytestBenchmark:
         when = text(document.get("datetime"))
         if when and not documents.has_offset(when):
             when = f"{when}Z"  # older versions wrote UTC without saying so
-        for one in objects(document, "benchmarks", source.name):
+        for one in objects(document, "benchmarks"):
             _row(one, host, when, found)
         yield from found.rows()
 
@@ -38,5 +38,5 @@ def _row(one: Node, host: str | None, when: str | None, found: Found) -> None:
     name = text(one.get("fullname")) or text(one.get("name")) or ""
     cells = documents.parameters({**documents.within(one, "params"), **documents.within(one, "extra_info")})
     laid = {"system": host, "nodes": "1", "measured_at": when, "dataset": text(one.get("group"))} | cells
-    median = text(member(one, "stats", dict, found.name).get("median"))
+    median = text(member(one, "stats", dict).get("median"))
     found.row(one.line, application=shortened(name.partition("[")[0]), **laid, metric="time", value=median, unit="s")

@@ -27,7 +27,7 @@ class Ramble:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each numeric figure of merit of each experiment that succeeded."""
         document, found = documents.document(source)
-        for experiment in objects(document, "experiments", source.name):
+        for experiment in objects(document, "experiments"):
             _experiment(experiment, found)
         yield from found.rows()
 
@@ -40,9 +40,9 @@ def _experiment(one: Node, found: Found) -> None:
         found.fail(one.line, f"experiment {title!r} ended as {status!r}", status)
         return
     cells = {**_cells(one), "source": f"ramble {title}"}
-    for context in objects(one, "CONTEXTS", found.name) if one.get("CONTEXTS") else ():
+    for context in objects(one, "CONTEXTS") if one.get("CONTEXTS") else ():
         within = {"params.context": text(context.get("name"))} if context.get("name") not in (None, "null") else {}
-        for merit in objects(context, "foms", found.name):
+        for merit in objects(context, "foms"):
             if not str(merit.get("origin_type", "")).startswith("summary::"):  # made from the repeats, which are here themselves
                 name = text(merit.get("name")) or "?"
                 found.figure(merit.line, name, text(merit.get("value")), text(merit.get("units")), cells | within)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -105,11 +105,13 @@ def points(source: Source, most: int, options: Options = PLAIN) -> tuple[Point, 
 
 
 def _parts(chosen: Format, source: Source) -> Iterator[Raw]:
-    """The parts of a source. A fault without a place gets the file's name."""
+    """The parts of a source. Its name is put before faults without a place, and before faults and notes whose place is a line (``:7``)."""
     try:
-        yield from chosen.read(source)
+        for raw in chosen.read(source):
+            yield replace(raw, notes=tuple(f"{source.name}{note}" if note.startswith(":") else note for note in raw.notes))
     except DataError as error:
-        raise DataError(faults=[fault if fault.field else Fault(source.name, fault.message) for fault in error.faults]) from None
+        faults = [Fault(f"{source.name}{one.field}", one.message) if one.field[:1] in ("", ":") else one for one in error.faults]
+        raise DataError(faults=faults) from None
 
 
 def _check_size(rows: int, columns: int, most: int, name: str) -> None:
