@@ -24,8 +24,7 @@ from modak.api import answers, builds, native, pages, published, writing
 from modak.api.access import guard, scope_of
 from modak.api.direct import Direct
 from modak.api.examples import add_examples
-from modak.api.head import Head
-from modak.api.lifespan import Lifespan
+from modak.api.layers import Head, Lifespan
 from modak.api.observe import add_observation
 from modak.api.problems import add_handlers, answer
 from modak.api.queries import only_known

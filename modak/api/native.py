@@ -37,16 +37,8 @@ Level = Annotated[float, Query(gt=0, lt=1, description="probability that the int
 def add_routes(app: FastAPI) -> None:
     """Add MODAK's own addresses to ``app``."""
     add = app.add_api_route
-    add_direct(
-        app,
-        "/optimise",
-        optimise,
-        methods=["POST"],
-        tags=["ask"],
-        summary="Choose a configuration and write the job script",
-        responses=FILLED,
-        openapi_extra=REQUEST,
-    )
+    summary = "Choose a configuration and write the job script"
+    add_direct(app, "/optimise", optimise, methods=["POST"], tags=["ask"], summary=summary, responses=FILLED, openapi_extra=REQUEST)
     for path, endpoint, shown, summary, body in (
         ("/recommendations", recommendations, json_response(ref("recommendation")), "Rank the configurations", REQUEST),
         ("/validations", validations, json_response(ref("validation")), "Check a request", REQUEST),

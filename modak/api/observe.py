@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Histogram
     from prometheus_client.metrics_core import Metric
 
-    from modak.store.state import State
+    from modak.store.values import State
 
 LOG: Final = logging.getLogger("modak.requests")
 HEADER: Final = b"x-request-id"

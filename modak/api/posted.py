@@ -10,18 +10,18 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, ConfigDict, StrictBool, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, StrictBool, StringConstraints
 
 from modak import plugins
 from modak.choosing.wishes import graph_compilers
-from modak.errors import Conflict, Fault, RequestError, unknown
+from modak.errors import Conflict, RequestError, unknown
 from modak.facts import ARCHITECTURES, Condition, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
 from modak.rules import NO_APPLICATION_VERSION
 from modak.script.shelltext import rule_fault
 from modak.target import find_system
 from modak.text.described import Described
-from modak.text.faults import faults_of, validated
-from modak.text.grammar import ImageReference, Name, VersionText
+from modak.text.faults import fault_in, validated
+from modak.text.grammar import ImageReference, Name, VersionText, registry_host
 
 UNTITLED: Final = "a script without a description"
 """The title of a rule that was sent without one."""
@@ -30,7 +30,6 @@ DOCKER_HUB: Final = "docker.io"
 MPI_FAMILIES: Final[tuple[str, ...]] = get_args(HostMpi.model_fields["family"].annotation)
 _DOCKER_HUB: Final = frozenset(("", "docker", "dockerhub", DOCKER_HUB, "hub.docker.com", "index.docker.io", "registry-1.docker.io"))
 _SINGULARITY_HUB: Final = frozenset(("", "shub", SINGULARITY_HUB))
-_REFERENCE: Final[TypeAdapter[str]] = TypeAdapter(ImageReference)
 
 Feature = StrictBool | Annotated[str, StringConstraints(max_length=64)]
 
@@ -216,10 +215,9 @@ _FEATURES: Final = (
 
 def checked_version(value: str, field: str) -> str:
     """A single version. Raises :class:`~modak.errors.RequestError`."""
-    try:
-        return str(TypeAdapter(VersionText).validate_python(value))
-    except ValidationError as error:
-        raise RequestError(faults=[Fault(field, fault.message) for fault in faults_of(error)]) from None
+    if why := fault_in(VersionText, value):
+        raise RequestError(why, field=field)
+    return value
 
 
 def _framework_of_images(name: str) -> str:
@@ -264,20 +262,15 @@ def _reference(sent: PostedMapping) -> str:
     if host == "library":
         kind = host  # type: ignore[assignment]
     elif kind == "docker" and host not in _DOCKER_HUB:
-        if not _is_host(host.partition("/")[0]):
+        if not registry_host(f"{host}/"):
             raise RequestError("allowed: a host with a dot or a port, 'localhost', or nothing for Docker Hub", field="container_registry")
         name = name if name.startswith(f"{host}/") else f"{host}/{name}"
     elif kind == "shub" and host not in _SINGULARITY_HUB:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
-    try:
-        return _REFERENCE.validate_python(f"{kind}://{name}")
-    except ValidationError as error:
-        raise RequestError(faults=[Fault("container_name", fault.message) for fault in faults_of(error)]) from None
-
-
-def _is_host(word: str) -> bool:
-    """Whether container runtimes take the first word of an image's name for a host; otherwise it is a name on Docker Hub."""
-    return word == "localhost" or "." in word or ":" in word
+    reference = f"{kind}://{name}"
+    if why := fault_in(ImageReference, reference):
+        raise RequestError(why, field="container_name")
+    return reference
 
 
 def _refuse_unknown_place(place: PostedPlace | None, facts: Facts) -> None:

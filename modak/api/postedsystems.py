@@ -180,21 +180,19 @@ def infrastructure(document: Any, facts: Facts) -> tuple[System | Processor | Ac
     has_default = any(partition.default for partition in partitions)
     if not has_default:
         partitions[0] = partitions[0].model_copy(update={"default": True})
-    try:
-        system = System(
-            name=sent.name,
-            title=sent.description or sent.name,
-            site=sent.name,
-            scheduler=found.scheduler,
-            partitions=tuple(partitions),
-            partition_directive=None if has_default else "always",  # which one the scheduler takes by itself is not known
-            runtimes=RUNTIMES,
-            filesystems=tuple(_file_system(url, storage) for url, storage in found.storage.items()),
-            notes=tuple(notes),
-            sources=(SOURCE,),
-        )
-    except ValidationError as error:
-        raise RequestError(faults=faults_of(error, "configuration")) from None
+    described = {
+        "name": sent.name,
+        "title": sent.description or sent.name,
+        "site": sent.name,
+        "scheduler": found.scheduler,
+        "partitions": tuple(partitions),
+        "partition_directive": None if has_default else "always",  # which one the scheduler takes by itself is not known
+        "runtimes": RUNTIMES,
+        "filesystems": tuple(_file_system(url, storage) for url, storage in found.storage.items()),
+        "notes": tuple(notes),
+        "sources": (SOURCE,),
+    }
+    system = validated(System, described, RequestError, "configuration")
     return system, *(one for one in new.values() if one.name not in {**facts.processors, **facts.accelerators})
 
 

@@ -18,6 +18,7 @@ from modak.api.posted import DOCKER_HUB, SINGULARITY_HUB, UNTITLED, PostedCondit
 from modak.errors import RequestError
 from modak.facts import Accelerator, Condition, FileSystem, Image, Partition, Processor, Rule, System
 from modak.perfmodel import Curve
+from modak.text.grammar import registry_host
 
 Json = dict[str, Any]
 GENERIC_CPU: Final = {"x86_64": "x86", "aarch64": "arm", "ppc64le": "power"}
@@ -123,7 +124,7 @@ def container_mapping(image: Image) -> Json:
         "selectors": dict.fromkeys((*labels.compilers, *labels.distribution), True),
         "container_name": name,
         "container_type": "docker" if scheme == "docker" else "shub",
-        "container_registry": _host(name) or REGISTRIES[scheme],
+        "container_registry": registry_host(name) or REGISTRIES[scheme],
     }
 
 
@@ -157,12 +158,6 @@ def _architecture(processor: Processor) -> str | None:
 
 def _location(fs: FileSystem) -> str:
     return f"file://{fs.path}" if fs.path else f"file://${fs.path_variable or fs.name}"
-
-
-def _host(name: str) -> str:
-    """The registry's host at the beginning of an image's name; empty: it has none."""
-    host, slash, _ = name.partition("/")
-    return host if slash and ("." in host or ":" in host) else ""
 
 
 def _id(*parts: str | None) -> str:

@@ -22,7 +22,7 @@ from modak.settings import Settings
 from modak.store import Store
 from modak.store.audit import Actor
 from modak.store.builds import Build
-from modak.store.times import now
+from modak.store.schema import now
 from modak.text.grammar import is_image_file
 
 Json = dict[str, Any]

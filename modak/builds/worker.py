@@ -31,7 +31,7 @@ from modak.errors import ModakError, Unavailable
 from modak.facts import Image
 from modak.images.verification import judge, measured
 from modak.store.builds import Build, Builds, State
-from modak.store.times import now
+from modak.store.schema import now
 
 BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
 LOCK: Final = ".builder"

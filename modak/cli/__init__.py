@@ -23,7 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import modak
-from modak.cli import asking, building, common, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
+from modak.cli import asking, building, common, detecting, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
 from modak.settings import OF_ALL, OF_BUILDS, OF_SERVICE
@@ -228,6 +228,7 @@ FURTHER: Final[tuple[tuple[typer.Typer, Callable[..., None]], ...]] = (
     (results.app, evaluation.plan),
     (knowledge.models, evaluation.evaluate),
     (knowledge.models, evaluation.plot),
+    (knowledge.systems, detecting.detect),
     (knowledge.images, recipes.recipe),
     (knowledge.images, building.build),
     (knowledge.images, building.builds),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modak.cli import answers, common, show
+from modak.cli import common, show
 from modak.errors import ModakError, Unavailable
 from modak.text.amounts import counted
-from modak.text.choices import COLUMNS, row
+from modak.text.choices import COLUMNS, alternatives, configuration, next_steps, row, warnings
 from modak.whatif import against, changed, on_one_reference, same_work
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def optimise(
         asked = without_preflight(asked)
     client = common.client()
     filled = client.optimise(asked, strict=strict)
-    filled, files = answers.files(filled, output)
+    filled, files = _files(filled, output)
     if output is not None:
         from modak.cli.keys import result_token
         from modak.files import write_all
@@ -53,10 +54,49 @@ def optimise(
         typer.echo(filled["job"]["job_content"], nl=False)
         show.warn(filled["job"]["plan"].get("warnings", ()))
         return
-    answers.plan(filled["job"], [str(path) for path in files] if output is not None else [])
+    _show_plan(filled["job"], [str(path) for path in files] if output is not None else [])
 
 
-def recommend(  # one parameter an option
+def _files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, Any], dict[Path, str]]:
+    """The document with paths as `job_script` and `build_script`, and the files that ``-o`` writes, by path."""
+    job = dict(filled["job"])
+    if folder is None:
+        return dict(filled), {}
+    contents = {folder / "job.sh": job["job_content"]}
+    job["job_script"] = str(folder / "job.sh")
+    if job.get("build_content"):
+        contents[folder / "build.sh"] = job["build_content"]
+        job["build_script"] = str(folder / "build.sh")
+    recipe = job["plan"].get("recipe") or {}
+    if recipe.get("content"):
+        contents[folder / recipe["file"]] = recipe["content"]
+    document = {**filled, "job": job}
+    return document, contents | {folder / "response.json": json.dumps(document, indent=2, ensure_ascii=False) + "\n"}
+
+
+def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
+    """Print the whole answer: choice, predicted time, reasons, alternatives, script."""
+    made = job["plan"]
+    show.heading("Configuration")
+    for name, value in configuration(made).items():
+        typer.echo(show.folded(value, f"  {name + ':':<16} ", " " * 19))
+    show.bullets("Why", made.get("decisions", ()))
+    if made.get("alternatives"):
+        typer.echo()
+        show.heading("Alternatives")
+        show.table(*alternatives(made))
+    show.bullets("Advice", made.get("advice", ()))
+    show.bullets("Warnings", warnings(made.get("warnings", ())))
+    if written:
+        show.bullets("Written", written)
+        show.bullets("Next", next_steps(job, *(job[name] if job.get(name) in written else "" for name in ("job_script", "build_script"))))
+        return
+    typer.echo()
+    show.heading("Job script")
+    typer.echo(job["job_content"], nl=False)
+
+
+def recommend(
     request: common.OptionalRequest = None,
     application: common.ApplicationOf = None,
     dataset: Annotated[str | None, typer.Option(help="Data set of the application.")] = None,
@@ -161,8 +201,8 @@ def predict(
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
-    from modak.ingest.csv import write_csv
     from modak.ingest.values import cell
+    from modak.ingest.writing import write_csv
 
     stream = io.StringIO()
     write_csv(({name: f"{value:.6g}" if isinstance(value, float) else cell(value) for name, value in row.items()} for row in rows), stream)
@@ -174,19 +214,19 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
     from modak.normalise import normalise
 
     asked = common.document(request)
-    warnings = [warning.model_dump() for warning in normalise(asked, strict=strict).warnings]
+    found = [warning.model_dump() for warning in normalise(asked, strict=strict).warnings]
     unasked = ""
     try:
-        warnings = common.client().validate(asked, strict=strict)["warnings"]
+        found = common.client().validate(asked, strict=strict)["warnings"]
     except ModakError as wrong:
         if not _unreachable(wrong):
             raise
         unasked = f"the target is not checked: {wrong}"
     if as_json:
-        show.document({"valid": True, "warnings": warnings, "target_checked": not unasked})
+        show.document({"valid": True, "warnings": found, "target_checked": not unasked})
         return
-    typer.echo("the request is valid" + (f", with {counted(len(warnings), 'warning')}" if warnings else ""))
-    show.warn(warnings)
+    typer.echo("the request is valid" + (f", with {counted(len(found), 'warning')}" if found else ""))
+    show.warn(found)
     if unasked:
         typer.echo(unasked, err=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -20,13 +20,21 @@ DIFFERS: Final = 1
 """The exit status of ``--diff`` where something differs, as of diff(1)."""
 
 
-def detect(name: str | None, output: Path | None, *, probe: bool, diff: bool, as_json: bool) -> None:
-    """Run the command; its options are described where it is declared."""
-    from modak.detect import detect
+def detect(
+    name: Annotated[str | None, typer.Option(help="Name of the system; default: the cluster's own name.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.toml and files of unknown hardware to this folder.")
+    ] = None,
+    probe: Annotated[bool, typer.Option("--probe", help="Also query a node of each Slurm partition, in a job with one task.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show differences from the stored system; exit status 1 if there are any.")] = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Describe this machine as a system file. What cannot be detected is left out, with a note."""
+    from modak.detect import detect as describe_machine
 
     processors, accelerators = _known()
     with show.progress("asking this machine"):
-        found = detect(processors, accelerators, os.environ, name=name, probe=probe)
+        found = describe_machine(processors, accelerators, os.environ, name=name, probe=probe)
     for note in found.notes:
         show.note(note)
     if diff:

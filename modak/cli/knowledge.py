@@ -86,22 +86,6 @@ def systems_add(
     _add(values, [f"system {system.name}"], replace=replace)
 
 
-@systems.command("detect")
-def systems_detect(
-    name: Annotated[str | None, typer.Option(help="Name of the system; default: the cluster's own name.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write NAME.toml and files of unknown hardware to this folder.")
-    ] = None,
-    probe: Annotated[bool, typer.Option("--probe", help="Also query a node of each Slurm partition, in a job with one task.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Show differences from the stored system; exit status 1 if there are any.")] = False,
-    as_json: common.AsJson = False,
-) -> None:
-    """Describe this machine as a system file. What cannot be detected is left out, with a note."""
-    from modak.cli.detecting import detect
-
-    detect(name, output, probe=probe, diff=diff, as_json=as_json)
-
-
 @images.command("add")
 def images_add(file: ImageFile, replace: Replace = False) -> None:
     """Add the images in a file, or the one in a bundle: all or none."""

@@ -293,8 +293,7 @@ def export(
 ) -> None:
     """Write results as CSV, as JSON or for Extra-P. Values are in base units; CSV and JSON can be loaded again."""
     from modak.files import replacing
-    from modak.ingest.csv import write_csv
-    from modak.ingest.writing import write_extrap, write_json
+    from modak.ingest.writing import write_csv, write_extrap, write_json
 
     ending = output.suffix.lower() if output else ""
     chosen = format_ or {"": "csv", ".csv": "csv", ".json": "json"}.get(ending)

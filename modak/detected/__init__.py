@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from modak.detected import gridengine, machine, pbs, slurm, software
 from modak.detected.partitions import Known, described
@@ -19,7 +19,7 @@ from modak.detected.values import NOT_THERE, Answer, Cluster, Machine, SeenNode,
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
 from modak.launchers.family import USUAL_PMI
-from modak.text.faults import faults_of, validated
+from modak.text.faults import fault_in, faults_of, validated
 from modak.text.grammar import Name
 
 UNASKED: Final = (
@@ -180,14 +180,10 @@ def _sources(cites: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
 def _slug(text: str) -> str:
     """A text as a name; empty where no character of it is allowed in one."""
     made = re.sub(r"[^a-z0-9._+]+", "-", text.lower()).strip("-._+")[:64]
-    try:
-        return TypeAdapter(Name).validate_python(made)
-    except ValidationError:
-        return ""
+    return "" if fault_in(Name, made) else made
 
 
 def _given_name(name: str | None) -> str | None:
-    try:
-        return TypeAdapter(Name).validate_python(name) if name is not None else None
-    except ValidationError as error:
-        raise RequestError(f"the system's name has {faults_of(error)[0].message}", field="--name") from None
+    if name is not None and (why := fault_in(Name, name)):
+        raise RequestError(f"the system's name has {why}", field="--name")
+    return name

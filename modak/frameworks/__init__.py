@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from modak.frameworks.accelerated import OPENACC, OPENCL
 from modak.frameworks.base import Framework
 from modak.frameworks.caffe import INTEL_CAFFE, NVCAFFE, Caffe
 from modak.frameworks.cntk import CNTK
@@ -16,8 +17,6 @@ from modak.frameworks.keras import Keras
 from modak.frameworks.mpi import MPI
 from modak.frameworks.mpilibrary import MPICH, OPENMPI
 from modak.frameworks.mxnet import MXNET
-from modak.frameworks.openacc import OPENACC
-from modak.frameworks.opencl import OPENCL
 from modak.frameworks.openmp import OpenMp
 from modak.frameworks.pytorch import PyTorch
 from modak.frameworks.tensorflow import TensorFlow

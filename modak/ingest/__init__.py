@@ -39,8 +39,8 @@ class Format(Protocol):
     def read(self, source: Source) -> Iterator[Raw]:
         """The file's rows, part by part, as text.
 
-        Raises :class:`modak.errors.DataError` with faults ``FILE:LINE`` for what is not of the format. A file with a header
-        and no rows gives one empty part, so that the header is checked.
+        Raises :class:`modak.errors.DataError` with faults ``:LINE`` for what is not of the format; the file's name is put before this, and
+        before notes that begin so. A file with a header and no rows gives one empty part, so that the header is checked.
         """
 
 

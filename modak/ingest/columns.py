@@ -11,32 +11,10 @@ from modak.ingest import headings
 from modak.ingest.values import quoted
 
 COLUMNS: Final = (
-    "application",
-    "dataset",
-    "framework",
-    "framework_version",
-    "compiler",
-    "image",
-    "precision",
-    "system",
-    "partition",
-    "nodes",
-    "ranks_per_node",
-    "threads_per_rank",
-    "gpus_per_node",
-    "batch_size",
-    "mpi",
-    "mpi_from",
-    "hyperthreads",
-    "numa_mode",
-    "runtime",
-    "metric",
-    "value",
-    "unit",
-    "repeat",
-    "measured_at",
-    "source",
-    "suspect",
+    *("application", "dataset", "framework", "framework_version", "compiler", "image", "precision", "system", "partition"),
+    *("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size"),
+    *("mpi", "mpi_from", "hyperthreads", "numa_mode", "runtime"),
+    *("metric", "value", "unit", "repeat", "measured_at", "source", "suspect"),
 )
 """All columns in the order in which they are written; ``params.NAME`` stand after ``dataset``."""
 PARAMETER: Final = re.compile(r"params\.[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")

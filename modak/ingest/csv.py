@@ -1,4 +1,4 @@
-"""CSV with a header in the first line: UTF-8, commas (or tabs), quotes where a cell holds a comma. In and out.
+"""CSV with a header in the first line: UTF-8, commas (or tabs), quotes where a cell holds a comma.
 
 The structure is checked on the bytes, all lines of a block at once, before they are split into cells: a row that is too short
 or a quote that is never closed must not shift the cells of other rows. No type is guessed: ``NA`` and ``007`` stay text.
@@ -14,8 +14,8 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import BinaryIO, Final, TextIO
+from dataclasses import replace
+from typing import BinaryIO, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from modak.errors import DataError, Fault
 from modak.ingest.columns import canonical, is_known
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, MOST_FAULTS, Cells, Int64, Raw
-from modak.ingest.values import DECIMAL_COMMA
+from modak.ingest.values import DECIMAL_COMMA, NUMERIC
 
 Mask = NDArray[np.bool_]
 
@@ -42,17 +42,14 @@ _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 _COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
-_FORMULA: Final = re.compile(r"'*[=+\-@]")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _COUNT: Final = re.compile(r"0|[1-9][0-9]{0,9}")
-_NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
 
-@dataclass(frozen=True)
 class Csv:
     """Comma-separated values."""
 
-    name: str = "csv"
+    name = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the ending of its name; or a text whose first line has a comma, a semicolon, or known columns between tabs."""
@@ -63,22 +60,22 @@ class Csv:
     def read(self, source: Source) -> Iterator[Raw]:
         """Blocks of rows."""
         with source.open() as stream:
-            blocks = _blocks(stream, source.name)
+            blocks = _blocks(stream)
             first = next(blocks, b"").removeprefix(b"\xef\xbb\xbf")
-            head, _, body = _clean(first, 1, source.name).partition(b"\n")
+            head, _, body = _clean(first, 1).partition(b"\n")
             line, declared = 1, _DECLARED.fullmatch(head)
             if declared:
                 line, (head, _, body) = 2, body.partition(b"\n")
             mark = declared[1].decode() if declared else _mark(head)
-            names = _header(head.decode(), mark, line, source.name)
+            names = _header(head.decode(), mark, line)
             line += 1
-            notes = (f"{source.name}: semicolons separate its cells, commas are decimal",) if mark == ";" and body.strip() else ()
-            raw = _raw(body, names, mark, line, source.name, ("0", "1"))
+            notes = (": semicolons separate its cells, commas are decimal",) if mark == ";" and body.strip() else ()
+            raw = _raw(body, names, mark, line, ("0", "1"))
             yield replace(raw, notes=(*notes, *raw.notes))
             line += body.count(b"\n")
             for block in blocks:
-                body = _clean(block, line, source.name)
-                yield _raw(body, names, mark, line, source.name)
+                body = _clean(block, line)
+                yield _raw(body, names, mark, line)
                 line += body.count(b"\n")
 
 
@@ -88,14 +85,14 @@ def _mark(head: bytes) -> str:
     return next((mark for mark in _MARKS if mark in bare), ",")
 
 
-def _blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
     """The stream in blocks of whole lines; a last line without a line feed gets one."""
     rest = b""
     while chunk := stream.read(BLOCK):
         block = rest + chunk
         end = block.rfind(b"\n") + 1
         if not end and len(block) > LONGEST_LINE:
-            raise DataError(f"a line of more than {LONGEST_LINE} bytes; lines end with a line feed", field=name)
+            raise DataError(f"a line of more than {LONGEST_LINE} bytes; lines end with a line feed")
         if end:
             yield block[:end]
         rest = block[end:]
@@ -103,7 +100,7 @@ def _blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _clean(block: bytes, line: int, name: str) -> bytes:
+def _clean(block: bytes, line: int) -> bytes:
     """The block with line feeds as the only ends of lines.
 
     Raises :class:`modak.errors.DataError` with the line of what is not UTF-8 text.
@@ -112,13 +109,13 @@ def _clean(block: bytes, line: int, name: str) -> bytes:
         block = block.replace(b"\r\n", b"\n")
     for octet, what in _REFUSED:
         if octet in block:
-            raise DataError(what, field=_place(block, block.index(octet), line, name))
+            raise DataError(what, field=_place(block, block.index(octet), line))
     try:
         if not block.isascii():
             block.decode()
     except UnicodeDecodeError as error:
         message = f"byte 0x{block[error.start]:02x} is not valid UTF-8; save the file as UTF-8"
-        raise DataError(message, field=_place(block, error.start, line, name)) from None
+        raise DataError(message, field=_place(block, error.start, line)) from None
     return block
 
 
@@ -128,18 +125,18 @@ _REFUSED: Final = (
 )
 
 
-def _place(block: bytes, position: int, line: int, name: str) -> str:
-    return f"{name}:{line + block.count(_LINE_FEED, 0, position)}"
+def _place(block: bytes, position: int, line: int) -> str:
+    return f":{line + block.count(_LINE_FEED, 0, position)}"
 
 
-def _header(text: str, mark: str, line: int, name: str) -> list[str]:
+def _header(text: str, mark: str, line: int) -> list[str]:
     """The names of the columns. An empty name is allowed if the column is empty, which :func:`_raw` checks."""
-    place = f"{name}:{line}"
+    place = f":{line}"
     if not text.strip():
         raise DataError("no header: the file is empty, or its first line is", field=place)
     if len(text) > LONGEST_LINE:
         raise DataError(f"the header is longer than {LONGEST_LINE} characters", field=place)
-    _lines(text.encode() + b"\n", None, mark, line, name)
+    _lines(text.encode() + b"\n", None, mark, line)
     names = [each.strip() for each in next(csv.reader([text], delimiter=mark, strict=True))]
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=place)
@@ -147,7 +144,7 @@ def _header(text: str, mark: str, line: int, name: str) -> list[str]:
         raise DataError("begins with '#': remove the lines above the header, and any '#' before its first name", field=place)
     if len(names) > 1 and sum(map(bool, names)) == 1:
         raise DataError(f"names one column only, {next(filter(None, names))[:60]!a}: remove the lines above the header", field=place)
-    if any(names) and all(_NUMBER.fullmatch(each) for each in names if each):
+    if any(names) and all(NUMERIC.fullmatch(each) for each in names if each):
         raise DataError("holds numbers only; the first line has to name the columns", field=place)
     if len(names) == 1:
         by = ", not by '|'" if "|" in text else ""
@@ -162,25 +159,25 @@ def _header(text: str, mark: str, line: int, name: str) -> list[str]:
     return names
 
 
-def _raw(body: bytes, names: Sequence[str], mark: str, line: int, name: str, first: Sequence[str] = ()) -> Raw:
+def _raw(body: bytes, names: Sequence[str], mark: str, line: int, first: Sequence[str] = ()) -> Raw:
     """The rows of a block. ``first``: of the file's first block, what a column that counts the rows begins with."""
-    lines = _lines(body, len(names), mark, line, name)
+    lines = _lines(body, len(names), mark, line)
     columns = list(map(_unguarded, _cut_small(body, len(names), mark) if len(body) < SMALL else _cut(body, len(names), mark)))
     again = _rows_of(columns, names)
-    notes: tuple[str, ...] = (f"{name}:{lines[again][0]}: the header again{_times(again)}; left out",) if again.any() else ()
+    notes: tuple[str, ...] = (f":{lines[again][0]}: the header again{_times(again)}; left out",) if again.any() else ()
     columns, lines = _without(again | _rows_of(columns, [""] * len(names)), columns, lines)
     if not names[0] and _counts_rows(columns[0], first):
         columns[0] = Cells.constant("", len(lines))
-        notes += (f"{name}: the first column has no name and counts the rows: left out",) if first else ()
+        notes += (": the first column has no name and counts the rows: left out",) if first else ()
     nameless = [(number, cells) for number, cells in enumerate(columns, 1) if not names[number - 1] and any(map(str.strip, cells.texts))]
-    unnamed = [Fault(f"{name}:{_line_of(cells, lines)}", _nameless(number, cells)) for number, cells in nameless]
+    unnamed = [Fault(f":{_line_of(cells, lines)}", _nameless(number, cells)) for number, cells in nameless]
     if unnamed:
         raise DataError(faults=unnamed[:MOST_FAULTS])
     found = {column: cells for column, cells in zip(names, columns, strict=True) if column}
     if mark == ";":
         decimal = any(DECIMAL_COMMA.fullmatch(text.strip()) for cells in found.values() for text in cells.texts)
-        notes += () if decimal else tuple(_points_noted(found, name))
-        found = {column: _with_points(cells, column, lines, name, decimal) for column, cells in found.items()}
+        notes += () if decimal else tuple(_points_noted(found))
+        found = {column: _with_points(cells, column, lines, decimal) for column, cells in found.items()}
     return Raw(found, lines, notes)
 
 
@@ -226,7 +223,7 @@ def _nameless(number: int, cells: Cells) -> str:
     return f"column {number} has no name in the header, and holds {text[:60]!a} here; leave it out{index}, or name what it says"
 
 
-def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -> Int64:
+def _lines(body: bytes, columns: int | None, mark: str, first: int) -> Int64:
     """The numbers of the lines that are rows. Raises for a number of cells other than the header's, and for a misplaced quote.
 
     ``mark`` separates cells, and a line feed ends a row, where the number of quotes before it is even.
@@ -237,18 +234,18 @@ def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -
     quotes = np.flatnonzero(octets == _QUOTE)
     numbers = first + np.arange(ends.size, dtype=np.int64)
     if quotes.size:
-        _check_quotes(octets, quotes, ends, mark, first, name)
+        _check_quotes(octets, quotes, ends, mark, first)
         marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
     cells = np.diff(np.searchsorted(marks, ends), prepend=0) + 1
     lengths = np.diff(ends, prepend=-1) - 1
     if lengths.size and lengths.max() > LONGEST_LINE:
-        raise DataError(f"a line of more than {LONGEST_LINE} bytes", field=f"{name}:{numbers[lengths.argmax()]}")
+        raise DataError(f"a line of more than {LONGEST_LINE} bytes", field=f":{numbers[lengths.argmax()]}")
     if columns is not None:
         wrong = np.flatnonzero((lengths > 0) & (cells != columns))[:MOST_FAULTS]
         if wrong.size:
             rows = [body[ends[i] - lengths[i] : ends[i]] for i in wrong]
             told = [f"{cells[i]} cells; the header has {columns} columns{_odd(row, columns)}" for i, row in zip(wrong, rows, strict=True)]
-            raise DataError(faults=[Fault(f"{name}:{numbers[i]}", text) for i, text in zip(wrong, told, strict=True)])
+            raise DataError(faults=[Fault(f":{numbers[i]}", text) for i, text in zip(wrong, told, strict=True)])
     return numbers[lengths > 0]
 
 
@@ -259,7 +256,7 @@ def _odd(row: bytes, columns: int) -> str:
     return "; here blanks separate cells, in the header something else" if len(row.split()) == columns > 1 else ""
 
 
-def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: Int64, ends: Int64, mark: str, first: int, name: str) -> None:
+def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: Int64, ends: Int64, mark: str, first: int) -> None:
     """Raise where quotes do not enclose a whole cell, or a quoted cell goes on in the next line. Within quotes a quote is written twice."""
     before = np.where(quotes > 0, octets[quotes - 1], _LINE_FEED)
     after = octets[quotes + 1]
@@ -272,7 +269,7 @@ def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: In
         return
     at = min([*astray[:1], *unclosed[:1]])
     what = "a quote that does not enclose the whole cell" if astray.size and at == astray[0] else "a quoted cell is not closed in its line"
-    raise DataError(what, field=f"{name}:{first + np.searchsorted(ends, at)}")
+    raise DataError(what, field=f":{first + np.searchsorted(ends, at)}")
 
 
 def _cut_small(body: bytes, columns: int, mark: str) -> Iterable[Cells]:
@@ -291,7 +288,7 @@ def _cut(body: bytes, columns: int, mark: str) -> Iterable[Cells]:
         yield Cells(codes.astype(np.int32), texts.tolist())
 
 
-def _with_points(cells: Cells, column: str, lines: Int64, name: str, decimal: bool) -> Cells:
+def _with_points(cells: Cells, column: str, lines: Int64, decimal: bool) -> Cells:
     """The column with decimal points instead of commas.
 
     Raises where a point may separate thousands: in a column that also has decimal commas, in counts, and in values if any column of the
@@ -304,7 +301,7 @@ def _with_points(cells: Cells, column: str, lines: Int64, name: str, decimal: bo
     if doubtful is not None:
         line, text = lines[np.flatnonzero(cells.codes == doubtful)[0]], cells.texts[doubtful].strip()
         message = f"column {column!r}: {text!a} where commas are decimal: write thousands without a point, and other numbers with a comma"
-        raise DataError(message, field=f"{name}:{line}")
+        raise DataError(message, field=f":{line}")
     return Cells(cells.codes, [text.replace(",", ".") if comma else text for text, comma in zip(cells.texts, commas, strict=True)])
 
 
@@ -313,37 +310,15 @@ def _may_be_value(column: str) -> bool:
     return canonical(column) == "value" or not is_known(canonical(column))
 
 
-def _points_noted(found: Mapping[str, Cells], name: str) -> Iterator[str]:
+def _points_noted(found: Mapping[str, Cells]) -> Iterator[str]:
     """A note for each column of values all of whose points may separate thousands, in a table without decimal commas."""
     for column in filter(_may_be_value, found):
         pointed = [text.strip() for text in found[column].texts if "." in text]
         if pointed and all(map(_THOUSANDS.fullmatch, pointed)):
             read = pointed[0].replace(".", "")
-            yield f"{name}: column {column!r}: the point in {pointed[0]} is decimal; if it is not, write {read}"
+            yield f": column {column!r}: the point in {pointed[0]} is decimal; if it is not, write {read}"
 
 
 def _unguarded(cells: Cells) -> Cells:
-    """Without the apostrophe that :func:`write_csv` puts before text that a spreadsheet would run as a formula."""
+    """Without the apostrophe that :func:`modak.ingest.writing.write_csv` puts before text that a spreadsheet would run as a formula."""
     return Cells(cells.codes, [text[1:] if _GUARDED.match(text) else text for text in cells.texts])
-
-
-def write_csv(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str] | None = None) -> int:
-    """Write rows with equal keys as CSV; the header is ``columns``, or the first row's keys. Returns the number of rows.
-
-    A cell that a spreadsheet would run as a formula gets a leading apostrophe, which reading removes.
-    """
-    writer = csv.writer(stream, lineterminator="\n")
-    if columns is not None:
-        writer.writerow(columns)
-    written = 0
-    for row in rows:
-        if columns is None:
-            columns = tuple(row)
-            writer.writerow(columns)
-        writer.writerow([_guarded(row[column]) for column in columns])
-        written += 1
-    return written
-
-
-def _guarded(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text

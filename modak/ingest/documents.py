@@ -50,7 +50,6 @@ class Node(dict[str, Any]):
 class Found:
     """Rows and notes that a format collects from one file."""
 
-    name: str
     size: int
     """Characters of the text (of a gzip file: unpacked)."""
     records: list[dict[str, str]] = field(default_factory=list)
@@ -73,7 +72,7 @@ class Found:
         self.cells += len(cells)
         most = MOST_CELLS + 2 * self.size
         if self.cells > most:
-            raise DataError(f"more than {most} cells in its rows, which {self.size} characters do not explain", field=f"{self.name}:{line}")
+            raise DataError(f"more than {most} cells in its rows, which {self.size} characters do not explain", field=f":{line}")
         self.records.append({name: cell(value) for name, value in cells.items()})
         self.lines.append(line)
 
@@ -82,7 +81,7 @@ class Found:
         if len(self.left) == MOST_NOTES:
             self.more += 1
         else:
-            self.left.append(f"{self.name}:{line}: {_printable(what, LONGEST_NOTE)}; left out")
+            self.left.append(f":{line}: {_printable(what, LONGEST_NOTE)}; left out")
 
     def fail(self, line: int, what: str, state: str | None) -> None:
         """Note that a run is left out that did not succeed; ``what`` names it and says how it ended, which is its ``state`` in short."""
@@ -94,12 +93,12 @@ class Found:
         """A note for each run that did not succeed, or one for all of them if they are many."""
         count = self.states.total()
         if count <= FEW:
-            yield from (f"{self.name}:{line}: {_printable(what, LONGEST_NOTE)}; left out" for line, what in self.failed)
+            yield from (f":{line}: {_printable(what, LONGEST_NOTE)}; left out" for line, what in self.failed)
             return
         how = listed([f"{number} {state}" for state, number in self.states.most_common()], MOST_STATES)
         lines = ", ".join(str(line) for line, _ in self.failed[:3])
         see = f"; {self.lists.format(','.join(list(self.states)[:MOST_STATES]))}" if self.lists else ""
-        yield f"{self.name}: {count} {self.runs} did not succeed ({how}) and are left out: lines {lines}, …{see}"
+        yield f": {count} {self.runs} did not succeed ({how}) and are left out: lines {lines}, …{see}"
 
     def figure(self, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:
         """Add a row for a figure that a tool reports; or a note if it is not a number, or if nothing tells whether less or more is better.
@@ -115,7 +114,7 @@ class Found:
 
     def rows(self) -> Iterator[Raw]:
         """All rows as one part, with the notes."""
-        notes = (*self.left, *self._failed(), *((f"{self.name}: {self.more} more left out",) if self.more else ()))
+        notes = (*self.left, *self._failed(), *((f": {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
 
 
@@ -148,12 +147,12 @@ def text_of(source: Source) -> str:
     with source.open() as stream:
         content = stream.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise DataError(f"more than {LARGEST >> 20} MiB; load such tables as CSV", field=source.name)
+        raise DataError(f"more than {LARGEST >> 20} MiB; load such tables as CSV")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
-        raise DataError(f"byte 0x{content[error.start]:02x} is not valid UTF-8", field=f"{source.name}:{line}") from None
+        raise DataError(f"byte 0x{content[error.start]:02x} is not valid UTF-8", field=f":{line}") from None
 
 
 def lines(source: Source) -> tuple[Iterator[tuple[int, str]], Found]:
@@ -163,7 +162,7 @@ def lines(source: Source) -> tuple[Iterator[tuple[int, str]], Found]:
     """
     content = text_of(source)
     numbered = ((number, line.removesuffix("\r")) for number, line in enumerate(content.split("\n"), 1))
-    return numbered, Found(source.name, len(content))
+    return numbered, Found(len(content))
 
 
 def document(source: Source) -> tuple[Node, Found]:
@@ -172,12 +171,12 @@ def document(source: Source) -> tuple[Node, Found]:
     try:
         found = _Decoder(text).decode(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"not valid JSON: {why_not_json(error)}", field=f"{source.name}:{error.lineno}") from None
+        raise DataError(f"not valid JSON: {why_not_json(error)}", field=f":{error.lineno}") from None
     except RecursionError:
-        raise DataError("objects nested too deep", field=f"{source.name}:1") from None
+        raise DataError("objects nested too deep", field=":1") from None
     if not isinstance(found, Node):
-        raise DataError("expected an object {…}", field=f"{source.name}:1")
-    return found, Found(source.name, len(text))
+        raise DataError("expected an object {…}", field=":1")
+    return found, Found(len(text))
 
 
 class _Decoder(json.JSONDecoder):
@@ -197,20 +196,20 @@ class _Decoder(json.JSONDecoder):
         self.scan_once = scanner.py_make_scanner(self)  # type: ignore[attr-defined]
 
 
-def member(node: Mapping[str, Any], name: str, kind: type[Any], file: str) -> Any:
+def member(node: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
     """The value of a key. Raises :class:`modak.errors.DataError` where it is missing or of another type."""
     found = node.get(name)
     if not isinstance(found, kind):
         what = "a list" if kind is list else "an object"
-        raise DataError(f"{name!r} is required, as {what}", field=f"{file}:{getattr(node, 'line', 1)}")
+        raise DataError(f"{name!r} is required, as {what}", field=f":{getattr(node, 'line', 1)}")
     return found
 
 
-def objects(node: Mapping[str, Any], name: str, file: str) -> list[Node]:
+def objects(node: Mapping[str, Any], name: str) -> list[Node]:
     """The value of a key that is a list of objects. Raises as :func:`member` does."""
-    found = member(node, name, list, file)
+    found = member(node, name, list)
     if not all(isinstance(each, Node) for each in found):
-        raise DataError(f"{name!r} is required, as a list of objects", field=f"{file}:{getattr(node, 'line', 1)}")
+        raise DataError(f"{name!r} is required, as a list of objects", field=f":{getattr(node, 'line', 1)}")
     return list(found)
 
 

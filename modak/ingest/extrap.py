@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -22,11 +21,10 @@ RANKS: Final = ("p", "np", "procs", "processes", "ranks", "mpi_ranks")
 _METRICS: Final = {"runtime": "run_time"}
 
 
-@dataclass(frozen=True)
 class ExtraP:
     """Measurements as JSON."""
 
-    name: str = "extrap"
+    name = "extrap"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its two keys."""
@@ -35,23 +33,20 @@ class ExtraP:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each value at each point."""
         document, found = documents.document(source)
-        names = [str(each) for each in member(document, "parameters", list, source.name)]
-        for region, metrics in member(document, "measurements", dict, source.name).items():
-            for metric in metrics if isinstance(metrics, dict) else member(document["measurements"], region, dict, source.name):
-                for each in objects(metrics, metric, source.name):
+        names = [str(each) for each in member(document, "parameters", list)]
+        for region, metrics in member(document, "measurements", dict).items():
+            for metric in metrics if isinstance(metrics, dict) else member(document["measurements"], region, dict):
+                for each in objects(metrics, metric):
                     point = each.get("point")
-                    labels = _labels(region, metric) | _counts(
-                        names, point if isinstance(point, list) else [point], f"{source.name}:{each.line}"
-                    )
-                    _add(found, each.line, labels, member(each, "values", list, source.name))
+                    labels = _labels(region, metric) | _counts(names, point if isinstance(point, list) else [point], each.line)
+                    _add(found, each.line, labels, member(each, "values", list))
         yield from found.rows()
 
 
-@dataclass(frozen=True)
 class ExtraPText:
     """Measurements as text."""
 
-    name: str = "extrap_text"
+    name = "extrap_text"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the first word that is no comment."""
@@ -78,12 +73,12 @@ class ExtraPText:
                 metric, turn = rest.strip(), 0
             elif word == "DATA":
                 if turn >= len(points):
-                    raise DataError(f"DATA for point {turn + 1}, but there are {len(points)} POINTS", field=f"{source.name}:{line}")
-                labels = _labels(region, metric or "time") | _counts(names, points[turn], f"{source.name}:{line}")
+                    raise DataError(f"DATA for point {turn + 1}, but there are {len(points)} POINTS", field=f":{line}")
+                labels = _labels(region, metric or "time") | _counts(names, points[turn], line)
                 _add(found, line, labels, rest.split())
                 turn += 1
             elif word:
-                raise DataError(f"{word[:40]!r}: known: PARAMETER, POINTS, REGION, METRIC, DATA", field=f"{source.name}:{line}")
+                raise DataError(f"{word[:40]!r}: known: PARAMETER, POINTS, REGION, METRIC, DATA", field=f":{line}")
         yield from found.rows()
 
 
@@ -103,13 +98,13 @@ def _labels(region: str, metric: str) -> dict[str, str | None]:
     return {"application": shortened(region), "metric": _METRICS.get(known, known)}
 
 
-def _counts(names: Sequence[str], point: Sequence[object], place: str) -> dict[str, str | None]:
-    """The columns of a point; ``place`` is what a fault calls it."""
+def _counts(names: Sequence[str], point: Sequence[object], line: int) -> dict[str, str | None]:
+    """The columns of a point."""
     if len(names) > MOST_COLUMNS:
-        raise DataError(f"{len(names)} parameters; at most {MOST_COLUMNS}", field=place)
+        raise DataError(f"{len(names)} parameters; at most {MOST_COLUMNS}", field=f":{line}")
     values = [text(each) for each in point]
     if len(values) != len(names) or None in values:
-        raise DataError(f"a point of {len(values)} values; there are {len(names)} parameters", field=place)
+        raise DataError(f"a point of {len(values)} values; there are {len(names)} parameters", field=f":{line}")
     return {_column(name): value for name, value in zip(names, values, strict=True)}
 
 

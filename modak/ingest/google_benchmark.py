@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.ingest import documents
@@ -16,32 +15,12 @@ from modak.text.amounts import listed
 OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threads", "manual_time", "real_time", "process_time")
 """What the library itself adds to a benchmark's name."""
 
-
 _KEYS: Final = frozenset(
     (
-        "name",
-        "family_index",
-        "per_family_instance_index",
-        "run_name",
-        "run_type",
-        "repetitions",
-        "repetition_index",
-        "threads",
-        "iterations",
-        "real_time",
-        "cpu_time",
-        "time_unit",
-        "items_per_second",
-        "bytes_per_second",
-        "label",
-        "error_occurred",
-        "error_message",
-        "skipped",
-        "skip_message",
-        "allocs_per_iter",
-        "max_bytes_used",
-        "total_allocated_bytes",
-        "net_heap_growth",
+        *("name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads"),
+        *("iterations", "real_time", "cpu_time", "time_unit", "items_per_second", "bytes_per_second", "label"),
+        *("error_occurred", "error_message", "skipped", "skip_message"),
+        *("allocs_per_iter", "max_bytes_used", "total_allocated_bytes", "net_heap_growth"),
     )
 )
 """What the library itself writes of a benchmark; all else are counters of its author."""
@@ -49,11 +28,10 @@ _SHOWN: Final = 8
 _AGGREGATE: Final = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 
-@dataclass(frozen=True)
 class GoogleBenchmark:
     """Results of a benchmark program."""
 
-    name: str = "google_benchmark"
+    name = "google_benchmark"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the machine's description before the benchmarks."""
@@ -65,9 +43,9 @@ class GoogleBenchmark:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each repetition's time, and for the rates that it counted; aggregates are made from these and left out."""
         document, found = documents.document(source)
-        context = member(document, "context", dict, source.name)
+        context = member(document, "context", dict)
         counters: dict[str, None] = {}
-        for one in objects(document, "benchmarks", source.name):
+        for one in objects(document, "benchmarks"):
             if _is_aggregate(one):
                 continue
             if one.get("error_occurred") is True or one.get("skipped") is True:
@@ -78,7 +56,7 @@ class GoogleBenchmark:
                 counters |= dict.fromkeys(name for name in one if name not in _KEYS)
         if counters:
             shown = listed([repr(name[:80]) for name in counters], _SHOWN)
-            found.left.append(f"{source.name}: counters of the benchmarks' own ({shown}), whose units are not known; left out")
+            found.left.append(f": counters of the benchmarks' own ({shown}), whose units are not known; left out")
         yield from found.rows()
 
 

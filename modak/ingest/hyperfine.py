@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from modak.errors import DataError
@@ -13,11 +12,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class Hyperfine:
     """Results of one call."""
 
-    name: str = "hyperfine"
+    name = "hyperfine"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the command and what belongs to it: statistics in 1.x, measurements in 2.0."""
@@ -30,14 +28,14 @@ class Hyperfine:
         metadata = documents.within(document, "metadata")
         version = text(document.get("schema_version")) or text(metadata.get("json_schema_version"))
         if version not in (None, "1", "2"):
-            raise DataError(f"schema_version {version[:20]!r}; known: 1.x's (none) and 2", field=f"{source.name}:1")
+            raise DataError(f"schema_version {version[:20]!r}; known: 1.x's (none) and 2", field=":1")
         started = text(metadata.get("start_time"))
-        for one in objects(document, "results", source.name):
+        for one in objects(document, "results"):
             _rows(one, started, found)
         scanned = {row["application"] for row in found.records if any(column.startswith("params.") for column in row)}
         if len(scanned) > 1:
             way = "'--map application= --set application=NAME' gives all one name"
-            found.left.append(f"{source.name}: each point of the parameter scan counts as an application of its own; {way}")
+            found.left.append(f": each point of the parameter scan counts as an application of its own; {way}")
         yield from found.rows()
 
 
@@ -48,7 +46,7 @@ def _rows(one: Node, started: str | None, found: Found) -> None:
         **documents.parameters(documents.within(one, "parameters")),
         "measured_at": started,
     }
-    runs = _measured(one, found.name) if "measurements" in one else _timed(one, found.name)
+    runs = _measured(one) if "measurements" in one else _timed(one)
     for repeat, (seconds, status) in enumerate(runs):
         if status not in ("0", None):
             found.leave(one.line, f"run {repeat} of {command[:80]!r} ended with exit status {status}")
@@ -56,22 +54,22 @@ def _rows(one: Node, started: str | None, found: Found) -> None:
             found.row(one.line, **cells, metric="wall_time", value=seconds, unit="s", repeat=repeat if seconds is not None else None)
 
 
-def _timed(one: Node, name: str) -> list[tuple[str | None, str | None]]:
+def _timed(one: Node) -> list[tuple[str | None, str | None]]:
     """1.x: times and exit codes in two lists; without times (``--show-output`` of old versions) the median stands for all."""
-    times, given = (member(one, key, list, name) if one.get(key) else [] for key in ("times", "exit_codes"))
+    times, given = (member(one, key, list) if one.get(key) else [] for key in ("times", "exit_codes"))
     codes = [text(code) if code is not None else "unknown (killed)" for code in given]
     if not times:
         return [(text(one.get("median")), next((code for code in codes if code != "0"), None))]
     return [(text(seconds), codes[i] if i < len(codes) else None) for i, seconds in enumerate(times)]
 
 
-def _measured(one: Node, name: str) -> list[tuple[str | None, str | None]]:
+def _measured(one: Node) -> list[tuple[str | None, str | None]]:
     """2.0: one object a run; a quantity is an object with a value and a unit."""
     found: list[tuple[str | None, str | None]] = []
-    for run in objects(one, "measurements", name):
-        quantity = member(run, "time_wall_clock", dict, name)
+    for run in objects(one, "measurements"):
+        quantity = member(run, "time_wall_clock", dict)
         if quantity.get("unit") != "second":
-            raise DataError(f"'time_wall_clock' in {quantity.get('unit')!r}; known: second", field=f"{name}:{run.line}")
+            raise DataError(f"'time_wall_clock' in {quantity.get('unit')!r}; known: second", field=f":{run.line}")
         found.append((text(quantity.get("value")), _status(run)))
     return found
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.errors import DataError
@@ -22,11 +21,10 @@ PART: Final = 50_000
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
-@dataclass(frozen=True)
 class Json:
     """Records in JSON."""
 
-    name: str = "json"
+    name = "json"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the list that it starts with, or by the name of JSON lines."""
@@ -38,7 +36,7 @@ class Json:
         text = text_of(source)
         records: list[dict[str, str]] = []
         lines: list[int] = []
-        for record, line in _records(text, source.name):
+        for record, line in _records(text):
             records.append(record)
             lines.append(line)
             if len(records) == PART:
@@ -48,45 +46,62 @@ class Json:
             yield Raw.of(records, lines)
 
 
-def _records(text: str, name: str) -> Iterator[tuple[dict[str, str], int]]:
+class _Wrong(ValueError):
+    """What is wrong at a position of the text, and in which record; 0: before the first."""
+
+    def __init__(self, message: str, at: int, number: int) -> None:
+        super().__init__(message)
+        self.at, self.number = at, number
+
+
+def _records(text: str) -> Iterator[tuple[dict[str, str], int]]:
     """Each record with the line in which it starts; with its number if the whole text is one line, as programs write it."""
-    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object)
-    in_one_line, number = "\n" not in text.strip(), 0
+    in_one_line = "\n" not in text.strip()
+    line, counted = 1, 0  # of the text up to the last record
+    try:
+        for number, (value, at) in enumerate(_values(text), 1):
+            line += text.count("\n", counted, at)
+            counted = at
+            yield value, number if in_one_line else line
+    except _Wrong as wrong:
+        place = max(wrong.number, 1) if in_one_line else 1 + text.count("\n", 0, wrong.at)
+        raise DataError(str(wrong), field=f":{place}") from None
 
-    def fault(message: str, at: int) -> DataError:
-        line = max(number, 1) if in_one_line else 1 + text.count("\n", 0, at)
-        return DataError(message, field=f"{name}:{line}")
 
-    at = _skip(text, 0)
+def _values(text: str) -> Iterator[tuple[dict[str, str], int]]:
+    """The cells of each record, of a list or one after the other, with the position where it starts. Raises :class:`_Wrong`."""
+    number, at = 0, _skip(text, 0)
     first = text[at : at + 1]
     if first not in ("[", "{"):
-        raise fault("expected a list of records: [{…}, …]", at)
+        raise _Wrong("expected a list of records: [{…}, …]", at, number)
     end = "]" if first == "[" else ""
-    at, line, counted = _skip(text, at + len(end)), 1, 0
+    at = _skip(text, at + len(end))
     while text[at : at + 1] != end:
         number += 1
-        line = number if in_one_line else line + text.count("\n", counted, at)
-        counted = at
-        try:
-            value, at = decoder.raw_decode(text, at)
-            yield _flat(value), line
-        except json.JSONDecodeError as error:
-            raise fault(f"not valid JSON: {why_not_json(error)}", error.pos) from None
-        except RecursionError:
-            raise fault("objects nested too deep", counted) from None
-        except ValueError as error:
-            raise fault(str(error), counted) from None
-        at = _skip(text, at)
-        if not end:
-            continue
-        if text[at : at + 1] == ",":
+        cells, after = _record(text, at, number)
+        yield cells, at
+        at = _skip(text, after)
+        if end and text[at : at + 1] == ",":
             at = _skip(text, at + 1)
             if text[at : at + 1] == "]":
-                raise fault("a comma before the end of the list", at)
-        elif text[at : at + 1] != "]":
-            raise fault("the list is cut off, or a comma is missing", at)
+                raise _Wrong("a comma before the end of the list", at, number)
+        elif end and text[at : at + 1] != "]":
+            raise _Wrong("the list is cut off, or a comma is missing", at, number)
     if _skip(text, at + len(end)) != len(text):
-        raise fault("text after the list", at)
+        raise _Wrong("text after the list", at, number)
+
+
+def _record(text: str, at: int, number: int) -> tuple[dict[str, str], int]:
+    """The cells of the record at a position, and where it ends."""
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+        return _flat(value), end
+    except json.JSONDecodeError as error:
+        raise _Wrong(f"not valid JSON: {why_not_json(error)}", error.pos, number) from None
+    except RecursionError:
+        raise _Wrong("objects nested too deep", at, number) from None
+    except ValueError as error:
+        raise _Wrong(str(error), at, number) from None
 
 
 def _skip(text: str, at: int) -> int:
@@ -100,6 +115,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {twice[:60]!r} appears twice in one record")
     return found
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object)
 
 
 def _flat(value: Any) -> dict[str, str]:

@@ -18,12 +18,8 @@ MARK: Final = ":::MLLOG"
 _PLATFORM: Final = re.compile(r"([1-9][0-9]{0,5})x\s?(.+)")
 """A platform as most submissions call it: the number of its nodes, and what they are."""
 _SAID: Final = (
-    "submission_benchmark",
-    "submission_platform",
-    "global_batch_size",
-    "number_of_nodes",
-    "number_of_ranks",
-    "accelerators_per_node",
+    *("submission_benchmark", "submission_platform"),
+    *("global_batch_size", "number_of_nodes", "number_of_ranks", "accelerators_per_node"),
 )
 
 
@@ -36,11 +32,10 @@ class _Run:
     line: int = 0
 
 
-@dataclass(frozen=True)
 class MlPerf:
     """A log of ``mlperf_logging``."""
 
-    name: str = "mlperf"
+    name = "mlperf"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its mark."""
@@ -50,25 +45,25 @@ class MlPerf:
         """A row for each run that stopped with success: the time from run_start to run_stop."""
         lines, found = documents.lines(source)
         run = _Run()
-        for line, event in _events(lines, source.name):
+        for line, event in _events(lines):
             key, value = event.get("key"), event.get("value")
             if key in _SAID:
                 run.said[str(key)] = value
             elif key == "run_start":
                 if run.started is not None:
                     found.leave(run.line, "a run has no run_stop")
-                run.started, run.line = _time(event, source.name, line), line
+                run.started, run.line = _time(event, line), line
             elif key == "run_stop" and run.started is not None:
                 _stop(event, run, line, found)
                 run.started = None
         if run.started is not None:
             found.leave(run.line, "the run has no run_stop")
         elif not run.line:
-            raise DataError("no run_start: only logs of training runs are read", field=source.name)
+            raise DataError("no run_start: only logs of training runs are read")
         yield from found.rows()
 
 
-def _events(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _events(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     parts = ((line, part) for line, row in lines for part in row.split("\r"))  # a progress bar ends with a CR
     for line, part in parts:
         _, mark, rest = part.partition(MARK)
@@ -76,16 +71,16 @@ def _events(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, 
             try:
                 event = json.loads(rest)
             except (ValueError, RecursionError):
-                raise DataError(f"no JSON object after {MARK}", field=f"{name}:{line}") from None
+                raise DataError(f"no JSON object after {MARK}", field=f":{line}") from None
             if isinstance(event, dict):
                 yield line, event
 
 
-def _time(event: Mapping[str, Any], name: str, line: int) -> int:
+def _time(event: Mapping[str, Any], line: int) -> int:
     """Milliseconds since 1970."""
     found = event.get("time_ms")
     if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 10**14:
-        raise DataError("'time_ms' is required, in milliseconds since 1970", field=f"{name}:{line}")
+        raise DataError("'time_ms' is required, in milliseconds since 1970", field=f":{line}")
     return found
 
 
@@ -106,7 +101,7 @@ def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
     if status != "success":
         found.leave(line, f"the run of {benchmark[:80]!r} ended as {status!r}")
         return
-    stopped = _time(event, found.name, line)
+    stopped = _time(event, line)
     platform, nodes = _platform(text(run.said.get("submission_platform")), count(run.said.get("number_of_nodes")))
     gpus = count(run.said.get("accelerators_per_node"))
     whole, ranks = count(run.said.get("global_batch_size")), count(run.said.get("number_of_ranks"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from modak.ingest import documents
 from modak.ingest.documents import objects, text
@@ -11,11 +10,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class ModakResult:
     """The result file of one job."""
 
-    name: str = "modak_result"
+    name = "modak_result"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the key that it starts with."""
@@ -25,7 +23,7 @@ class ModakResult:
         """The records under ``results``, whose keys are the columns."""
         document, found = documents.document(source)
         status, origin = text(document.get("exit_status")), f"job {text(document.get('job'))}, plan {text(document.get('plan'))}"
-        results = objects(document, "results", source.name) if status == "0" else []
+        results = objects(document, "results") if status == "0" else []
         if not results:
             found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
         for one in results:

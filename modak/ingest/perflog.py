@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from modak.errors import DataError, Fault
@@ -24,11 +23,10 @@ _ONE_HOST: Final = re.compile(r"[\w.-]+")
 """A list of several hosts has commas or brackets."""
 
 
-@dataclass(frozen=True)
 class PerfLog:
     """A file of ReFrame's ``perflogs``."""
 
-    name: str = "reframe_perflog"
+    name = "reframe_perflog"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the columns of values and their units in the first line; also older lines, which are refused when they are read."""
@@ -47,13 +45,13 @@ class PerfLog:
             if not row:
                 continue
             if not header and _OLD.match(row):
-                raise DataError("lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read", field=f"{source.name}:{line}")
+                raise DataError("lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read", field=f":{line}")
             if not header or cells[0] in _EVERY:
                 if not header and "result" not in cells:
-                    found.left.append(f"{source.name}:{line}: no column 'result': whether the runs passed is not known")
+                    found.left.append(f":{line}: no column 'result': whether the runs passed is not known")
                 header = cells
             elif len(cells) != len(header):
-                faults.append(Fault(f"{source.name}:{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
+                faults.append(Fault(f":{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
             else:
                 _run({name: cell for name, cell in zip(header, cells, strict=True) if cell not in NOTHING}, header, line, found)
         if faults:

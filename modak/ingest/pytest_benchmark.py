@@ -6,7 +6,6 @@ Tests that failed while they were timed are not in it; one that failed afterward
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from modak.ingest import documents
 from modak.ingest.documents import Found, Node, member, objects, shortened, text
@@ -14,11 +13,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class PytestBenchmark:
     """Results of a test session."""
 
-    name: str = "pytest_benchmark"
+    name = "pytest_benchmark"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the machine's description, or by the statistics where the description is long."""
@@ -31,7 +29,7 @@ class PytestBenchmark:
         when = text(document.get("datetime"))
         if when and not documents.has_offset(when):
             when = f"{when}Z"  # older versions wrote UTC without saying so
-        for one in objects(document, "benchmarks", source.name):
+        for one in objects(document, "benchmarks"):
             _row(one, host, when, found)
         yield from found.rows()
 
@@ -40,5 +38,5 @@ def _row(one: Node, host: str | None, when: str | None, found: Found) -> None:
     name = text(one.get("fullname")) or text(one.get("name")) or ""
     cells = documents.parameters({**documents.within(one, "params"), **documents.within(one, "extra_info")})
     laid = {"system": host, "nodes": "1", "measured_at": when, "dataset": text(one.get("group"))} | cells
-    median = text(member(one, "stats", dict, found.name).get("median"))
+    median = text(member(one, "stats", dict).get("median"))
     found.row(one.line, application=shortened(name.partition("[")[0]), **laid, metric="time", value=median, unit="s")

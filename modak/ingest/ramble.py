@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.ingest import documents
@@ -16,11 +15,10 @@ _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _LAID: Final = ("n_nodes", "n_ranks", "n_threads", "processes_per_node", "n_repeats", "repeat_index", "experiment_index")
 
 
-@dataclass(frozen=True)
 class Ramble:
     """Results of a workspace."""
 
-    name: str = "ramble"
+    name = "ramble"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the status of its experiments, or the workspace's hash."""
@@ -29,7 +27,7 @@ class Ramble:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each numeric figure of merit of each experiment that succeeded."""
         document, found = documents.document(source)
-        for experiment in objects(document, "experiments", source.name):
+        for experiment in objects(document, "experiments"):
             _experiment(experiment, found)
         yield from found.rows()
 
@@ -42,9 +40,9 @@ def _experiment(one: Node, found: Found) -> None:
         found.fail(one.line, f"experiment {title!r} ended as {status!r}", status)
         return
     cells = {**_cells(one), "source": f"ramble {title}"}
-    for context in objects(one, "CONTEXTS", found.name) if one.get("CONTEXTS") else ():
+    for context in objects(one, "CONTEXTS") if one.get("CONTEXTS") else ():
         within = {"params.context": text(context.get("name"))} if context.get("name") not in (None, "null") else {}
-        for merit in objects(context, "foms", found.name):
+        for merit in objects(context, "foms"):
             if not str(merit.get("origin_type", "")).startswith("summary::"):  # made from the repeats, which are here themselves
                 name = text(merit.get("name")) or "?"
                 found.figure(merit.line, name, text(merit.get("value")), text(merit.get("units")), cells | within)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from modak.ingest.columns import canonical, header_faults, is_known
 from modak.ingest.headings import unit_in
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
-from modak.ingest.values import quoted
+from modak.ingest.values import NUMERIC, quoted
 from modak.results.metrics import known_unit
 
 REQUIRED: Final = ("application", "metric", "value")
@@ -30,7 +29,6 @@ OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old office programs begin."""
 BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
 """How Parquet, Arrow, HDF5, SQLite and NumPy files begin."""
-_NUMBER: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 CELLS_A_POINT: Final = 100
 """Average number of cells that a row to predict may have, if there are as many rows as allowed."""
 
@@ -107,11 +105,13 @@ def points(source: Source, most: int, options: Options = PLAIN) -> tuple[Point, 
 
 
 def _parts(chosen: Format, source: Source) -> Iterator[Raw]:
-    """The parts of a source. A fault without a place gets the file's name."""
+    """The parts of a source. Its name is put before faults without a place, and before faults and notes whose place is a line (``:7``)."""
     try:
-        yield from chosen.read(source)
+        for raw in chosen.read(source):
+            yield replace(raw, notes=tuple(f"{source.name}{note}" if note.startswith(":") else note for note in raw.notes))
     except DataError as error:
-        raise DataError(faults=[fault if fault.field else Fault(source.name, fault.message) for fault in error.faults]) from None
+        faults = [Fault(f"{source.name}{one.field}", one.message) if one.field[:1] in ("", ":") else one for one in error.faults]
+        raise DataError(faults=faults) from None
 
 
 def _check_size(rows: int, columns: int, most: int, name: str) -> None:
@@ -168,9 +168,9 @@ def _separator(head: str) -> str | None:
     for mark, what in (("|", "'|'"), (None, "blanks")):
         named, cells = names.split(mark), below.split(mark)
         known = len({*REQUIRED} & {name.strip().lower() for name in named}) > 1
-        numbers = sum(_NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
+        numbers = sum(NUMERIC.fullmatch(cell.strip()) is not None for cell in cells)
         alike = len(cells) == len(named) and (2 * numbers >= len(cells) or not below.strip("|-: "))
-        if len(named) > 1 and (known or (alike and not any(map(_NUMBER.fullmatch, named)))):
+        if len(named) > 1 and (known or (alike and not any(map(NUMERIC.fullmatch, named)))):
             return what
     return None
 

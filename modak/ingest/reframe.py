@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.errors import DataError
@@ -17,11 +16,10 @@ PASSED: Final = (None, "pass", "xpass")
 _PARAMETER: Final = re.compile(r"%([\w.]+)=(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
 class ReFrame:
     """A report of ``reframe --run``."""
 
-    name: str = "reframe"
+    name = "reframe"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By its session's information."""
@@ -30,13 +28,13 @@ class ReFrame:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each test that passed."""
         report, found = documents.document(source)
-        session = member(report, "session_info", dict, source.name)
+        session = member(report, "session_info", dict)
         version = str(session.get("data_version"))
         if not re.fullmatch(r"4\.[0-9]+", version):
             known = "known: 4.0 to 4.2 (ReFrame 4.7 and later)"
-            raise DataError(f"a report of data_version {version[:20]!r}; {known}", field=f"{source.name}:1")
-        for run in objects(report, "runs", source.name):
-            for case in objects(run, "testcases", source.name):
+            raise DataError(f"a report of data_version {version[:20]!r}; {known}", field=":1")
+        for run in objects(report, "runs"):
+            for case in objects(run, "testcases"):
                 _case(case, found)
         yield from found.rows()
 
@@ -55,9 +53,9 @@ def _case(case: Node, found: Found) -> None:
     figures = case.get("perfvalues") or {}
     if not figures:
         found.leave(case.line, f"test {title[:80]!r} has no performance figures")
-    for key, values in member(case, "perfvalues", dict, found.name).items() if figures else ():
+    for key, values in member(case, "perfvalues", dict).items() if figures else ():
         if not isinstance(values, list) or len(values) < 5:
-            raise DataError(f"'perfvalues' of {key[:60]!r}: at least five values are required", field=f"{found.name}:{case.line}")
+            raise DataError(f"'perfvalues' of {key[:60]!r}: at least five values are required", field=f":{case.line}")
         name = key.split(":", 2)[-1]
         if len(values) > 5 and values[5] not in PASSED:  # from 4.1 on each figure carries its own outcome
             found.leave(case.line, f"{name!r} of {title[:80]!r} ended as {values[5]!r}")

@@ -43,11 +43,10 @@ class Job:
     """Tasks of each step that was launched."""
 
 
-@dataclass(frozen=True)
 class Sacct:
     """A table of jobs."""
 
-    name: str = "sacct"
+    name = "sacct"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the job's number among the columns of the first line; also where blanks separate them, which is refused when it is read."""
@@ -57,9 +56,9 @@ class Sacct:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
         if _printed(source.head()):
-            raise DataError(f"its columns are separated by blanks, and cut off what is longer; {ASKED}", field=f"{source.name}:1")
+            raise DataError(f"its columns are separated by blanks, and cut off what is longer; {ASKED}", field=":1")
         lines, found = documents.lines(source)
-        for job in _jobs(lines, source.name):
+        for job in _jobs(lines):
             add(job, found)
         yield from found.rows()
 
@@ -70,11 +69,11 @@ def _printed(head: bytes) -> bool:
     return (b"JobID" in names or b"JobIDRaw" in names) and len(below) == len(names) and not b"".join(below).strip(b"-")
 
 
-def _jobs(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Job]:
+def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[Job]:
     header = [cell for cell in next(lines)[1].split("|") if cell]
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:
-        raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=f"{name}:1")
+        raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=":1")
     jobs: dict[tuple[str, str | None], Job] = {}
     faults: list[Fault] = []
     for line, row in lines:
@@ -83,7 +82,7 @@ def _jobs(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Job]:
             _row(cells, line, jobs)
         elif row:
             what = f"{row.count('|') + 1} cells; the header has {len(header)} columns (a name with '|' in it? take --json)"
-            faults.append(Fault(f"{name}:{line}", what))
+            faults.append(Fault(f":{line}", what))
     if faults:
         raise DataError(faults=faults[:MOST_FAULTS])
     yield from jobs.values()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from modak.ingest import documents
@@ -14,11 +13,10 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 
-@dataclass(frozen=True)
 class SacctJson:
     """A list of jobs."""
 
-    name: str = "sacct_json"
+    name = "sacct_json"
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the parts of a job that only Slurm has."""
@@ -27,13 +25,13 @@ class SacctJson:
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
         document, found = documents.document(source)
-        for job in objects(document, "jobs", source.name):
-            add(_job(job, source.name), found)
+        for job in objects(document, "jobs"):
+            add(_job(job), found)
         yield from found.rows()
 
 
-def _job(job: Node, name: str) -> Job:
-    time = member(job, "time", dict, name)
+def _job(job: Node) -> Job:
+    time = member(job, "time", dict)
     counted = _tres(job)
     found = Job(
         id=_id(job),
@@ -46,7 +44,7 @@ def _job(job: Node, name: str) -> Job:
         gpus=counted.get("gres/gpu") or sum(number for kind, number in counted.items() if kind.startswith("gres/gpu:")) or None,
     )
     found.cells["measured_at"] = instant(text(number(time.get("end")))) if found.state == "COMPLETED" else None
-    for step in objects(job, "steps", name) if job.get("steps") else ():
+    for step in objects(job, "steps") if job.get("steps") else ():
         tasks = step.get("tasks")
         if isinstance(tasks, dict) and _launched(step):
             launched = count(number(tasks.get("count")))

@@ -73,7 +73,7 @@ class Raw:
     columns: Mapping[str, Cells]
     lines: Int64
     notes: tuple[str, ...] = ()
-    """What the format left out, and why (``FILE:LINE: …``): failed runs, figures that are not numbers."""
+    """What the format left out, and why (``:LINE: …``): failed runs, figures that are not numbers."""
     named: Mapping[str, int] = field(default_factory=dict)
     """The line of the first record that has a column; the columns of a header are all in line 1."""
 

@@ -27,6 +27,8 @@ LITERAL: Final = ("application", "metric", "value", "source")
 """Columns without placeholders: such a word is a name there, or a fault."""
 MEANINGFUL: Final[Mapping[str, tuple[str, ...]]] = {"runtime": ("none",), "suspect": ("?", "unknown")}
 """Placeholders that are values in a column: no container, a doubt without a reason. In a parameter, ``none`` is one."""
+NUMERIC: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
+"""What looks like a number, and does not begin a formula."""
 DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]{1,4})?")
 
 _LONGEST_TEXT: Final = 200

@@ -1,18 +1,43 @@
-"""Export of results in formats other than CSV: JSON records, which can be loaded again, and Extra-P's JSON."""
+"""Export of results: CSV and JSON records, which can be loaded again, and Extra-P's JSON."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from modak.errors import DataError
 from modak.ingest.table import LAYOUT
-from modak.ingest.values import WHOLE
+from modak.ingest.values import NUMERIC, WHOLE
 
 _POINTLESS: Final = frozenset(("value", "repeat", "measured_at", "source", "suspect", "unit", "metric"))
+_FORMULA: Final = re.compile(r"'*[=+\-@]")
+
+
+def write_csv(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str] | None = None) -> int:
+    """Write rows with equal keys as CSV; the header is ``columns``, or the first row's keys. Returns the number of rows.
+
+    A cell that a spreadsheet would run as a formula gets a leading apostrophe, which reading removes.
+    """
+    writer = csv.writer(stream, lineterminator="\n")
+    if columns is not None:
+        writer.writerow(columns)
+    written = 0
+    for row in rows:
+        if columns is None:
+            columns = tuple(row)
+            writer.writerow(columns)
+        writer.writerow([_guarded(row[column]) for column in columns])
+        written += 1
+    return written
+
+
+def _guarded(text: str) -> str:
+    return f"'{text}" if _FORMULA.match(text) and not NUMERIC.fullmatch(text) else text
 
 
 def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:

@@ -10,7 +10,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -18,14 +17,8 @@ from modak.dsl.document import LONGEST_S, SHORTEST_S
 from modak.errors import Fault, did_you_mean
 from modak.text.units import duration, memory
 
-
-class Absent(Enum):
-    """Marks a value that is left out: as if the key had not been there."""
-
-    LEFT_OUT = "left out"
-
-
-LEFT_OUT: Final = Absent.LEFT_OUT
+LEFT_OUT: Final = object()
+"""Marks a value that is left out: as if the key had not been there."""
 
 
 class Read(NamedTuple):

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from modak.errors import DataError, did_you_mean, unknown
@@ -74,36 +73,34 @@ class Amount:
         return one_of(self.counts)
 
 
-METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
-    {
-        metric.name: metric
-        for metric in (
-            Metric("wall_time", "s", "lower", "run", "time"),
-            Metric("run_time", "s", "lower", "run", "time"),
-            Metric("elapsed_time", "s", "lower", "run", "time"),
-            Metric("time", "s", "lower", "run", "time"),
-            Metric("training_time", "s", "lower", "run", "time"),
-            Metric("time_to_solution", "s", "lower", "run", "time"),
-            Metric("epoch_time", "s", "lower", "epoch", "time"),
-            Metric("step_time", "s", "lower", "step", "time"),
-            Metric("sample_time", "s", "lower", "sample", "time"),
-            Metric("start_up_time", "s", "lower", None, "time"),
-            Metric("latency", "s", "lower", None, "time"),
-            Metric("throughput", "samples/s", "higher", "sample", "throughput"),
-            Metric("performance", "FLOP/s", "higher", None, "throughput"),
-            Metric("bandwidth", "B/s", "higher", None, "throughput"),
-            Metric("energy", "J", "lower", "run", "other"),
-            Metric("power", "W", "lower", None, "other"),
-            Metric("memory", "B", "lower", None, "other"),
-            Metric("device_memory", "B", "lower", None, "other"),
-            Metric("free_memory", "B", "higher", None, "other"),
-            Metric("speedup", "1", "higher", None, "other"),
-            Metric("efficiency", "1", "higher", None, "other"),
-            Metric("accuracy", "1", "higher", None, "other"),
-            Metric("loss", "1", "lower", None, "other"),
-        )
-    }
-)
+METRICS: Final[Mapping[str, Metric]] = {
+    metric.name: metric
+    for metric in (
+        Metric("wall_time", "s", "lower", "run", "time"),
+        Metric("run_time", "s", "lower", "run", "time"),
+        Metric("elapsed_time", "s", "lower", "run", "time"),
+        Metric("time", "s", "lower", "run", "time"),
+        Metric("training_time", "s", "lower", "run", "time"),
+        Metric("time_to_solution", "s", "lower", "run", "time"),
+        Metric("epoch_time", "s", "lower", "epoch", "time"),
+        Metric("step_time", "s", "lower", "step", "time"),
+        Metric("sample_time", "s", "lower", "sample", "time"),
+        Metric("start_up_time", "s", "lower", None, "time"),
+        Metric("latency", "s", "lower", None, "time"),
+        Metric("throughput", "samples/s", "higher", "sample", "throughput"),
+        Metric("performance", "FLOP/s", "higher", None, "throughput"),
+        Metric("bandwidth", "B/s", "higher", None, "throughput"),
+        Metric("energy", "J", "lower", "run", "other"),
+        Metric("power", "W", "lower", None, "other"),
+        Metric("memory", "B", "lower", None, "other"),
+        Metric("device_memory", "B", "lower", None, "other"),
+        Metric("free_memory", "B", "higher", None, "other"),
+        Metric("speedup", "1", "higher", None, "other"),
+        Metric("efficiency", "1", "higher", None, "other"),
+        Metric("accuracy", "1", "higher", None, "other"),
+        Metric("loss", "1", "lower", None, "other"),
+    )
+}
 
 
 def _fold(name: str) -> str:
@@ -306,29 +303,27 @@ _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **dict.fromkeys(("DOF", "DoF", "dof"), ("DOF", None)),
     "1": ("1", None),
 }
-_UNITS: Final[Mapping[str, Unit]] = MappingProxyType(
-    {
-        **_units("s", "time", _TIMES),
-        **_units("B", "other", _BYTES),
-        **_units("B/s", "throughput", {f"{name}{end}": factor for name, factor in _BYTES.items() for end in _PER_SECOND}),
-        **_units("B/s", "throughput", {f"{prefix}bit/s": _SI[prefix] / 8 for prefix in "kMGT"}),
-        **_units("FLOP/s", "throughput", _FLOPS),
-        **_units("ns/day", "throughput", {f"{name}/{day}": size for name, size in _SIMULATED.items() for day in ("day", "d")}),
-        **_units("ns/day", "throughput", {f"{name}/{hour}": 24 * size for name, size in _SIMULATED.items() for hour in ("hour", "h")}),
-        **_units("years/day", "throughput", {"years/day": 1.0, "SYPD": 1.0, "SDPD": 1 / 365}),
-        **_units("tau/day", "throughput", {"tau/day": 1.0}),
-        **_units("updates/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in "kMGT" for word in ("UPS", "LUPS", "FLUPS")}),
-        **_units("edges/s", "throughput", {f"{prefix}TEPS": _SI[prefix] for prefix in ("", *"kMGT")}),
-        **_units("operations/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in ("", *"kMGT") for word in ("IOPS", "OPS")}),
-        **_units("frames/s", "throughput", {"fps": 1.0, "FPS": 1.0}),
-        **_units("queries/s", "throughput", {"qps": 1.0, "QPS": 1.0}),
-        **_units("J", "other", {"J": 1.0, "joule": 1.0, "joules": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9}),
-        **_units("J", "other", {"Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}),
-        **_units("W", "other", {"mW": 1e-3, "W": 1.0, "watt": 1.0, "watts": 1.0, "kW": 1e3, "MW": 1e6}),
-        **_units("1", "other", {"1": 1.0, "%": 0.01, "percent": 0.01, "x": 1.0}),
-        "Hz": Unit("1/s", 1.0, "throughput"),
-    }
-)
+_UNITS: Final[Mapping[str, Unit]] = {
+    **_units("s", "time", _TIMES),
+    **_units("B", "other", _BYTES),
+    **_units("B/s", "throughput", {f"{name}{end}": factor for name, factor in _BYTES.items() for end in _PER_SECOND}),
+    **_units("B/s", "throughput", {f"{prefix}bit/s": _SI[prefix] / 8 for prefix in "kMGT"}),
+    **_units("FLOP/s", "throughput", _FLOPS),
+    **_units("ns/day", "throughput", {f"{name}/{day}": size for name, size in _SIMULATED.items() for day in ("day", "d")}),
+    **_units("ns/day", "throughput", {f"{name}/{hour}": 24 * size for name, size in _SIMULATED.items() for hour in ("hour", "h")}),
+    **_units("years/day", "throughput", {"years/day": 1.0, "SYPD": 1.0, "SDPD": 1 / 365}),
+    **_units("tau/day", "throughput", {"tau/day": 1.0}),
+    **_units("updates/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in "kMGT" for word in ("UPS", "LUPS", "FLUPS")}),
+    **_units("edges/s", "throughput", {f"{prefix}TEPS": _SI[prefix] for prefix in ("", *"kMGT")}),
+    **_units("operations/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in ("", *"kMGT") for word in ("IOPS", "OPS")}),
+    **_units("frames/s", "throughput", {"fps": 1.0, "FPS": 1.0}),
+    **_units("queries/s", "throughput", {"qps": 1.0, "QPS": 1.0}),
+    **_units("J", "other", {"J": 1.0, "joule": 1.0, "joules": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9}),
+    **_units("J", "other", {"Wh": 3600.0, "kWh": 3.6e6, "MWh": 3.6e9}),
+    **_units("W", "other", {"mW": 1e-3, "W": 1.0, "watt": 1.0, "watts": 1.0, "kW": 1e3, "MW": 1e6}),
+    **_units("1", "other", {"1": 1.0, "%": 0.01, "percent": 0.01, "x": 1.0}),
+    "Hz": Unit("1/s", 1.0, "throughput"),
+}
 
 
 def parse_unit(text: str) -> Unit:

@@ -1,65 +1,24 @@
 """Container runtimes: each says how a command is run in an image, and which lines of the script that needs.
 
-A variant is a frozen dataclass that implements :class:`Runtime`. The script's variable ``MODAK_IMAGE`` is the path of the image.
+A variant is a frozen dataclass that derives from :class:`Runtime`. The script's variable ``MODAK_IMAGE`` is the path of the image.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
-from modak.dsl import Notice
-from modak.jobs.spec import JobSpec
 from modak.runtimes.apptainer import Apptainer
+from modak.runtimes.base import Runtime
 from modak.runtimes.charliecloud import Charliecloud
 from modak.runtimes.enroot import Enroot
 from modak.runtimes.none import NoContainer
 from modak.runtimes.podman_hpc import PodmanHpc
 from modak.runtimes.sarus import Sarus
-from modak.script.bash import Line
-from modak.text.words import Word
 
-
-class Runtime(Protocol):
-    """How a command runs in an image.
-
-    All methods but :meth:`build` see the job without the properties of a single run (:func:`modak.script.surroundings.of_any_run`), and
-    whether it has several nodes, but not how many (:func:`modak.script.surroundings.of_any_size`).
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name in requests and policies."""
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """Other accepted names."""
-
-    @property
-    def reads(self) -> frozenset[str] | None:
-        """Where it takes images from: schemes of references (``docker``) and endings of files (``.sif``); ``None``, or without this
-        property: every image of the catalogue is offered to it."""
-
-    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """What it cannot do for this job."""
-
-    def fetching(self, job: JobSpec) -> str:
-        """How to fetch or make the image: a few words, with the command. Empty: unknown."""
-
-    def setup(self, job: JobSpec) -> tuple[Line, ...]:
-        """Variables of the script that :meth:`wrap` uses, ``MODAK_IMAGE`` among them."""
-
-    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """Checks that end the job early with a message."""
-
-    def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
-        """The command inside the image: words of its own, then those of the command, in which variables may be replaced."""
-
-    def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
-        """Commands that make the image from a definition file, with the directory that it lies in."""
-
+__all__ = ["BUILTIN", "Runtime"]
 
 BUILTIN: Final[tuple[Runtime, ...]] = (
-    Apptainer("apptainer"),
+    Apptainer(),
     Apptainer("singularity"),
     Charliecloud(),
     PodmanHpc(),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.runtimes import hostmpi
+from modak.runtimes.base import Runtime
 from modak.runtimes.image import (
     IMAGE,
     PART,
@@ -33,16 +33,11 @@ _LIBRARIES: Final = ":/.singularity.d/libs"
 
 
 @dataclass(frozen=True)
-class Apptainer:
+class Apptainer(Runtime):
     """``apptainer exec`` or ``singularity exec``."""
 
-    name: str
-    aliases: tuple[str, ...] = ()
+    name: str = "apptainer"
     reads: frozenset[str] = frozenset((*PULLED, "private", ".sif", ".simg"))
-
-    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """None."""
-        return ()
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into a file."""

@@ -16,6 +16,7 @@ from packaging.version import Version
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.runtimes import hostmpi
+from modak.runtimes.base import Runtime
 from modak.runtimes.image import (
     IMAGE,
     NO_BIND,
@@ -64,7 +65,7 @@ _SUBMIT: Final = "/mnt/0"
 
 
 @dataclass(frozen=True)
-class Charliecloud:
+class Charliecloud(Runtime):
     """``ch-run``."""
 
     name: str = "charliecloud"

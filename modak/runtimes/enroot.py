@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.runtimes.base import Runtime
 from modak.runtimes.image import (
     IMAGE,
     NO_RUNTIME,
@@ -35,7 +36,7 @@ _ALONE: Final = (
 
 
 @dataclass(frozen=True)
-class Enroot:
+class Enroot(Runtime):
     """``enroot start``, or Pyxis' options of ``srun``."""
 
     name: str = "enroot"

@@ -4,36 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import JobSpec
+from modak.runtimes.base import Runtime
 from modak.script.bash import Line
 from modak.text.words import Word
 
 
 @dataclass(frozen=True)
-class NoContainer:
+class NoContainer(Runtime):
     """The node's own software."""
 
     name: str = "none"
-    aliases: tuple[str, ...] = ()
-    reads: None = None
-
-    def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
-        """None."""
-        return ()
-
-    def fetching(self, job: JobSpec) -> str:
-        """There is no image."""
-        return ""
-
-    def setup(self, job: JobSpec) -> tuple[Line, ...]:
-        """Nothing."""
-        return ()
-
-    def preflight(self, job: JobSpec) -> tuple[Line, ...]:
-        """Nothing: a missing program says so itself."""
-        return ()
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The command."""

@@ -8,8 +8,10 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.runtimes.base import Runtime
 from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
 from modak.script.bash import Line, assign, holds, need, run, variable, word
+from modak.text.grammar import registry_host
 from modak.text.words import Word
 
 _TAG: Final = re.compile("[:@][^/]*$")
@@ -17,11 +19,10 @@ _MPI: Final = {("openmpi", "pmix"): "--openmpi-pmix", ("openmpi", "pmi2"): "--op
 
 
 @dataclass(frozen=True)
-class PodmanHpc:
+class PodmanHpc(Runtime):
     """``podman-hpc run``."""
 
     name: str = "podman-hpc"
-    aliases: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset(("docker", "private"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
@@ -82,7 +83,6 @@ def _full(name: str) -> str:
     >>> _full("ubuntu:24.04"), _full("pytorch/pytorch:2.8.0"), _full("localhost:5000/solver:1")
     ('docker.io/library/ubuntu:24.04', 'docker.io/pytorch/pytorch:2.8.0', 'localhost:5000/solver:1')
     """
-    first, _, rest = name.partition("/")
-    if not rest:
+    if "/" not in name:
         return f"docker.io/library/{name}"
-    return name if {".", ":"} & {*first} or first == "localhost" else f"docker.io/{name}"
+    return name if registry_host(name) else f"docker.io/{name}"

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.runtimes.base import Runtime
 from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
 from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.text.words import Word
 
 
 @dataclass(frozen=True)
-class Sarus:
+class Sarus(Runtime):
     """``sarus run``."""
 
     name: str = "sarus"
-    aliases: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset(("docker", "private"))
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:

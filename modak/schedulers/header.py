@@ -285,6 +285,14 @@ def whole_environment(job: JobSpec) -> bool | None:
     return job.attributes.copy_environment if policy == "site" else policy == "ALL"
 
 
+def passed_variables(job: JobSpec, every: str, nothing: str) -> str | None:
+    """What the job gets of the submitter's environment, in a scheduler's words: ``ALL,A,B``, because names alone would drop the rest."""
+    whole, names = whole_environment(job), job.attributes.copy_variables
+    if whole is False:
+        return ",".join(names) or nothing
+    return ",".join((every, *names)) if whole or names else None
+
+
 def licences(job: JobSpec) -> tuple[tuple[str, str], ...]:
     """Resources that the site has named, as name and count: schedulers with licences know no others."""
     named = (text.partition("=") for text in job.attributes.site_resources)

@@ -10,7 +10,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, flags, licences, mib, note, spelt, whole_environment, with_site
+from modak.schedulers.header import Directives, flags, licences, mib, note, passed_variables, spelt, with_site
 from modak.schedulers.notices import (
     environment_policy,
     folders,
@@ -87,7 +87,7 @@ class Lsf(Scheduler):
             ("-u", says.email),
             ("-w", _condition(says.dependency)),
             ("-b", _begin(says.begin)),
-            ("-env", _environment(job)),
+            ("-env", passed_variables(job, "all", "none")),
         )
         events = tuple((flag,) for flag in dict.fromkeys(EVENTS[event] for event in says.notify if event in EVENTS))
         exclusive = (("-x",),) if says.exclusive else ()
@@ -143,13 +143,6 @@ def _begin(begin: str | None) -> str | None:
     day, _, time = begin.partition("T") if "-" in begin else ("", "", begin)
     clock = ":".join((time or "00:00").split(":")[:2])
     return f"{day.replace('-', ':')}:{clock}" if day else clock
-
-
-def _environment(job: JobSpec) -> str | None:
-    whole, names = whole_environment(job), job.attributes.copy_variables
-    if whole is False:
-        return ",".join(names) or "none"
-    return ",".join(("all", *names)) if whole or names else None
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:

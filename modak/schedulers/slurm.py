@@ -10,7 +10,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, licences, mib, note, options, whole_environment, with_site
+from modak.schedulers.header import Directives, Option, licences, mib, note, options, passed_variables, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, shared_files, uncounted
 from modak.text.hosts import expand_nodes
 from modak.text.units import clock
@@ -123,7 +123,7 @@ class Slurm(Scheduler):
             "no-requeue": says.requeue is False,
             "open-mode": "append" if says.requeue else None,
             "signal": f"B:{says.signal.name}@{says.signal.seconds}" if says.signal else None,
-            "export": _export(job),
+            "export": passed_variables(job, "ALL", "NONE"),
         }
         chosen: tuple[Option, ...] = options(table)
         if has.oversubscribed:
@@ -209,14 +209,6 @@ def _error(job: JobSpec) -> str | None:
     """sbatch joins the streams unless an error file is named."""
     says = job.attributes
     return None if says.join else says.error or ("%x-%j.err" if says.join is False else None)
-
-
-def _export(job: JobSpec) -> str | None:
-    """``ALL,A,B``: names alone would drop the rest of the environment."""
-    whole, names = whole_environment(job), job.attributes.copy_variables
-    if whole is False:
-        return ",".join(names) or "NONE"
-    return ",".join(("ALL", *names)) if whole or names else None
 
 
 def _warnings(job: JobSpec) -> tuple[Notice, ...]:

@@ -68,6 +68,8 @@ cached: Final = lru_cache(maxsize=2048)
 
 
 BLANK: Final = Line("")
+_TO_NOTHING: Final[Event] = ("redirect", "", ">", ("/dev/null",))
+_ERRORS_TOO: Final[Event] = ("redirect", "2", ">&", ("1",))
 
 
 @cached
@@ -148,49 +150,47 @@ def export(name: str, *value: Part) -> Line:
 @cached
 def quiet(line: Line) -> Line:
     """The line with its output thrown away."""
-    nowhere: tuple[Event, ...] = (("redirect", "", ">", ("/dev/null",)), ("redirect", "2", ">&", ("1",)))
-    return Line(f"{line.text} >/dev/null 2>&1", (*line.events, *nowhere))
+    return _extended(line, " >/dev/null 2>&1", _TO_NOTHING, _ERRORS_TOO)
 
 
 @cached
 def either(first: Line, second: Line) -> Line:
     """``first || second``."""
-    return Line(f"{first.text} || {second.text}", (*first.events, ("||",), *second.events))
+    return _extended(first, f" || {second.text}", ("||",), *second.events)
 
 
 @cached
 def piped(first: Line, second: Line) -> Line:
     """``first | second``."""
-    return Line(f"{first.text} \\\n    | {second.text}", (*first.events, ("|",), *second.events))
+    return _extended(first, f" \\\n    | {second.text}", ("|",), *second.events)
 
 
 def both(line: Line) -> Line:
     """``line 2>&1``."""
-    return Line(f"{line.text} 2>&1", (*line.events, ("redirect", "2", ">&", ("1",))))
+    return _extended(line, " 2>&1", _ERRORS_TOO)
 
 
 @cached
 def holds(line: Line, text: str) -> Line:
     """Whether the output of the line, on either stream, contains a text. All of it is read: a pipe closed early would fail the command."""
     found = run("grep", "-F", "-e", text)
-    whole = piped(both(line), found)
-    return Line(f"{both(line).text} | {found.text} >/dev/null", (*whole.events, ("redirect", "", ">", ("/dev/null",))))
+    return _extended(both(line), f" | {found.text} >/dev/null", ("|",), *found.events, _TO_NOTHING)
 
 
 def into(line: Line, output: Word, errors: Word) -> Line:
     """``line >output 2>errors``."""
     files: tuple[Event, ...] = (("redirect", "", ">", parts(output)), ("redirect", "2", ">", parts(errors)))
-    return Line(f"{line.text} >{words.shell(output)} 2>{words.shell(errors)}", (*line.events, *files))
+    return _extended(line, f" >{words.shell(output)} 2>{words.shell(errors)}", *files)
 
 
 def without_input(line: Line) -> Line:
     """``line </dev/null``."""
-    return Line(f"{line.text} </dev/null", (*line.events, ("redirect", "", "<", ("/dev/null",))))
+    return _extended(line, " </dev/null", ("redirect", "", "<", ("/dev/null",)))
 
 
 def behind(line: Line) -> Line:
     """The line in the background."""
-    return Line(f"{line.text} &", (*line.events, ("&",)))
+    return _extended(line, " &", ("&",))
 
 
 @cached
@@ -258,6 +258,11 @@ def write(file: Word, text: str, delimiter: str) -> Line:
 def together(lines: Sequence[Line]) -> Line:
     """Several lines as one :class:`Line`."""
     return Line("\n".join(line.text for line in lines), tuple(event for line in lines for event in line.events))
+
+
+def _extended(line: Line, text: str, *events: Event) -> Line:
+    """The line with more text at its end, and what that does."""
+    return Line(line.text + text, (*line.events, *events))
 
 
 def _quoted_words(command: Sequence[Word], *, at_start: bool = True) -> tuple[tuple[str, ...], tuple[Parts, ...]]:

@@ -223,28 +223,30 @@ def _events(root: Node) -> Iterator[Event]:
 
 def _own_events(node: Node) -> Iterator[Event]:
     """One event for each command, assignment, redirect and construct."""
-    kind = node.type
     if not node.is_named:
-        if kind in _OPERATORS:
-            yield (kind,)
-    elif kind == "command":
-        yield ("command", *(decoded(child) for child in node.named_children if child.type not in {"variable_assignment", "file_redirect"}))
-    elif kind == "variable_assignment":
-        yield ("set", _text(node.children[0]), decoded(node.children[-1]) if len(node.children) > 2 else ())
-    elif kind == "file_redirect":
-        yield ("redirect", *_redirect(node))
-    elif kind == "heredoc_redirect":
-        yield ("heredoc", *_heredoc(node))
-    elif kind == "function_definition":
-        yield ("function", _text(node.named_children[0]))
-    elif kind == "declaration_command":
-        yield (_text(node.children[0]), *(decoded(child) for child in node.named_children if child.type != "variable_assignment"))
-    elif kind == "unset_command":
-        yield ("unset", *map(_text, node.named_children))
-    elif kind in {"subshell", "command_substitution", "process_substitution"}:
-        yield (kind,)
-    elif kind not in _SILENT | _WORDS | _EXPANSIONS:
-        yield (kind, "" if node.named_child_count else _text(node))
+        if node.type in _OPERATORS:
+            yield (node.type,)
+        return
+    match node.type:
+        case "command":
+            beside = {"variable_assignment", "file_redirect"}
+            yield ("command", *(decoded(child) for child in node.named_children if child.type not in beside))
+        case "variable_assignment":
+            yield ("set", _text(node.children[0]), decoded(node.children[-1]) if len(node.children) > 2 else ())
+        case "file_redirect":
+            yield ("redirect", *_redirect(node))
+        case "heredoc_redirect":
+            yield ("heredoc", *_heredoc(node))
+        case "function_definition":
+            yield ("function", _text(node.named_children[0]))
+        case "declaration_command":
+            yield (_text(node.children[0]), *(decoded(child) for child in node.named_children if child.type != "variable_assignment"))
+        case "unset_command":
+            yield ("unset", *map(_text, node.named_children))
+        case "subshell" | "command_substitution" | "process_substitution" as construct:
+            yield (construct,)
+        case kind if kind not in _SILENT | _WORDS | _EXPANSIONS:
+            yield (kind, "" if node.named_child_count else _text(node))
 
 
 def _below(node: Node) -> Sequence[Node]:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
 from modak.script import gate
 from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, quiet, run, variable, word
-from modak.text.faults import faults_of
+from modak.text.faults import fault_in
 from modak.text.grammar import CopiedName
 
 NO_MODULE: Final = 70
@@ -99,16 +97,9 @@ def allowed(name: str) -> str:
 
 def valid(grammar: Any, value: str, field: str) -> str:
     """The value, if it is of the grammar (one of :mod:`modak.text.grammar`); else :class:`modak.errors.RequestError`."""
-    try:
-        return str(_adapter(grammar).validate_python(value))
-    except ValidationError as error:
-        raise RequestError(f"{value!r:.80}: {faults_of(error)[0].message}", field=field) from None
-
-
-@cache
-def _adapter(grammar: Any) -> TypeAdapter[Any]:
-    """The validator of a grammar, cached: to make one takes longer than to write a script."""
-    return TypeAdapter(grammar)
+    if why := fault_in(grammar, value):
+        raise RequestError(f"{value!r:.80}: {why}", field=field)
+    return value
 
 
 def _stop() -> Line:

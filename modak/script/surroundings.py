@@ -150,13 +150,13 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     before = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
     line = command_line((*before, *common.before_command), (len(before),))
     return Surroundings(
-        (gate.sound(lines),) if lines else (),
-        seen,
-        job.slurm_step,
-        gate.start(line) if line.words else None,
-        common.inside,
-        common.fetching,
-        common.warnings,
+        lines=_sound(lines),
+        variables=seen,
+        slurm_step=job.slurm_step,
+        start=gate.start(line) if line.words else None,
+        inside=common.inside,
+        fetching=common.fetching,
+        warnings=common.warnings,
     )
 
 
@@ -169,20 +169,16 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
     told = changed(job, environment=_seen(job, {**variables, **job.values}))
     wrapped = runtime.wrap(told, tuple(outside.values()))
     own = len(wrapped) - len(outside)
+    exported = exports({name: value for name, value in variables.items() if name not in job.values})
     return Common(
-        _sound(modules(job)),
-        _sound(section("environment", exports({name: value for name, value in variables.items() if name not in job.values})))
-        if variables or job.values
-        else (),
-        _sound((*_storage(job), *rules(job, "environment"), *_places(told, runtime, launcher, scheduler))),
-        (
-            _sound(runtime.preflight(job)),
-            _sound((*launcher.preflight(job, scheduler), *writable(job), *_gpu(job))),
-        ),
-        variables,
-        job.slurm_step,
-        wrapped[:own],
-        {name: new for (name, old), new in zip(outside.items(), wrapped[own:], strict=True) if new != old},
+        modules=_sound(modules(job)),
+        environment=_sound(section("environment", exported)) if variables or job.values else (),
+        places=_sound((*_storage(job), *rules(job, "environment"), *_places(told, runtime, launcher, scheduler))),
+        checks=(_sound(runtime.preflight(job)), _sound((*launcher.preflight(job, scheduler), *writable(job), *_gpu(job)))),
+        variables=variables,
+        slurm_step=job.slurm_step,
+        before_command=wrapped[:own],
+        inside={name: new for (name, old), new in zip(outside.items(), wrapped[own:], strict=True) if new != old},
         fetching=runtime.fetching(job),
         warnings=runtime.warnings(job),
     )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 from typing import Final
 
 from modak.cache import Cache
+from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
 from modak.dsl import Request
-from modak.facts import parameter
+from modak.facts import Facts, Result, parameter, same_name
+from modak.perfmodel.unseen import need_others, numbers_of
 from modak.prepared import Prepared
-from modak.service import parameters
 from modak.service.factcache import FactCache, Switches
 from modak.store import Store
+from modak.target import Target, find_system
 
 MOST_ESTIMATED: Final = 32
 """Questions about applications that never ran on their target, whose answers from parameters are kept."""
@@ -33,7 +38,7 @@ class FactFinder:
     def ready(self, request: Request) -> Prepared | None:
         """The facts for a request if they are in memory and the newest; ``None``: they have to be read, or told from parameters."""
         facts = self._cache.ready(request.workload_name, _left(request))
-        return None if facts is None or parameters.untried(request, facts) else facts
+        return None if facts is None or _untried(request, facts) else facts
 
     def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
         """The facts for a request: with what other applications tell of the switches that it leaves open, and, where its application never
@@ -41,15 +46,54 @@ class FactFinder:
         """
         left = _left(request)
         facts = self._cache.facts(request.workload_name, left)
-        places = parameters.untried(request, facts, everywhere=everywhere)
+        places = _untried(request, facts, everywhere=everywhere)
         if not places:
             return facts
         params = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
         key = (facts.version, request.workload_name, places, left, params, request.optimisation.workload.batch_size)
-        return self._estimated.get(key, lambda: parameters.with_parameters(self._store, request, facts, places))
+        return self._estimated.get(key, lambda: _with_parameters(self._store, request, facts, places))
 
 
 def _left(request: Request) -> Switches:
     """The switches that a request leaves to the evidence, as the store takes them; ``()``: none."""
     left = left_open(request)
     return tuple(tuple(each.on for each in left if each.column == column) for column in SWITCHES) if left else ()
+
+
+def _untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tuple[frozenset[str], ...]:
+    """The target by its names, if the request has numeric parameters and no results there agree with it.
+
+    ``everywhere``: if the request names no target, each such known system.
+    """
+    if not numbers_of(request.optimisation.workload.params):
+        return ()
+    name = request.target.name
+    asked = (name,) if name else tuple(facts.systems) if everywhere else ()
+    places = (Target(name=one, system=find_system(one, facts)).names for one in asked)
+    run = {same_name(curve.series.system) for curve in agreeing(facts.models, request)}
+    return tuple(names for names in places if names.isdisjoint(run))
+
+
+def _with_parameters(store: Store, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
+    """The facts with curves from parameters, for an application that never ran in these places (each given by its names).
+
+    They are fitted to the results of each place; if these are too few for some configuration, or if the application ran elsewhere, to all
+    results of their metrics.
+    """
+    from modak.perfmodel.estimated import estimated_curves
+
+    work = request.optimisation.workload
+    curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
+    spelt = store.systems()
+    here = {names: _of_place(store, [name for name in spelt if same_name(name) in names]) for names in places}
+    left = [names for names in places if facts.models or need_others(here[names])]
+    estimated = [curves_from(names, results) for names, results in here.items() if names not in left]
+    metrics = sorted({result.series.metric for names in left for result in here[names]})
+    results = [result for metric in metrics for result in store.having_parameters({"metric": metric})]
+    found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), results))
+    return facts.changed(models=(*facts.models, *found)) if found else facts
+
+
+def _of_place(store: Store, spelt: Sequence[str]) -> list[Result]:
+    """The results with parameters on a system, under all of its names as results spell them."""
+    return [result for name in sorted(spelt) for result in store.having_parameters({"system": name})]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
+from modak.facts import Result
 from modak.prepared import Prepared
-from modak.service import parameters, records
+from modak.service import records
 from modak.service.records import Json
 from modak.store import Store
+from modak.store.results import MOST_WITH_PARAMETERS
 
 
 def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float, go_on: Callable[[], None]) -> Json:
@@ -31,7 +34,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
     reader = Reader(graph_compilers(), node_kinds(facts))
     answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on)
-    answered = improve_rows(questions, answered, parameters.for_rows(store, questions, answered), level, reader)
+    answered = improve_rows(questions, answered, _with_parameters(store, questions, answered), level, reader)
     doubted = {application: store.doubted(application) for application in curves}
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
     warnings = [
@@ -41,3 +44,16 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         *records.counted_gpus(gpus),
     ]
     return {"rows": rows, "level": level, "warnings": warnings}
+
+
+def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
+    """Results of any application in the metrics of those rows that have parameters and weak answers, at most
+    :data:`MOST_WITH_PARAMETERS`."""
+    from modak.perfmodel.rows import WEAK
+
+    weak = [
+        row for row, answer in zip(questions, answered, strict=True)
+        if answer["basis"] in WEAK and any(name.startswith("params.") for name, value in row.items() if value not in (None, ""))
+    ]  # fmt: skip
+    metrics = sorted({str(row["metric"]) for row in weak if row.get("metric")})
+    return [result for metric in metrics for result in store.having_parameters({"metric": metric})][:MOST_WITH_PARAMETERS]

@@ -22,9 +22,8 @@ from modak.store import audit
 from modak.store.audit import Actor, Entry
 from modak.store.engine import reading, writing
 from modak.store.plans import flush, unexpired
-from modak.store.schema import api_keys, plans, result_tokens
+from modak.store.schema import api_keys, instant, now, plans, result_tokens, stored
 from modak.store.spool import PlanSpool
-from modak.store.times import instant, now, stored
 from modak.store.values import Page
 
 RESULT_DAYS: Final = 90

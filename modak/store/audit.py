@@ -9,10 +9,8 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
-from modak.errors import RequestError
-from modak.store.schema import audit
-from modak.store.times import instant, now, stored
-from modak.store.values import Page
+from modak.store.schema import audit, instant, now, stored
+from modak.store.values import Page, number
 
 LONGEST_TARGET: Final = 2000
 REMOVE: Final = "remove"
@@ -55,10 +53,9 @@ def removed(connection: Connection) -> frozenset[str]:
 
 def page(connection: Connection, cursor: str, limit: int) -> Page[Entry]:
     """At most ``limit`` lines, the newest first, after the one that ``cursor`` names."""
-    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise RequestError("no cursor; take 'next' of the page before", field="cursor")
+    before = number(cursor)
     wanted = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
-    rows = connection.execute(wanted.where(audit.c.id < int(cursor)) if cursor else wanted).all()
+    rows = connection.execute(wanted.where(audit.c.id < before) if cursor else wanted).all()
     entries = tuple(
         Entry(row.id, instant(row.at), row.principal, row.request_id, row.action, row.target, row.outcome) for row in rows[:limit]
     )

@@ -20,8 +20,7 @@ from modak.facts import Image
 from modak.store import audit, catalogue, versions
 from modak.store.audit import Actor
 from modak.store.engine import reading, writing
-from modak.store.schema import builds
-from modak.store.times import instant, now, stored
+from modak.store.schema import builds, instant, now, stored
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 LIVING: Final = ("queued", "running")

@@ -13,7 +13,7 @@ from modak.errors import BY_REPLACING, Conflict, Unavailable
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
 from modak.packaged import PRINCIPAL, Held, kind_of, name_of
 from modak.store import schema
-from modak.store.times import instant, now, stored
+from modak.store.schema import instant, now, stored
 from modak.text.faults import faults_of
 
 Value = TypeVar("Value", bound=Fact)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
@@ -13,17 +14,19 @@ from sqlalchemy import Connection, Select, delete, insert, or_, select, update
 
 from modak import __version__
 from modak.facts import SeriesKey
+from modak.ingest.table import LAYOUT, layout
 from modak.perfmodel import merging
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
 from modak.perfmodel.forms import fingerprint
-from modak.store.cells import cells
-from modak.store.chunks import chunks
-from modak.store.schema import models, series
-from modak.store.series import NUMBERED, from_row, key_hash, of_same_runs
+from modak.store.engine import chunks
+from modak.store.schema import STANDING, models, results, series
+from modak.store.series import NUMBERED, SERIES_AT_ONCE, from_row, key_hash, of_same_runs
 
 FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint()}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
+
+_ROWS_AT_ONCE: Final = 20_000
 
 Numbered = tuple[int, Curve]
 """The number of a series, and one of its curves."""
@@ -72,7 +75,24 @@ def _bodies() -> Select[Any]:
 
 def _found(connection: Connection, chosen: Select[Any], behind: Mapping[int, tuple[SeriesKey, int]]) -> Found:
     stored = [(number, body) for number, body in connection.execute(chosen)]
-    return Found(stored, behind, list(cells(connection, {number: key for number, (key, _) in behind.items()})))
+    return Found(stored, behind, list(_cells(connection, {number: key for number, (key, _) in behind.items()})))
+
+
+def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Cell]:
+    """The cells of the series with these numbers, by series."""
+    columns = (results.c.series_id, results.c.id, results.c.value, *(results.c[name] for name in LAYOUT))
+    for numbers in chunks(list(keys), SERIES_AT_ONCE):
+        chosen = select(*columns).where(results.c.series_id.in_(numbers), STANDING)
+        rows = connection.execute(chosen.order_by(results.c.series_id).execution_options(yield_per=_ROWS_AT_ONCE))
+        for number, of_one in groupby(rows, key=itemgetter(0)):
+            found: dict[Sequence[int], Cell] = {}
+            for _, identity, value, *place in of_one:
+                at = tuple(place)
+                if at not in found:
+                    found[at] = Cell(keys[number], layout(at))
+                found[at].ids.append(identity)
+                found[at].values.append(value)
+            yield from found.values()
 
 
 def newest(found: Found) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import BoundedSemaphore
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, InternalError, NoSuchModuleError, OperationalError
@@ -21,6 +21,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from modak.errors import Unavailable
 
+Value = TypeVar("Value")
+
+AT_ONCE: Final = 500
+"""Values in one statement: far below every database's limit of parameters."""
 BUSY_MS: Final = 30_000
 """Milliseconds that SQLite waits for another writer."""
 QUICK_MS: Final = 100
@@ -287,3 +291,12 @@ def _failed(url: URL, error: BaseException | None, kind: type[Unavailable] = Una
 
 def _unreached(url: URL, reason: str, kind: type[Unavailable]) -> Unavailable:
     return kind(f"the database {shown(url)} is out of reach: {reason}", public_message=f"{OUT_OF_REACH}: {reason}")
+
+
+def chunks(values: Sequence[Value], size: int = AT_ONCE) -> Iterator[Sequence[Value]]:
+    """The values in their order, at most ``size`` at once.
+
+    >>> list(chunks("abcde", 2))
+    ['ab', 'cd', 'e']
+    """
+    return (values[start : start + size] for start in range(0, len(values), size))

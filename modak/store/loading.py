@@ -22,11 +22,10 @@ from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import merging
 from modak.progress import Progress, silent
 from modak.store import remarks, replacing, suspects, versions
-from modak.store.chunks import chunks
-from modak.store.schema import ONCE, loads, models, results, series, texts
+from modak.store.engine import chunks
+from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored, texts
 from modak.store.series import by_number, ids, label, of_same_runs
 from modak.store.staging import Staged
-from modak.store.times import instant, now, stored
 from modak.store.values import FileReport, LoadReport
 from modak.text.amounts import counted
 

@@ -62,8 +62,6 @@ def upgrade(url: str, *, fill: bool = True) -> bool:
     All of it happens in one transaction. Returns whether anything was done. Raises :class:`modak.errors.Unavailable` for a
     database that is not ours or newer than this MODAK.
     """
-    from modak.store import filling
-
     engine = connect(supported(url))
     try:
         with reading(engine) as connection:  # without the lock: a host that starts does not wait for another one's load
@@ -78,10 +76,25 @@ def upgrade(url: str, *, fill: bool = True) -> bool:
             if found != "current":
                 to(connection, "head")
             if fill and versions.is_new(connection):  # alembic's own command creates tables alone
-                filling.fill(connection)
+                _fill(connection)
         return True
     finally:
         engine.dispose()
+
+
+def _fill(connection: Connection) -> None:
+    """Everything in `benchmarks_db`, with the models of its results, into an empty database."""
+    from modak import knowledge
+    from modak.ingest.reading import tables
+    from modak.packaged import PRINCIPAL
+    from modak.store import catalogue, curves, loading
+
+    found = knowledge.read_all(knowledge.packaged_root())
+    catalogue.add(connection, found.entries, PRINCIPAL)
+    if found.result_files:
+        loading.load(connection, tables(found.result_files).tables, PRINCIPAL)
+        curves.keep(connection, curves.newest(curves.read(connection))[1])
+    versions.bump(connection)
 
 
 def _is_ready(connection: Connection, fill: bool) -> bool:

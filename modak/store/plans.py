@@ -16,9 +16,8 @@ from sqlalchemy import ColumnElement, Connection, Engine, Executable, case, dele
 from modak.dsl import Texts
 from modak.errors import NotFound
 from modak.store.engine import reading, writing
-from modak.store.schema import plans
+from modak.store.schema import instant, now, plans, stored
 from modak.store.spool import PlanSpool
-from modak.store.times import instant, now, stored
 from modak.store.values import StoredPlan
 from modak.text.numbering import Numbers
 

@@ -16,9 +16,8 @@ from modak.ingest.headings import counted
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.results.metrics import misnamed
 from modak.store import catalogue
-from modak.store.cells import STANDING
-from modak.store.chunks import chunks
-from modak.store.schema import results, series
+from modak.store.engine import chunks
+from modak.store.schema import STANDING, results, series
 from modak.store.series import label
 from modak.text.amounts import listed
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Index, MetaData, Table, and_, insert, select, text, update
 from sqlalchemy import Double as Number
 
-from modak.store.chunks import chunks
+from modak.store.engine import chunks
 from modak.store.schema import ONCE, SAME_RUN, results
 
 AT_ONCE: Final = 20_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -15,11 +14,9 @@ from modak.ingest.columns import header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
-from modak.store.cells import LEFT_OUT, SERIES_AT_ONCE
-from modak.store.schema import REPLACED, loads, results, series, texts
-from modak.store.series import NUMBERED, by_number, from_row, has_params, matching
-from modak.store.times import instant
-from modak.store.values import Export, Page, Replaced
+from modak.store.schema import LEFT_OUT, REPLACED, instant, loads, results, series, texts
+from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, from_row, has_params, matching
+from modak.store.values import Export, Page, Place, Replaced, number, paged, place
 from modak.text.numbering import Numbers, spelt_out
 
 PAGE: Final = 5_000
@@ -29,44 +26,23 @@ MOST_WITH_PARAMETERS: Final = 50_000
 MOST_TRIED_SERIES: Final = 2_000
 MOST_TRIED: Final = 10_000
 """More results that show what switches do change nothing: 120 pairs are used."""
-_CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
-_LARGEST: Final = 2**31 - 1
-"""PostgreSQL refuses to compare the number of a series or of a load with a greater one."""
-_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 _NO_PARAMETERS: Final = "{}"
-_NO_CURSOR: Final = "no cursor; take 'next' of the page before"
 
-Place = tuple[int, int]
-"""Number of a series, and of a result in it: the order in which results are listed."""
 Found = tuple[SeriesKey, Row[Any]]
 
 
 def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int, *, doubted: bool = False) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) results (or doubted ones) after ``cursor``; equal filters and cursor give the same page."""
     check_limit(limit)
-    found: list[tuple[Result, Place]] = []
     having, which = (series.c.id.in_(select(results.c.series_id).where(LEFT_OUT)), LEFT_OUT) if doubted else (None, None)
-    for key, row in walk(connection, filters, place(cursor), limit + 1, having, which):
-        if len(found) == limit:
-            return Page(tuple(result for result, _ in found), "{}-{}".format(*found[-1][1]))
-        found.append((_value(key, row), (row.series_id, row.id)))
-    return Page(tuple(result for result, _ in found))
+    found = walk(connection, filters, place(cursor), limit + 1, having, which)
+    return paged((((row.series_id, row.id), _value(key, row)) for key, row in found), limit)
 
 
 def check_limit(limit: int) -> None:
     """Raise :class:`modak.errors.RequestError` unless a page may have so many items."""
     if not 1 <= limit <= MOST:
         raise RequestError(f"allowed: 1 to {MOST}", field="limit")
-
-
-def place(cursor: str | None) -> Place:
-    """The place that a cursor ``A-B`` names; before all of them where there is none. Raises :class:`modak.errors.RequestError`."""
-    if not cursor:
-        return (0, 0)
-    found = _CURSOR.fullmatch(cursor)
-    if not found or int(found[1]) > _LARGEST:
-        raise RequestError(_NO_CURSOR, field="cursor")
-    return (int(found[1]), int(found[2]))
 
 
 def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Result]:
@@ -130,9 +106,7 @@ def _rows() -> Select[Any]:
 def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit: int) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) of the results with these numbers, by number, after ``cursor``; also those replaced since."""
     check_limit(limit)
-    if cursor and not _NUMBER.fullmatch(cursor):
-        raise RequestError(_NO_CURSOR, field="cursor")
-    wanted = list(islice(spelt_out(numbers, after=int(cursor or 0)), limit + 1))
+    wanted = list(islice(spelt_out(numbers, after=number(cursor)), limit + 1))
     rows = connection.execute(_rows().where(results.c.id.in_(wanted[:limit])).order_by(results.c.id)).all()
     keys = by_number(connection, series.c.id.in_({row.series_id for row in rows}))
     return Page(tuple(_value(keys[row.series_id], row) for row in rows), str(wanted[limit - 1]) if len(wanted) > limit else None)
@@ -145,8 +119,8 @@ def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | N
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
     chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
     if cursor:
-        load, number = place(cursor)
-        chosen = chosen.where(or_(results.c.replaced_by < load, and_(results.c.replaced_by == load, results.c.id > number)))
+        load, result = place(cursor)
+        chosen = chosen.where(or_(results.c.replaced_by < load, and_(results.c.replaced_by == load, results.c.id > result)))
     with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
         rows = list(islice((row for row in found if numbers is None or row.series_id in numbers), limit + 1))
     shown = rows[:limit]

@@ -7,6 +7,7 @@ Times are microseconds since 1970 in UTC. Results are narrow rows of numbers: wh
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from sqlalchemy import (
@@ -22,6 +23,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     literal_column,
 )
 
@@ -155,6 +157,10 @@ Index("ix_results_replaced_by", results.c.replaced_by, results.c.id, sqlite_wher
 DOUBTED: Final = results.c.doubt_id != literal_column("0")
 """Rows that loading or somebody doubts: few, too."""
 Index("ix_results_doubted", results.c.series_id, results.c.id, sqlite_where=DOUBTED, postgresql_where=DOUBTED)
+STANDING: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, results.c.doubt_id == 0)
+"""Rows that models may rest on."""
+LEFT_OUT: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, DOUBTED)
+"""Rows that they would rest on if loading or somebody did not doubt them."""
 
 models: Final = Table(
     "models",
@@ -245,3 +251,20 @@ builds: Final = Table(
     Index("ix_builds_key_state", "key", "state"),
     Index("ix_builds_state_requested_at", "state", "requested_at"),
 )
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def now() -> datetime:
+    """This moment in UTC."""
+    return datetime.now(UTC)
+
+
+def stored(instant: datetime) -> int:
+    """An instant (with an offset) as a number."""
+    return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
+def instant(number: int) -> datetime:
+    """A stored number as an instant in UTC."""
+    return _EPOCH + timedelta(microseconds=number)

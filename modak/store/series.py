@@ -13,12 +13,14 @@ from modak.facts import SeriesKey
 from modak.ingest.values import cell
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
-from modak.store.chunks import chunks
+from modak.store.engine import chunks
 from modak.store.schema import series
 
 COLUMNS: Final = tuple(SeriesKey.model_fields)
 NUMBERED: Final = (series.c.id, *(series.c[name] for name in COLUMNS))
 """The columns of a series' number and key."""
+SERIES_AT_ONCE: Final = 200
+"""Series whose results are read by one query."""
 
 
 def key_hash(key: SeriesKey) -> str:

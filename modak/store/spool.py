@@ -21,8 +21,7 @@ from sqlalchemy import URL
 
 from modak.errors import Unavailable
 from modak.store.engine import OUT_OF_REACH, Locked
-from modak.store.schema import plans
-from modak.store.times import now, stored
+from modak.store.schema import now, plans, stored
 
 RETRY_S: Final = 1.0
 """Seconds for which the lock is assumed to be still held, so that not every plan waits to find that out."""

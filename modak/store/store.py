@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from threading import Condition
 from typing import Final
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
 from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
@@ -23,15 +24,12 @@ from modak.store import audit, catalogue, curves, loading, migrate, results, sta
 from modak.store.access import Access, UsedToken, names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
-from modak.store.chunks import AT_ONCE
-from modak.store.engine import connect, on_network, quick, reading, shown, supported, writing
+from modak.store.engine import AT_ONCE, connect, on_network, quick, reading, shown, supported, writing
 from modak.store.plans import Plans
-from modak.store.results import MOST_WITH_PARAMETERS, Place
-from modak.store.schema import series
+from modak.store.results import MOST_WITH_PARAMETERS
+from modak.store.schema import builds, instant, loads, models, series
 from modak.store.spool import PlanSpool
-from modak.store.state import State, state
-from modak.store.underway import Underway
-from modak.store.values import Export, Judged, LoadReport, Page, Refreshed, Replaced
+from modak.store.values import Export, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, paged, place
 from modak.text.amounts import counted
 from modak.text.numbering import Numbers, Selection
 
@@ -60,6 +58,30 @@ def open_store(url: str, *, fill: bool = True) -> Store:
         engine.dispose()
         raise
     return Store(engine, versions.VersionWatch(engine), quick(engine), PlanSpool(engine.url), created=created)
+
+
+class Underway:
+    """How many pieces of work are running, in any threads."""
+
+    def __init__(self) -> None:
+        self._count, self._changed = 0, Condition()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Count one more while the block runs."""
+        with self._changed:
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._count -= 1
+                self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until none is running."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._count)
 
 
 @dataclass(frozen=True)
@@ -105,9 +127,22 @@ class Store:
         return Access(self.engine, self.quick_engine, self.spool)
 
     def state(self) -> State:
-        """Counts and times for monitoring."""
+        """Figures for monitoring, which are quick to read."""
         with reading(self.engine) as connection:
-            return state(connection)
+
+            def count(query: Select[int]) -> int:
+                return connection.execute(query).scalar_one()
+
+            every = select(func.count()).select_from(series)
+            newest = connection.execute(select(func.max(loads.c.loaded_at))).scalar()
+            by_state = select(builds.c.state, func.count()).group_by(builds.c.state)
+            return State(
+                series=count(every),
+                stale_series=count(every.where(curves.BEHIND)),
+                models=count(select(func.count()).select_from(models)),
+                newest_load=None if newest is None else instant(newest).timestamp(),
+                builds=dict(connection.execute(by_state).all()),
+            )
 
     # --- what is known
 
@@ -319,7 +354,7 @@ class Store:
     def systems(self) -> tuple[str, ...]:
         """Systems that have results, as the results spell them."""
         with reading(self.engine) as connection:
-            return tuple(connection.execute(select(series.c.system).distinct().where(series.c.system.is_not(None))).scalars())
+            return tuple(connection.scalars(select(series.c.system).distinct().where(series.c.system.is_not(None))))
 
     def described_systems(self) -> tuple[System, ...]:
         """The systems that are known; one that no longer passes the checks of its kind is left out."""
@@ -329,7 +364,7 @@ class Store:
     def applications(self) -> tuple[str, ...]:
         """Applications that have results, in alphabetical order."""
         with reading(self.engine) as connection:
-            return tuple(connection.execute(select(series.c.application).distinct().order_by(series.c.application)).scalars())
+            return tuple(connection.scalars(select(series.c.application).distinct().order_by(series.c.application)))
 
     # --- models
 
@@ -351,13 +386,8 @@ class Store:
         Raises :class:`modak.errors.RequestError` for a wrong cursor or limit (1 to 1,000).
         """
         results.check_limit(limit)
-        before = results.place(cursor)
-        found: list[tuple[Place, Curve]] = []
-        for at, curve in self._from(before[0], min(limit, AT_ONCE)):
-            if len(found) == limit and at > before:
-                return Page(tuple(curve for _, curve in found), "{}-{}".format(*found[-1][0]))
-            found += [(at, curve)] if at > before else []
-        return Page(tuple(curve for _, curve in found))
+        before = place(cursor)
+        return paged((one for one in self._from(before[0], min(limit, AT_ONCE)) if one[0] > before), limit)
 
     def models_in_turn(self) -> Iterator[Curve]:
         """All curves, in the order of their series; only some of them are in memory at once."""

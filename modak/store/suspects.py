@@ -16,15 +16,12 @@ from modak.ingest.table import LAYOUT, layout
 from modak.results import metrics, suspicion
 from modak.results.suspicion import Cell
 from modak.store import catalogue
-from modak.store.cells import LEFT_OUT
-from modak.store.chunks import chunks
-from modak.store.schema import DOUBTED, loads, meta, results, series, texts
-from modak.store.series import by_number
+from modak.store.engine import chunks
+from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, results, series, texts
+from modak.store.series import SERIES_AT_ONCE, by_number
 from modak.text.amounts import listed
 from modak.text.numbering import Selection
 
-_AT_ONCE: Final = 200
-"""Series in one query."""
 _JUDGED: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
 """All rows but those that their file or somebody doubts."""
 Judgement = Literal["confirm", "doubt", "unmark"]
@@ -51,7 +48,7 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
     """Judge the results of these series by all that is stored of them, in whatever order it came; what somebody said of a result stays."""
     found, changes = Reviewed(), defaultdict[int, list[int]](list)
     doubt_ids, gpus = {"": 0}, _gpus(connection)
-    for numbers in chunks(list(touched), _AT_ONCE):
+    for numbers in chunks(list(touched), SERIES_AT_ONCE):
         for number, cells in groupby(_cells(connection, numbers), key=lambda cell: cell.series_id):
             for row, reason in _judged(connection, touched[number], list(cells), gpus):
                 if reason not in doubt_ids:

@@ -1,13 +1,16 @@
-"""What the store returns, beside the values of :mod:`modak.facts`."""
+"""What the store returns, beside the values of :mod:`modak.facts`; pages and their cursors."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import re
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from itertools import islice
+from typing import Any, Final, Generic, TypeVar
 
 from modak.dsl import Texts
+from modak.errors import RequestError
 from modak.facts import Result
 from modak.packaged import Difference
 from modak.text.numbering import Numbers
@@ -100,6 +103,39 @@ class Page(Generic[Item]):
     next: str | None = None
 
 
+Place = tuple[int, int]
+"""Number of a series, and of a result or curve in it: the order in which these are listed."""
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+_PLACE: Final = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+_LARGEST: Final = 2**31 - 1
+"""PostgreSQL refuses to compare the number of a series or of a load with a greater one."""
+_NO_CURSOR: Final = "no cursor; take 'next' of the page before"
+
+
+def paged(found: Iterable[tuple[Place, Item]], limit: int) -> Page[Item]:
+    """At most ``limit`` of the items, each with its place; where there are more, the last place is the cursor."""
+    seen = list(islice(found, limit + 1))
+    shown = seen[:limit]
+    return Page(tuple(item for _, item in shown), "{}-{}".format(*shown[-1][0]) if len(seen) > limit else None)
+
+
+def place(cursor: str | None) -> Place:
+    """The place that a cursor ``A-B`` names; before all of them where there is none. Raises :class:`modak.errors.RequestError`."""
+    if not cursor:
+        return (0, 0)
+    found = _PLACE.fullmatch(cursor)
+    if not found or int(found[1]) > _LARGEST:
+        raise RequestError(_NO_CURSOR, field="cursor")
+    return (int(found[1]), int(found[2]))
+
+
+def number(cursor: str | None) -> int:
+    """The number that a cursor is; 0 where there is none. Raises :class:`modak.errors.RequestError`."""
+    if cursor and not _NUMBER.fullmatch(cursor):
+        raise RequestError(_NO_CURSOR, field="cursor")
+    return int(cursor or 0)
+
+
 @dataclass(frozen=True)
 class StoredPlan:
     """A plan as it was answered."""
@@ -112,3 +148,16 @@ class StoredPlan:
     texts: Texts
     result_ids: Numbers = ()
     """Numbers of the results that its prediction rests on."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Counts of the whole database; and the newest load in seconds since 1970, ``None`` where nothing was loaded."""
+
+    series: int
+    stale_series: int
+    """Series whose results changed since they were fitted; the next request about them fits them."""
+    models: int
+    newest_load: float | None
+    builds: Mapping[str, int]
+    """How many builds are in each state."""

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Engine, event, insert, select, update
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from modak.store.engine import WRITTEN, translated
-from modak.store.schema import meta
-from modak.store.times import now, stored
+from modak.store.schema import meta, now, stored
 
 NEVER: Final = "0"
 """The version of what was never written."""

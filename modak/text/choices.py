@@ -17,18 +17,8 @@ COLUMNS: Final = (
 )
 """What :func:`row` tells of a choice."""
 VARIANT: Final = (
-    "framework_version",
-    "compiler",
-    "precision",
-    "mpi",
-    "mpi_from",
-    "numa_mode",
-    "hyperthreads",
-    "runtime",
-    "batch_size",
-    "global_batch",
-    "workers",
-    "opt_build",
+    *("framework_version", "compiler", "precision", "mpi", "mpi_from", "numa_mode", "hyperthreads"),
+    *("runtime", "batch_size", "global_batch", "workers", "opt_build"),
 )
 """What makes a configuration beside its layout."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from modak.errors import Fault, ModakError, nearest
 from modak.text.grammar import PATTERNS
@@ -59,6 +60,21 @@ def validated(model: type[Model], values: Any, raising: type[ModakError], prefix
         return model.model_validate(values)
     except ValidationError as error:
         raise raising(faults=faults_of(error, prefix, model=model)) from None
+
+
+def fault_in(grammar: Any, value: object) -> str:
+    """Why a value is not of a grammar (a type of :mod:`modak.text.grammar`); empty: it is."""
+    try:
+        _adapter(grammar).validate_python(value)
+    except ValidationError as error:
+        return faults_of(error)[0].message
+    return ""
+
+
+@cache
+def _adapter(grammar: Any) -> TypeAdapter[Any]:
+    """The validator of a grammar, cached: to make one takes longer than to write a script."""
+    return TypeAdapter(grammar)
 
 
 def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel] | None = None) -> tuple[Fault, ...]:

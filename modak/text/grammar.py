@@ -256,8 +256,6 @@ _OCI: Final = re.compile(
     r"(?P<path>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
-_REGISTRY: Final = re.compile(r"\A(?:[^/]*[.:][^/]*|localhost)/")
-"""The host in front of a repository's name."""
 _REPOSITORY: Final = re.compile(r"[a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*")
 """A repository's name according to the OCI distribution specification."""
 _SOURCE: Final = re.compile(
@@ -296,7 +294,8 @@ def _reference(text: str) -> str:
         raise ValueError(
             "an image is 'docker://repository/name:tag' (or oras, library, shub, private) or a file NAME.sif, NAME.sqfs or NAME.sqsh"
         )
-    if found and found["scheme"] in ("docker", "oras") and not _REPOSITORY.fullmatch(_REGISTRY.sub("", found["path"])):
+    path = found["path"] if found and found["scheme"] in ("docker", "oras") else None
+    if path and not _REPOSITORY.fullmatch(path.removeprefix(f"{registry_host(path)}/")):
         raise ValueError(
             "names in registries are in lower case, with '.', '_' or '-' between letters or digits only: docker://repository/name:tag"
         )
@@ -388,6 +387,16 @@ MetricPattern = Annotated[str, StringConstraints(max_length=200), AfterValidator
 ImageReference = Annotated[str, AfterValidator(_reference)]
 VersionText = Annotated[str, StringConstraints(max_length=64), AfterValidator(_version)]
 VersionRange = Annotated[str, StringConstraints(max_length=64), AfterValidator(_version_range)]
+
+
+def registry_host(name: str) -> str:
+    """The host at the beginning of an image's name, which container runtimes take it for; empty: it is a name on Docker Hub.
+
+    >>> registry_host("localhost:5000/solver:1"), registry_host("pytorch/pytorch:2.8.0"), registry_host("ubuntu:24.04")
+    ('localhost:5000', '', '')
+    """
+    first, slash, _ = name.partition("/")
+    return first if slash and (first == "localhost" or "." in first or ":" in first) else ""
 
 
 def image_file(reference: str) -> str:

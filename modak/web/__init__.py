@@ -3,6 +3,36 @@
 HTML alone, without scripts, and without anything from other servers. Every value is escaped. The addresses are in :mod:`modak.api.pages`.
 """
 
-from modak.web.rendering import page, static
+from __future__ import annotations
 
-__all__ = ["page", "static"]
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import modak
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE: Final = Path(__file__).parent
+
+
+def page(template: str, base: str, **values: Any) -> str:
+    """The page that a template makes of values; ``base`` is the way from its address up to that of the first page (``../``)."""
+    return _environment().get_template(f"{template}.html").render(base=base, version=modak.__version__, **values)
+
+
+@cache
+def static(name: str) -> str:
+    """The text of a file that pages refer to."""
+    return (HERE / "static" / name).read_text()
+
+
+@cache
+def _environment() -> Environment:
+    """Imported with the first page: a service that nobody looks at does without it."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )

@@ -21,7 +21,7 @@ from modak.store import Store, schema
 from modak.store.access import RESULT_DAYS, UsedToken
 from modak.store.audit import Actor
 from modak.store.engine import writing
-from modak.store.times import stored
+from modak.store.schema import stored
 from tests.store.tables import ROWS, applications, csv_table
 
 ME = Actor("local:me")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.builds.conversion import converted
-from modak.builds.userrecipe import read_recipe
+from modak.builds.userrecipe import converted, read_recipe
 from modak.errors import RequestError
 from modak.recipes.convertible import refusals
 

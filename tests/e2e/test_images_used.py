@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from modak.builds import verify, worker
-from modak.builds.conversion import converted
 from modak.builds.order import Site, of_text
 from modak.builds.service import BuildService
+from modak.builds.userrecipe import converted
 from modak.dsl import Texts
 from modak.facts import Facts, Image, ImageLabels
 from modak.normalise import normalise

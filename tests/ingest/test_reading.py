@@ -20,10 +20,11 @@ from modak.facts import SeriesKey
 from modak.ingest import csv as csv_format
 from modak.ingest.checking import distinct
 from modak.ingest.columns import COLUMNS
-from modak.ingest.csv import Csv, write_csv
+from modak.ingest.csv import Csv
 from modak.ingest.reading import options_text, parse_pairs, points, table, tables
 from modak.ingest.sources import Source, from_bytes, from_stream
 from modak.ingest.table import UNKNOWN, Batch, Options, Raw
+from modak.ingest.writing import write_csv
 from modak.perfmodel.questions import SPREAD
 from tests.conftest import ROOT
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 
-from modak.ingest.csv import write_csv
+from modak.ingest.writing import write_csv
 from modak.store import Store, open_store, upgrade
-from modak.store.cells import SERIES_AT_ONCE
 from modak.store.engine import reading
 from modak.store.results import walk
+from modak.store.series import SERIES_AT_ONCE
 from tests.store.tables import HEADER, ME, ROWS, csv_table
 
 ODD = (

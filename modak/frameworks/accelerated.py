@@ -1,4 +1,5 @@
-"""OpenACC applications: directives that a compiler turns into accelerator code."""
+"""Applications that run on accelerators by OpenACC (directives that a compiler turns into their code) or OpenCL (kernels that the run time
+compiles)."""
 
 from __future__ import annotations
 
@@ -10,11 +11,10 @@ from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
 
 
-class OpenAccOptions(FrameworkOptions):
-    """Options of an OpenACC application; ``version`` is the compiler's."""
+class AcceleratedOptions(FrameworkOptions):
+    """Options that both have; ``version`` is the compiler's."""
 
     compiler: Name | None = None
-    """``nvhpc``, ``pgi``, ``cray``, ``gcc``."""
     number_of_acc: Number | None = None
     """Accelerators per node."""
 
@@ -24,5 +24,18 @@ class OpenAccOptions(FrameworkOptions):
         return {"compiler": why} if self.compiler else {}
 
 
+class OpenAccOptions(AcceleratedOptions):
+    """Options of an OpenACC application; ``version`` is the compiler's."""
+
+    compiler: Name | None = None
+    """``nvhpc``, ``pgi``, ``cray``, ``gcc``."""
+
+
+class OpenClOptions(AcceleratedOptions):
+    """Options of an OpenCL application; ``version`` is the compiler's."""
+
+
 OPENACC: Final = Parallel("openacc", options=OpenAccOptions)
 """An application with OpenACC directives."""
+OPENCL: Final = Parallel("opencl", aliases=("opencc",), options=OpenClOptions)
+"""An application with OpenCL kernels."""
