@@ -157,6 +157,7 @@ def _add(values: Sequence[Known], names: Sequence[str], *, replace: bool) -> Non
 
 
 def _checked_rules(file: Path) -> Sequence[Rule]:
+    from modak.facts import Rule
     from modak.knowledge import read_array
     from modak.rules import check
 
