@@ -46,6 +46,8 @@ DOUBLINGS: Final = 3.0
 """Doublings of the size over which the covariance of the parts ``application and system`` and ``run`` falls to 1/e."""
 MOST: Final = 120
 """Only this many pairs are used, those with the largest covariance."""
+NAMES: Final = ("system", "framework", "compiler", "mpi")
+"""Columns with names that results may spell differently and mean the same."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
 
 
@@ -97,14 +99,14 @@ def in_words(log_ratio: float, spread: float, rests: str) -> str:
 
 
 def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
-    """Pairs of results that differ only in ``column``: its value is ``on`` in one and ``off`` in the other.
+    """Pairs of results that differ only in ``column``, and in how they spell names: its value is ``on`` in one and ``off`` in the other.
 
     ``column`` is a column of the result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up whose row has the value
     ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
-    word = SPELLINGS.get(column, str)
+    spelt = {column: SPELLINGS.get(column, str), **{name: SPELLINGS[name] for name in NAMES}}
     rows = (_record(result) for result in results if result.suspect is None)
-    records = [{**one, column: word(one[column])} if one.get(column) else one for one in rows]
+    records = [{**one, **{name: word(one[name]) for name, word in spelt.items() if one.get(name)}} for one in rows]
     timed = [one for one in records if metric(one["metric"], one["unit"]).tells_cost]
     filled = [{**one, column: one.get(column) or off} for one in timed]
     compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]

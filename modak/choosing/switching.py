@@ -19,7 +19,7 @@ from modak.choosing.openswitch import OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
-from modak.facts import Result
+from modak.facts import Result, same_name
 from modak.perfmodel import Predictions
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.target import Target
@@ -29,7 +29,8 @@ def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nod
     """The run whose effect of a switch is to be predicted, described as the runs of its pairs are: those of a precision name none."""
     work, framework = request.optimisation.workload, carrier(request)
     precision = None if switch.column == "precision" else shape.precision
-    labels = {"framework": shape.framework or (framework.framework if framework else None), "precision": precision, "dataset": work.dataset}
+    named = shape.framework or (framework.framework if framework else None)
+    labels = {"framework": same_name(named) if named else None, "precision": precision, "dataset": work.dataset}
     workers = shape.workers(nodes) if nodes else None
     return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 

@@ -73,8 +73,11 @@ def is_build(compiler: str | None) -> bool:
 
 
 def is_allowed(compiler: str | None, allowed: frozenset[str | None]) -> bool:
-    """Whether a run may have that compiler. If ``allowed`` contains ``None`` (no graph compiler has to be on), any build may."""
-    return compiler_named(compiler) in allowed or (None in allowed and is_build(compiler))
+    """Whether a run may have that compiler, in any spelling. If ``allowed`` contains ``None`` (no graph compiler has to be on), any build
+    may."""
+    if compiler is None or (None in allowed and is_build(compiler)):
+        return None in allowed
+    return same_name(compiler) in map(same_name, filter(None, allowed))
 
 
 def allowed_compilers(request: Request) -> frozenset[str | None]:

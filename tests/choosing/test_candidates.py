@@ -201,6 +201,24 @@ def test_two_spellings_of_a_build_are_one_candidate(known: Known) -> None:
     assert {shape.compiler for shape in found.shapes} == {"GCC_9.3", "intel 19"}
 
 
+def test_a_build_that_the_request_spells_otherwise_is_that_of_the_results(known: Known) -> None:
+    """Its layouts are candidates, and those of another build are not."""
+    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    runs = {"GCC 9.3": (4, 12), "intel 19": (48, 1)}
+    results = [
+        Result(
+            series=SeriesKey.model_validate({**series, "compiler": label}),
+            layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads),
+            value=10.0,
+        )
+        for label, (ranks, threads) in runs.items()
+    ]
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job | {"optimisation": {"workload": {"compiler": "gcc-9.3"}}}}).request
+    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
+    assert layouts(found) == {(4, 12, 0)}
+
+
 def test_runs_of_different_problems_are_not_compared() -> None:
     """Where the request names no data set, the one with the most results is taken, and the answer says so."""
     found = of_solver({})

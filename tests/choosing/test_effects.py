@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,18 @@ def test_a_switch_is_known_in_every_spelling(column: str, word: str, on: str, of
     """Results are written by hand."""
     found = pairs([result(10.0), result(8.0, "epoch_time", "s", 1, **{column: word})], column, on, off)
     assert [math.exp(pair.log_ratio) for pair in found] == pytest.approx([0.8])
+
+
+@pytest.mark.parametrize(
+    "other", [{"system": "Here"}, {"framework": "PyTorch", "mpi": "Open MPI 4.1"}, {"system": "HERE", "framework": "pytorch"}], ids=str
+)
+def test_names_in_another_spelling_make_a_pair_all_the_same(other: dict[str, str]) -> None:
+    """A table names the system by hand, a job's result as MODAK does."""
+    own = {"framework": "pytorch", "mpi": "openmpi-4.1"} if "mpi" in other else {"framework": "pytorch"}
+    (pair,) = pairs([result(10.0, **own), result(8.0, compiler="xla", **{**own, **other})], "compiler", "xla")
+    assert math.exp(pair.log_ratio) == pytest.approx(0.8)
+    asked = Run("net", "here", ("pytorch", None, None, None, None), 1)
+    assert told([pair], asked).log_ratio == told([Pair(replace(pair.run, software=asked.software), pair.log_ratio)], asked).log_ratio
 
 
 def test_ratios_are_of_times() -> None:
