@@ -185,6 +185,13 @@ def test_closed_partitions_are_left_out() -> None:
     assert {"partition old is left out: its state is DOWN", "partition admin is left out: it is for root alone"} <= set(notes)
 
 
+def test_a_partition_whose_state_is_not_shown_is_open() -> None:
+    """What is not said closes nothing."""
+    files = {name: f"{name}.txt" for name in SLURM if name != "scontrol-partition"} | {"lscpu": "lscpu-epyc-vm.json"}
+    found = seen(files, scontrol_partition=read("scontrol-partition.txt").replace(" State=UP", ""))
+    assert {"main", "gpu"} <= {one.name for one in found.system.partitions}
+
+
 def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them() -> None:
     """The largest kind keeps the name; one with a feature of its own gets its constraint; the rest is left out and said."""
     found = seen({**MIXED, **XEON})
@@ -240,6 +247,18 @@ def test_nodes_with_gpus_of_two_types_are_a_partition_for_each() -> None:
     ]
 
 
+def test_every_field_of_a_node_has_its_source() -> None:
+    """GPUs that Slurm lists are from its list of nodes."""
+    shown = read(MIXED["scontrol-node"]).replace("Gres=gpu:v100:4(S:0-1)", "Gres=gpu:a100-sxm4-80gb:2")
+    found = seen({**MIXED, **XEON}, scontrol_node=shown).system
+    told = {name: source.citation for source in found.sources for name in source.fields}
+    for one in found.partitions:
+        at = f"partitions.{one.name.replace('.', '?')}.node"
+        fields = one.node.model_dump(exclude_defaults=True)
+        assert {f"{at}.{name}" for name in fields} <= told.keys()
+    assert told["partitions.gpu?v100.node.accelerator"] == "scontrol show node --oneliner (2026-11-20)"
+
+
 def test_memory_has_the_clusters_limit_where_the_partition_has_none() -> None:
     """As Slurm applies it: the partition shows UNLIMITED."""
     found = limited("MinNodes=0", "ClusterName = c\nMaxMemPerNode = 100000\n")
@@ -287,6 +306,13 @@ def test_without_scontrol_sinfo_tells_the_same() -> None:
     assert fields == [
         (one.name, one.nodes, one.max_wall_time_s, one.node.cores, one.node.usable_memory_gb) for one in whole.system.partitions
     ]
+
+
+def test_sinfo_tells_the_time_of_jobs_that_ask_for_none() -> None:
+    """Where the partition has a default."""
+    probes = {name: {"lscpu": "lscpu-epyc-vm.json"} for name in ("main", "gpu")}
+    found = seen({"lscpu": "lscpu-epyc-vm.json"}, probes=probes, sinfo=read("sinfo.txt").replace("4:00:00|n/a", "4:00:00|0:30:00"))
+    assert [partition(found, name).default_wall_time_s for name in ("main", "gpu")] == [None, 1800]
 
 
 def test_openpbs_has_queues_and_nodes() -> None:
@@ -393,6 +419,15 @@ def test_processors_are_known_by_the_names_that_the_kernel_gives_them(model: str
     found = hardware.processor(SeenProcessor(model, vendor, "x86_64"), PROCESSORS, "lscpu")
     assert found
     assert found.name == name
+
+
+@pytest.mark.parametrize(
+    ("model", "vendor", "architecture"),
+    [("Acme 1", "Acme", "x86_64"), ("Intel Acme 1", "GenuineIntel", "vax"), ("°", "GenuineIntel", "x86_64")],
+)
+def test_a_processor_without_vendor_microarchitecture_or_name_gets_no_entry(model: str, vendor: str, architecture: str) -> None:
+    """An entry needs all three."""
+    assert hardware.processor(SeenProcessor(model, vendor, architecture), PROCESSORS, "lscpu") is None
 
 
 @pytest.mark.parametrize("model", ["Tesla V100-SXM2-16GB", "NVIDIA GeForce GTX 1080 Ti", "Tesla T4", "Tesla P100-SXM2-16GB"])
