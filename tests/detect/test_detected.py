@@ -362,6 +362,13 @@ def test_hosts_of_grid_engine_have_their_own_slots() -> None:
     assert partition(found, "main").node.usable_cores == 16
 
 
+@pytest.mark.parametrize(("memory", "gigabytes"), [("512.0M", 0.5), ("2.0G", 2.1), ("1.5T", 1649.2)])
+def test_grid_engine_writes_memory_in_powers_of_1024(memory: str, gigabytes: float) -> None:
+    """Whatever the letter."""
+    host = f"c1 lx-amd64 96 2 48 96 0.01 {memory} 2.9G 4.0G 0.0\n   main BIP 0/0/48\n"
+    assert partition(seen(XEON, host="c1", qhost=host), "main").node.memory_gb == pytest.approx(gigabytes, abs=0.06)
+
+
 def test_the_pbs_commands_that_slurm_brings_are_not_pbs() -> None:
     """Recorded from slurm-wlm-torque."""
     assert pbs.cluster(answers({"pbsnodes": "pbsnodes-slurm-wrapper.txt"})) is None
@@ -465,6 +472,11 @@ def test_lscpu_is_read_flat_and_nested() -> None:
     assert flat
     assert (nested.topology, nested.numa_domains, nested.vendor) == ((2, 40, 2), 2, "GenuineIntel")
     assert (flat.topology, flat.numa_domains, flat.hypervisor) == ((1, 2, 1), 1, "KVM")
+
+
+def test_a_processor_without_a_name_is_none() -> None:
+    """As in some virtual machines: nothing says which it is."""
+    assert machine.lscpu(read("lscpu-xeon.json").replace("Model name:", "Model:")) is None
 
 
 def test_numa_domains_without_processors_do_not_count() -> None:
