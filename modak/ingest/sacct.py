@@ -70,14 +70,16 @@ def _printed(head: bytes) -> bool:
 
 
 def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[Job]:
-    header = [cell for cell in next(lines)[1].split("|") if cell]
+    first = next(lines)[1]
+    end = "|" if first.endswith("|") else ""  # of every line with --parsable
+    header = [cell for cell in first.split("|") if cell]
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:
         raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=":1")
     jobs: dict[tuple[str, str | None], Job] = {}
     faults: list[Fault] = []
     for line, row in lines:
-        cells = _cells(row, header)
+        cells = _cells(row.removesuffix(end), header)
         if cells is not None:
             _row(cells, line, jobs)
         elif row:
@@ -104,8 +106,6 @@ def _row(cells: Mapping[str, str], line: int, jobs: dict[tuple[str, str | None],
 def _cells(row: str, header: list[str]) -> dict[str, str] | None:
     """The row's cells by column; a job's name may hold the separator, where it is the only free text."""
     cells = row.split("|")
-    if len(cells) == len(header) + 1 and not cells[-1]:
-        cells.pop()  # --parsable ends every line with a separator
     spare = len(cells) - len(header)
     if spare > 0 and "JobName" in header and not _FREE.intersection(header):
         at = header.index("JobName")

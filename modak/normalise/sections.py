@@ -107,7 +107,7 @@ def spelt(
     if all(map(known.__contains__, given)) and None not in given.values():
         return dict(zip(given, given, strict=True)), ()
     names = {key: key if key in known else others.get(fold(key)) for key in given}
-    exact = {key for key in given if key in known and given[key] is not None}
+    exact = {key for key, value in given.items() if value is not None}
     keys: dict[str, Any] = {}
     notes: list[Fault] = []
     for key, name in names.items():

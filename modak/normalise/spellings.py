@@ -236,7 +236,7 @@ def version(value: Any, path: str) -> Read:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return noted(path, str(value), f"the number is read as the version '{value}'; write versions as text (2.10 is not 2.1)")
     got = text(value, path)
-    if isinstance(got.value, str) and fold(got.value) in {"latest", "any", "newest", "*"}:
+    if fold(got.value) in {"latest", "any", "newest", "*"}:
         return left_out(path, f"{shown(value)} is not a version: ignored, and the version is chosen")
     return got
 

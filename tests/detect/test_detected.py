@@ -185,6 +185,13 @@ def test_closed_partitions_are_left_out() -> None:
     assert {"partition old is left out: its state is DOWN", "partition admin is left out: it is for root alone"} <= set(notes)
 
 
+def test_a_partition_whose_state_is_not_shown_is_open() -> None:
+    """What is not said closes nothing."""
+    files = {name: f"{name}.txt" for name in SLURM if name != "scontrol-partition"} | {"lscpu": "lscpu-epyc-vm.json"}
+    found = seen(files, scontrol_partition=read("scontrol-partition.txt").replace(" State=UP", ""))
+    assert {"main", "gpu"} <= {one.name for one in found.system.partitions}
+
+
 def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them() -> None:
     """The largest kind keeps the name; one with a feature of its own gets its constraint; the rest is left out and said."""
     found = seen({**MIXED, **XEON})
@@ -240,6 +247,18 @@ def test_nodes_with_gpus_of_two_types_are_a_partition_for_each() -> None:
     ]
 
 
+def test_every_field_of_a_node_has_its_source() -> None:
+    """GPUs that Slurm lists are from its list of nodes."""
+    shown = read(MIXED["scontrol-node"]).replace("Gres=gpu:v100:4(S:0-1)", "Gres=gpu:a100-sxm4-80gb:2")
+    found = seen({**MIXED, **XEON}, scontrol_node=shown).system
+    told = {name: source.citation for source in found.sources for name in source.fields}
+    for one in found.partitions:
+        at = f"partitions.{one.name.replace('.', '?')}.node"
+        fields = one.node.model_dump(exclude_defaults=True)
+        assert {f"{at}.{name}" for name in fields} <= told.keys()
+    assert told["partitions.gpu?v100.node.accelerator"] == "scontrol show node --oneliner (2026-11-20)"
+
+
 def test_memory_has_the_clusters_limit_where_the_partition_has_none() -> None:
     """As Slurm applies it: the partition shows UNLIMITED."""
     found = limited("MinNodes=0", "ClusterName = c\nMaxMemPerNode = 100000\n")
@@ -289,6 +308,13 @@ def test_without_scontrol_sinfo_tells_the_same() -> None:
     ]
 
 
+def test_sinfo_tells_the_time_of_jobs_that_ask_for_none() -> None:
+    """Where the partition has a default."""
+    probes = {name: {"lscpu": "lscpu-epyc-vm.json"} for name in ("main", "gpu")}
+    found = seen({"lscpu": "lscpu-epyc-vm.json"}, probes=probes, sinfo=read("sinfo.txt").replace("4:00:00|n/a", "4:00:00|0:30:00"))
+    assert [partition(found, name).default_wall_time_s for name in ("main", "gpu")] == [None, 1800]
+
+
 def test_openpbs_has_queues_and_nodes() -> None:
     """A node bound to a queue serves that alone; what is disabled or routes is no partition."""
     found = seen({**OPENPBS, **XEON}, "n001")
@@ -334,6 +360,13 @@ def test_hosts_of_grid_engine_have_their_own_slots() -> None:
     host = "{} lx-amd64 96 2 48 96 0.01 125.5G 2.9G 4.0G 0.0\n   main BIP 0/0/{}\n"
     found = seen(XEON, host="c1", qhost="".join(host.format(*one) for one in (("c1", 16), ("c2", 16), ("c3", 48))))
     assert partition(found, "main").node.usable_cores == 16
+
+
+@pytest.mark.parametrize(("memory", "gigabytes"), [("512.0M", 0.5), ("2.0G", 2.1), ("1.5T", 1649.2)])
+def test_grid_engine_writes_memory_in_powers_of_1024(memory: str, gigabytes: float) -> None:
+    """Whatever the letter."""
+    host = f"c1 lx-amd64 96 2 48 96 0.01 {memory} 2.9G 4.0G 0.0\n   main BIP 0/0/48\n"
+    assert partition(seen(XEON, host="c1", qhost=host), "main").node.memory_gb == pytest.approx(gigabytes, abs=0.06)
 
 
 def test_the_pbs_commands_that_slurm_brings_are_not_pbs() -> None:
@@ -395,6 +428,15 @@ def test_processors_are_known_by_the_names_that_the_kernel_gives_them(model: str
     assert found.name == name
 
 
+@pytest.mark.parametrize(
+    ("model", "vendor", "architecture"),
+    [("Acme 1", "Acme", "x86_64"), ("Intel Acme 1", "GenuineIntel", "vax"), ("°", "GenuineIntel", "x86_64")],
+)
+def test_a_processor_without_vendor_microarchitecture_or_name_gets_no_entry(model: str, vendor: str, architecture: str) -> None:
+    """An entry needs all three."""
+    assert hardware.processor(SeenProcessor(model, vendor, architecture), PROCESSORS, "lscpu") is None
+
+
 @pytest.mark.parametrize("model", ["Tesla V100-SXM2-16GB", "NVIDIA GeForce GTX 1080 Ti", "Tesla T4", "Tesla P100-SXM2-16GB"])
 def test_accelerators_are_known_by_the_names_that_nvidia_smi_gives_them(model: str) -> None:
     """With and without the maker's and the family's name."""
@@ -430,6 +472,11 @@ def test_lscpu_is_read_flat_and_nested() -> None:
     assert flat
     assert (nested.topology, nested.numa_domains, nested.vendor) == ((2, 40, 2), 2, "GenuineIntel")
     assert (flat.topology, flat.numa_domains, flat.hypervisor) == ((1, 2, 1), 1, "KVM")
+
+
+def test_a_processor_without_a_name_is_none() -> None:
+    """As in some virtual machines: nothing says which it is."""
+    assert machine.lscpu(read("lscpu-xeon.json").replace("Model name:", "Model:")) is None
 
 
 def test_numa_domains_without_processors_do_not_count() -> None:

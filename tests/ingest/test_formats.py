@@ -252,6 +252,17 @@ def test_both_outputs_of_both_slurms_say_the_same() -> None:
     assert by_source["slurm job 4_2"]["application"] == "sweep|odd"
 
 
+def test_a_separator_at_the_end_of_every_line_of_sacct_changes_nothing() -> None:
+    """``--parsable`` instead of ``--parsable2``."""
+    text = (DATA / "sacct-24.11.txt").read_text()
+    two, one = (table(from_bytes(each.encode(), "r")).batches() for each in (text, text.replace("\n", "|\n")))
+    said = [
+        [([batch.series[number] for number in batch.series_of], list(batch.values), batch.notes) for batch in batches]
+        for batches in (one, two)
+    ]
+    assert said[0] == said[1]
+
+
 def test_jobs_of_two_clusters_with_one_number_are_two() -> None:
     """As ``sacct --allclusters`` shows them; each with its own steps. Of a job that was requeued the last row counts (``--duplicates``)."""
     text = "JobID|JobName|Cluster|State|ElapsedRaw|NNodes|NTasks\n"

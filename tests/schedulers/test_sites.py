@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from modak import plugins
 from modak.facts import Node, Partition, System
 from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers import Scheduler
+from modak.text.grammar import SiteResource
 from tests.systems import site
 
 SITE = site(Node(processor="xeon", sockets=2, cores=48, threads_per_core=2), nodes=100)
@@ -294,3 +296,17 @@ def test_a_reservation_is_a_queue_of_pbs_pro() -> None:
     """It has one queue: the other is named in a warning."""
     found, warned = wrote("pbspro", reservation="R7", queue="normal")
     assert ("-q R7" in found, "-q normal" in found, warned) == (True, False, ["reservation"])
+
+
+@pytest.mark.parametrize("scheduler", ["pbspro", "torque", "gridengine"])
+def test_no_resource_that_a_header_asks_for_is_the_sites_own(scheduler: str) -> None:
+    """Another value for it would be a second wish for the same."""
+    job = replace(JOB, attributes=replace(JOB.attributes, wall_time_s=3600))
+    found: Scheduler = plugins.find("schedulers", scheduler)
+    asked = [text for option, *texts in found.directives(job).options if option == "-l" for text in texts]
+    names = {name for text in asked for name in re.findall(r"(?:^|[,:])([a-z_]+)=", text)}
+    assert len(names) > 1
+    taken = TypeAdapter(SiteResource)
+    for name in sorted(names - {"ppn", "gpus"}):  # parts of Torque's nodes=, no resources
+        with pytest.raises(ValidationError, match="is no resource of the site's own"):
+            taken.validate_python(f"{name}=1")

@@ -57,7 +57,7 @@ HEADERS = {
     "OutputPath": (["logs/%x-%j.out", "./a", "%j"], ["/a", "../a", "a/../b", "-a", "%q", "a b", "~a", "$HOME", "a\\"]),
     "SourceText": (
         ["https://example.org/a/b.git", "${HOME}/a/.git", "/a/b", "src"],
-        ["http://a/b", "https://u@h/x", "https://h/x?y", "$HOME/x", "${home}/a;b", "../a", "-a", "git@h:x"],
+        ["http://a/b", "https://u@h/x", "https://h/x?y", "$HOME/x", "${home}/a;b", "../a", "-a", "git@h:x", f"https://h/{'x' * 503}"],
     ),
     "ImageReference": (
         [

@@ -9,7 +9,12 @@ from modak.text import listings
 
 @pytest.mark.parametrize(
     ("cells", "numbers"),
-    [(["54 min 42 s", "3.2 %", "4–512", ""], True), (["1.81 x the time, 0.90 x the node-hours of the choice"], False), (["3dgan"], False)],
+    [
+        (["54 min 42 s", "3.2 %", "4–512", ""], True),
+        (["1.81 x the time, 0.90 x the node-hours of the choice"], False),
+        (["3dgan"], False),
+        ([], False),
+    ],
 )
 def test_a_column_of_sentences_is_no_column_of_numbers(cells: list[str], numbers: bool) -> None:
     """Numbers are aligned at the right, in one line each."""

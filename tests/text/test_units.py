@@ -67,3 +67,10 @@ def test_what_is_no_memory(text: str) -> None:
     """Everything else is refused."""
     with pytest.raises(ValueError, match="is not a size"):
         units.memory(text)
+
+
+@pytest.mark.parametrize("prefixes", [("kMGTP", 1000), ("KMGTP", 1000), (["Ki", "Mi", "Gi", "Ti", "Pi"], 1024)])
+def test_every_prefix_of_a_size_is_as_many_times_the_one_before(prefixes: tuple[list[str], int]) -> None:
+    """Powers of ten, or with an ``i`` of 1024."""
+    names, step = prefixes
+    assert [units.memory(f"3 {name}B") for name in ("", *names)] == [3 * step**power for power in range(6)]
