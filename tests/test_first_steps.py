@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.test_readme import printed
 
 PAGE = ROOT / "docs/first-steps.md"
-FILES = ("hpc.toml", "processors.toml", "train.json", "timings.csv")
+FILES = ("hpc.toml", "processors.toml", "train.json", "solver.json", "timings.csv")
 LABEL = 14
 """Letters that tell the lines of an answer apart, before their figures."""
 
@@ -36,8 +36,11 @@ def answers(database: str, folder: Path) -> list[tuple[list[str], list[str]]]:
 
 
 def test_the_first_steps_are_what_is_printed(own_database: Path, tmp_path: Path) -> None:
-    """From a cluster that nobody described to a script."""
-    assert [line for shown, said in answers(f"sqlite:///{own_database}", tmp_path) for line in shown if line not in said] == []
+    """From a cluster that nobody described to a script; and the request of an MPI program is as sound as that of the training."""
+    database = f"sqlite:///{own_database}"
+    assert [line for shown, said in answers(database, tmp_path) for line in shown if line not in said] == []
+    for name in ("train.json", "solver.json"):
+        assert printed(f"$ modak validate {name} --strict", database, tmp_path) == "the request is valid\n"
 
 
 if __name__ == "__main__":

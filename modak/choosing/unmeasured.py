@@ -14,7 +14,7 @@ from modak.choosing.candidates import Candidates, host_mpi, only_one_node, taken
 from modak.choosing.openswitch import REDUCED, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
-from modak.choosing.wishes import is_single_threaded
+from modak.choosing.wishes import is_hybrid, is_single_threaded
 from modak.dsl import Request
 from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
@@ -65,14 +65,15 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
 
 
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
-    """One rank per node, per socket and per NUMA domain, with the cores shared among them, if the request does not give the layout."""
+    """One rank per node, per socket and per NUMA domain, with the cores shared among them, and for a hybrid program one per core, if the
+    request does not give the layout."""
     like, node, given = next(shape for shape in found.shapes if not shape.inferred), target.node, found.given
     total = given.ranks or request.application.allowed_ranks
     fixed = given.ranks_per_node or given.threads_per_rank or total or is_single_threaded(request)
     if node is None or fixed or like.gpus_per_node or not found.distributed:
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
-    for ranks in sorted({1, node.sockets, node.standard_numa_domains}):
+    for ranks in sorted({1, node.sockets, node.standard_numa_domains, *((node.usable_cores,) if is_hybrid(request) else ())}):
         layout = (ranks, node.usable_cores // ranks)
         shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
         if layout not in known and memory.obstacle(request, target, shape) is None:

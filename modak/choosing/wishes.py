@@ -209,7 +209,20 @@ def has_a_gpu_per_rank(request: Request, nodes: int) -> bool:
 
 def is_single_threaded(request: Request) -> bool:
     """Whether the application uses MPI without threads: one rank per core."""
+    return _is_mpi_program(request) and not _names_openmp(request)
+
+
+def is_hybrid(request: Request) -> bool:
+    """Whether the application uses MPI between its processes and OpenMP within them."""
+    return _is_mpi_program(request) and _names_openmp(request)
+
+
+def _is_mpi_program(request: Request) -> bool:
     return request.optimisation.framework == "mpi" or (request.optimisation.framework is None and request.application.app_type == "mpi")
+
+
+def _names_openmp(request: Request) -> bool:
+    return "openmp" in request.optimisation.config.parallelisation or "openmp" in request.optimisation.further
 
 
 def in_document(request: Request, notices: Iterable[Notice]) -> tuple[Notice, ...]:

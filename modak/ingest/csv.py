@@ -244,16 +244,20 @@ def _lines(body: bytes, columns: int | None, mark: str, first: int) -> Int64:
         wrong = np.flatnonzero((lengths > 0) & (cells != columns))[:MOST_FAULTS]
         if wrong.size:
             rows = [body[ends[i] - lengths[i] : ends[i]] for i in wrong]
-            told = [f"{cells[i]} cells; the header has {columns} columns{_odd(row, columns)}" for i, row in zip(wrong, rows, strict=True)]
+            told = [f"{cells[i]} cells; the header has {columns} columns{_odd(row, columns, mark)}" for i, row in zip(wrong, rows, strict=True)]
             raise DataError(faults=[Fault(f":{numbers[i]}", text) for i, text in zip(wrong, told, strict=True)])
     return numbers[lengths > 0]
 
 
-def _odd(row: bytes, columns: int) -> str:
+def _odd(row: bytes, columns: int, mark: str) -> str:
     """What a row with another number of cells probably is."""
     if row.startswith(_COMMENT):
         return "; a comment: remove the line"
-    return "; here blanks separate cells, in the header something else" if len(row.split()) == columns > 1 else ""
+    if len(row.split()) == columns > 1:
+        return "; here blanks separate cells, in the header something else"
+    if mark == "," and row.count(b",") >= columns and not row.endswith(b","):
+        return "; a comma within a cell? numbers have a point (12.5), and a text with a comma is quoted"
+    return ""
 
 
 def _check_quotes(octets: np.ndarray[tuple[int], np.dtype[np.uint8]], quotes: Int64, ends: Int64, mark: str, first: int) -> None:

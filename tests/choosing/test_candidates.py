@@ -121,6 +121,21 @@ def test_a_rule_of_thumb_leaves_room_for_the_ranks(known: Known, kind: str, chos
         assert (layouts(found), found.nodes[0].tolist()) == ({chosen}, [5])
 
 
+@pytest.mark.parametrize(
+    ("section", "chosen"),
+    [
+        ({"mpi": {}}, (48, 1, 0)),
+        ({"mpi": {}, "openmp": {}}, (2, 24, 0)),
+        ({"config": {"parallelisation": ["mpi", "openmp"]}}, (2, 24, 0)),
+        ({"mpi": {}, "openmp": {"number_of_threads": 12}}, (4, 12, 0)),
+    ],
+)
+def test_a_program_with_openmp_beside_mpi_has_threads(known: Known, section: dict[str, Any], chosen: tuple[int, int, int]) -> None:
+    """A rank for each NUMA domain, as OpenMP programs are run; without OpenMP, one for each core."""
+    found = candidates(known, optimisation={"app_type": "hpc", "hpc": section}, application__app_type="mpi")
+    assert layouts(found) == {chosen}
+
+
 def test_layouts_that_need_too_many_nodes_for_the_ranks_are_left_out(known: Known) -> None:
     """Of three measured layouts only that of four ranks a node has 20,000 ranks on 6,336 nodes."""
     found = candidates(known, application="3dgan", application__mpi_ranks=20_000)

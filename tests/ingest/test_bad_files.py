@@ -110,6 +110,10 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         (HEADER + "x" * 200_000 + "\n", "r.csv:2: a line of more than 100000 bytes"),
         (HEADER + GOOD + "a,1,wall_time,2.5,s\n", "r.csv:3: 5 cells; the header has 6 columns"),
         (HEADER + GOOD + GOOD.strip() + ",\n", "r.csv:3: 7 cells; the header has 6 columns"),
+        (
+            HEADER + GOOD.replace("2.5", "2,5"),
+            "r.csv:2: 7 cells; the header has 6 columns; a comma within a cell? numbers have a point (12.5), and a text with",
+        ),
         (HEADER + GOOD + "   \n", "r.csv:3: 1 cells; the header has 6 columns"),
         (HEADER + GOOD + "a,1,wall_time,2.", "r.csv:3: 4 cells; the header has 6 columns"),
         (HEADER + GOOD + '"a,1,wall_time,2.5,s,\n' + GOOD, "r.csv:3: a quoted cell is not closed in its line"),
