@@ -39,11 +39,11 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
     count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
     question = problems.without_names(closed(curves, question), curves)
     found = matches(curves, question, power)
-    match = best_match(found, question, count)
-    if match is None:
+    if not found:
         nothing = np.full(count.shape, np.nan)
         unknown: Basis = "none"
         return Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape))
+    match = best_match(found, question, count)
 
     def answer(match: Match, layout: Layout) -> Predictions:
         return _answer(match, layout, count, curves)
