@@ -23,8 +23,8 @@ from modak.choosing.counts import stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import (
     SOFTWARE_FIELDS,
-    Asked,
     Counts,
+    Essence,
     counts_of,
     essence,
     key_of_any_size,
@@ -58,7 +58,7 @@ from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script
 from modak.target import Target, resolve, target_key, uncharged
-from modak.tuning.hint import hint
+from modak.tuning.request import hint
 
 MOST_ALTERNATIVES: Final = 6
 MOST_ON_FRONT: Final = 10
@@ -95,8 +95,6 @@ class Settled:
     decision: Decision
     software: Software
     job: Job
-    plan_id: str
-    wall_time_s: int | None
     why_wall_time: tuple[str, ...]
     texts: Texts
     warnings: tuple[Notice, ...]
@@ -139,8 +137,6 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         decision=decision,
         software=software,
         job=job,
-        plan_id=plan_id,
-        wall_time_s=wall_time,
         why_wall_time=why_wall_time,
         texts=Texts(script.text, build_script.text if build_script else "", definition, definition_name),
         warnings=_each_once(
@@ -200,7 +196,7 @@ def plan_of(settled: Settled) -> Plan:
     request, decision, software, job = settled.request, settled.decision, settled.software, settled.job
     choice = _as_run(choice_of(decision, decision.best, software), job.spec)
     return Plan(
-        id=settled.plan_id,
+        id=job.spec.plan_id,
         configuration=choice.configuration,
         prediction=choice.prediction,
         node_hours=choice.node_hours,
@@ -211,7 +207,7 @@ def plan_of(settled: Settled) -> Plan:
         image=software.image_summary,
         recipe=_recipe(software, settled.texts),
         rules=software.rules.names,
-        wall_time_s=settled.wall_time_s,
+        wall_time_s=job.spec.attributes.wall_time_s,
         decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
         advice=(*sentences.advise(_chosen(request, decision, software), software.rules.held), *hint(request)),
         warnings=settled.warnings,
@@ -320,15 +316,13 @@ def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     place = target_key(request, facts)
     target = facts.targets.get(place, lambda: resolve(request, facts))
     asked, predicted = _predictions(request, place, target, facts)
-    scored, evidence = score(request, target, predicted)
+    evidence = score(request, target, predicted)
     try:
-        ranking, relaxed = ranking_of(request, scored, ranker, lambda: _wider(request, place, target, facts))
+        ranking, relaxed = ranking_of(request, evidence.scored, ranker, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
         raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     return Decision(
         target=target,
-        candidates=predicted.candidates,
-        scored=scored,
         evidence=evidence,
         ranking=ranking,
         facts=facts,
@@ -338,11 +332,11 @@ def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     )
 
 
-def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Asked, Columns]:
+def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Essence, Columns]:
     """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
     lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
     key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    asked = facts.questions.get(key, lambda: Essence(without_counts(essence(request, lengths=lengths))))
     counts = counts_of(request)
     return asked, facts.columns.get(
         (asked, *counts), lambda: columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
@@ -353,7 +347,7 @@ def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts:
     """The configurations that the request would allow without its ``max_nodes``."""
     objective = request.optimisation.objective.model_copy(update={"max_nodes": None})
     request = request.changed(optimisation={"objective": objective})
-    return score(request, target, _predictions(request, place, target, facts)[1])[0]
+    return score(request, target, _predictions(request, place, target, facts)[1]).scored
 
 
 def ranking_of(
@@ -386,7 +380,7 @@ def ranking_of(
     return ranking, (Notice(field=name, message=message),)
 
 
-def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Candidates:
+def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
     """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
     depend on it, as switches do that results decide."""
 
@@ -420,8 +414,8 @@ def alternatives(decision: Decision) -> tuple[Choice, ...]:
 
 
 def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
-    prediction = decision.evidence.prediction(decision.scored, decision.best)
-    found = decision.predictions_at(decision.best)
+    prediction = decision.evidence.prediction(decision.best)
+    found = decision.evidence.predictions_at(decision.best)
     unmeasured = decision.facts.doubted and prediction.basis != "measured"
     return Chosen(
         request,
@@ -446,7 +440,7 @@ def _chosen(request: Request, decision: Decision, software: Software | None = No
 
 def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
     """The data set and text parameters without which the time would follow a trend over problem sizes."""
-    found, work = decision.predictions_at(decision.best), request.optimisation.workload
+    found, work = decision.evidence.predictions_at(decision.best), request.optimisation.workload
     if found.curve is None or found.problem_sizes or not {"dataset", "params"} & {*found.differences}:
         return ()
     numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
@@ -492,8 +486,8 @@ def missing_figures(request: Request, target: Target) -> tuple[Notice, ...]:
 
 def _unused_length(request: Request, decision: Decision) -> tuple[Notice, ...]:
     """A warning about a length of the run that the prediction does not use."""
-    curve = decision.predictions_at(decision.best).curve
-    return unused_length(request, curve, decision.units_at(decision.best)) if curve and decision.evidence.known else ()
+    curve = decision.evidence.predictions_at(decision.best).curve
+    return unused_length(request, curve, decision.evidence.units_at(decision.best)) if curve and decision.evidence.known else ()
 
 
 def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:

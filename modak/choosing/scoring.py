@@ -119,48 +119,49 @@ class Columns:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The predictions behind scored candidates, and for each shape the units that turn them into the time of the workload."""
+    """Scored candidates with the predictions behind them, and for each shape the units that turn these into the time of the workload."""
 
+    scored: Scored
     columns: Columns
     units: tuple[Units | None, ...]
-    start_up_s: Floats
-    """For each shape, the start-up time that its times contain."""
     inference: bool = False
     """Whether a run over all samples is a pass and no epoch."""
-
-    @property
-    def predictions(self) -> tuple[Predictions, ...]:
-        """One for each shape, for one unit of the workload."""
-        return self.columns.predictions
 
     @cached_property
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
         return any(self.units[one.shape] is not None and math.isfinite(one.cost) for one in self.columns.references)
 
-    def upper(self, scored: Scored, index: int) -> float | None:
-        """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
-        time = float(scored.time[index])
-        known = self.units[int(scored.shape[index])] is not None and math.isfinite(time)
-        return time * math.exp(float(scored.spread[index])) if known else None
+    def predictions_at(self, index: int) -> Predictions:
+        """The predictions for one unit of work that one candidate is among."""
+        return self.columns.predictions[int(self.scored.shape[index])]
 
-    def prediction(self, scored: Scored, index: int) -> Prediction:
+    def units_at(self, index: int) -> Units | None:
+        """The units that turn these into the time of the workload."""
+        return self.units[int(self.scored.shape[index])]
+
+    def upper(self, index: int) -> float | None:
+        """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
+        time = float(self.scored.time[index])
+        known = self.units_at(index) is not None and math.isfinite(time)
+        return time * math.exp(float(self.scored.spread[index])) if known else None
+
+    def prediction(self, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""
-        shape = int(scored.shape[index])
-        curve, unit = self.columns.predictions[shape].curve, self.units[shape]
+        scored, shape, unit = self.scored, int(self.scored.shape[index]), self.units_at(index)
         if unit is None or not np.isfinite(scored.time[index]):
             return Prediction()
-        time = float(scored.time[index])
+        time, start_up, found = float(scored.time[index]), float(self.columns.start_up_s[shape]), self.predictions_at(index)
         return Prediction(
             value=time,
             lower=time * math.exp(-float(scored.below[index])),
             upper=time * math.exp(float(scored.spread[index])),
-            start_up=float(self.start_up_s[shape]) or None,
-            per_unit=(time - float(self.start_up_s[shape])) / unit.count,
+            start_up=start_up or None,
+            per_unit=(time - start_up) / unit.count,
             per="pass" if self.inference and unit.per == "epoch" else unit.per,
             basis=scored.basis[index],
             model=self.columns.models[shape],
-            results_used=curve.results_used + self.columns.predictions[shape].other_results if curve else 0,
+            results_used=found.curve.results_used + found.other_results if found.curve else 0,
             extrapolation=round(float(scored.doublings[index]), 3),
         )
 
@@ -227,7 +228,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     )
 
 
-def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
+def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
     start_up = predicted.start_up_s
     per_shape = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
@@ -253,7 +254,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         grows=predicted.grows,
         least_work=least_work,
     )
-    return scored, Evidence(predicted, per_shape, start_up, request.optimisation.app_type == "ai_inference")
+    return Evidence(scored, predicted, per_shape, request.optimisation.app_type == "ai_inference")
 
 
 def _with_start(predicted: Columns, time: Floats) -> tuple[Floats, Floats]:

@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from modak.choosing.candidates import Candidates
 from modak.choosing.objective import Scored
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
 from modak.choosing.workload import unmeasured
 from modak.dsl import Request
+from modak.perfmodel import Predictions
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
@@ -46,8 +46,9 @@ def unknown(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
     return Reach(feasible, nodes, time, hours)
 
 
-def reach(question: Request, candidates: Candidates, scored: Scored, evidence: Evidence, wanted: Demand) -> Reach:
+def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     """The smallest number of nodes with P(time <= deadline) >= confidence; if there is none, the figures of the fastest number."""
+    scored = evidence.scored
     known = np.isfinite(scored.time)
     if not known.any():
         return unknown()
@@ -56,15 +57,15 @@ def reach(question: Request, candidates: Candidates, scored: Scored, evidence: E
     order = np.lexsort((scored.time, scored.nodes, ~meets)) if meets.any() else np.argsort(worst, kind="stable")
     best = int(order[0])
     at = int(scored.nodes[best])
-    predicted = evidence.prediction(scored, best)
+    predicted = evidence.prediction(best)
     lower, value, upper = (
         _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
     )
     why = _why(scored, best, wanted, met=bool(meets.any()))
-    rests = _rests_on(question, evidence, int(scored.shape[best]), predicted.results_used)
+    rests = _rests_on(question, evidence.predictions_at(best), predicted.results_used)
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
     time = Figure(**interval, unit="s", why=rests)
-    shape = candidates.shapes[int(scored.shape[best])]
+    shape = evidence.columns.candidates.shapes[int(scored.shape[best])]
     return Reach(
         feasible=bool(meets.any()),
         nodes=Figure(value=value, lower=lower, upper=upper, level=time.level, unit="nodes", basis=time.basis, why=why),
@@ -90,8 +91,7 @@ def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     return f"{longest}; the goal is {clock(wanted.deadline_s)}" if met else f"out of reach; at the fastest, {longest}"
 
 
-def _rests_on(question: Request, evidence: Evidence, shape: int, results: int) -> str:
-    found = evidence.predictions[shape]
+def _rests_on(question: Request, found: Predictions, results: int) -> str:
     curve = found.curve
     if curve is None:
         return UNKNOWN
