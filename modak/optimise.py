@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -18,7 +18,7 @@ from typing import Any, Final
 from modak import __version__
 from modak.advice import sentences
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
-from modak.choosing.chosen import Chosen
+from modak.choosing.chosen import chosen
 from modak.choosing.counts import stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import (
@@ -35,23 +35,19 @@ from modak.choosing.essence import (
 )
 from modak.choosing.objective import Ranking, Scored, rank, rank_closest
 from modak.choosing.openswitch import left_open
-from modak.choosing.scoring import Columns, columns, question, score, usable_curves
+from modak.choosing.scoring import Columns, columns, score
 from modak.choosing.software import Software, choose_software, missing_compilers, no_image
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
-from modak.choosing.workload import Problem, amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
+from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
-from modak.facts import Facts, parameter, same_name
+from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
-from modak.perfmodel import Curve, predict
-from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import tells_of_work
-from modak.perfmodel.questions import SPREAD, closed, doubted_of
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
@@ -209,7 +205,7 @@ def plan_of(settled: Settled) -> Plan:
         rules=software.rules.names,
         wall_time_s=job.spec.attributes.wall_time_s,
         decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
-        advice=(*sentences.advise(_chosen(request, decision, software), software.rules.held), *hint(request)),
+        advice=(*sentences.advise(chosen(request, decision, software), software.rules.held), *hint(request)),
         warnings=settled.warnings,
     )
 
@@ -252,7 +248,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
             in_document(request, (*decision.relaxed, *decision.given_up.values())),
         ),
         decisions=(*target.decisions, *why(request, decision)),
-        advice=(*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
+        advice=(*sentences.advise(chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
         least_work=least if math.isfinite(least) else None,
     )
 
@@ -411,63 +407,6 @@ def alternatives(decision: Decision) -> tuple[Choice, ...]:
     others = best_of_other_shapes(decision)
     picked = dict.fromkeys(index for index in (*missed(decision), *others, *pareto_front(decision, 3)) if index != decision.best)
     return tuple(choice_of(decision, index, why_not=why_not(decision, index)) for index in list(picked)[:MOST_ALTERNATIVES])
-
-
-def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
-    prediction = decision.evidence.prediction(decision.best)
-    found = decision.evidence.predictions_at(decision.best)
-    unmeasured = decision.facts.doubted and prediction.basis != "measured"
-    return Chosen(
-        request,
-        decision.target,
-        decision.shape,
-        decision.nodes,
-        prediction,
-        curve=found.curve,
-        differences=tuple(name for name in found.differences if name in SPREAD),
-        problem_sizes=found.problem_sizes,
-        problem_doublings=found.problem_doublings,
-        hides_trend=_hides_trend(request, decision),
-        image=software.reference if software else None,
-        framework_version=software.framework_version if software else None,
-        needs_amount=bool(decision.amounts_needed),
-        measured_on=decision.measured_on,
-        doubted_count=sum(one.count for one in decision.facts.doubted),
-        doubted_count_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
-        similar_application=decision.facts.similar_application,
-    )
-
-
-def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
-    """The data set and text parameters without which the time would follow a trend over problem sizes."""
-    found, work = decision.evidence.predictions_at(decision.best), request.optimisation.workload
-    if found.curve is None or found.problem_sizes or not {"dataset", "params"} & {*found.differences}:
-        return ()
-    numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
-    dataset = ("dataset",) if work.dataset and tells_of_work(found.curve) else ()
-    texts = *dataset, *(f"params.{name}" for name in work.params if name not in numbers)
-    if not numbers or not texts or not _follows_trend_without(texts, request, decision):
-        return ()
-    but_one = {name: tuple(other for other in texts if other != name) for name in texts} if len(texts) > 1 else {}
-    return tuple(name for name, others in but_one.items() if not _follows_trend_without(others, request, decision)) or texts
-
-
-def _follows_trend_without(names: Collection[str], request: Request, decision: Decision) -> bool:
-    """Whether the time would follow a trend over problem sizes if the request did not give its data set or these parameters."""
-    work = request.optimisation.workload
-    params = {name: value for name, value in work.params.items() if f"params.{name}" not in names}
-    bare = with_problem(request, Problem(None if "dataset" in names else work.dataset, params))
-    curves = usable_curves(bare, decision.target, decision.facts.models)
-    return predict(curves, question(bare, decision.target, decision.shape), [decision.nodes]).problem_sizes > 0
-
-
-def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> int:
-    """How many doubted results are of the chosen configuration: of the metric of the curve that predicts it, and without the switches that
-    neither request nor curve names."""
-    asked = question(request, decision.target, decision.shape)
-    if curve:
-        asked = closed([curve], replace(asked, metric=curve.series.metric))
-    return doubted_of(decision.facts.doubted, asked, decision.nodes)
 
 
 def missing_figures(request: Request, target: Target) -> tuple[Notice, ...]:
