@@ -138,7 +138,7 @@ def predicted(case: Case, relatives: Sequence[Series]) -> Scored:
     request, problem = Request(optimisation=Optimisation(workload=Workload(application="app"))), Problem(params={"series": "0"})
     candidates = Candidates(tuple(shapes), tuple(np.array(nodes) for nodes in shapes.values()), StatedCounts(), problem=problem)
     target = Target(name=SYSTEM)
-    scored, _ = scoring.score(request, target, scoring.columns(request, target, candidates, facts))
+    scored = scoring.score(request, target, scoring.columns(request, target, candidates, facts)).scored
     shapes_of = [candidates.shapes[int(shape)].gpus_per_node for shape in scored.shape]
     found = {(gpus, int(nodes)): place for place, (gpus, nodes) in enumerate(zip(shapes_of, scored.nodes, strict=True))}
     order = [found[gpus, nodes] for nodes, gpus in (layout_of(case.whole, k, size) for k, size in enumerate(case.whole.sizes))]

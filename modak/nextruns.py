@@ -112,8 +112,8 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     image_for = partial(no_image, request, facts, target)
     found = with_switches(found, request, target, facts.tried, image_for)
     candidates = _runnable(with_unmeasured(request, target, found, image_for), request, target, facts)
-    scored = score(request, target, columns(request, target, candidates, facts))
-    decision = Decision(target, candidates, *scored, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
+    evidence = score(request, target, columns(request, target, candidates, facts))
+    decision = Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
     of_request = in_document(request, (*candidates.warnings, *chosen.relaxed, *given_up.values()))
     warnings = tuple(dict.fromkeys((*target.warnings, *missing_figures(request, target), *of_request)))
     if not decision.evidence.known:
@@ -417,7 +417,7 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
     """A candidate as a point of its curve, or of the curve that it would begin."""
     scored, shape, own = decision.scored, decision.shape_at(index), _own(decision, index)
     nodes = int(scored.nodes[index])
-    curve = decision.predictions_at(index).curve
+    curve = decision.evidence.predictions_at(index).curve
     assert curve is not None  # noqa: S101 (its time is known)
     asked = _question(request, decision.target, shape).attributes
     hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
@@ -444,7 +444,7 @@ def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
 
 def _own(decision: Decision, index: int) -> Curve | None:
     """The curve measured in exactly this configuration; ``None``: the prediction rests on other ones, or on a ratio."""
-    found = decision.predictions_at(index)
+    found = decision.evidence.predictions_at(index)
     if decision.shape_at(index).inferred:
         return None
     return found.curve if found.curve and found.curve.estimated is None and not found.differences else None

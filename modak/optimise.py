@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -18,13 +18,13 @@ from typing import Any, Final
 from modak import __version__
 from modak.advice import sentences
 from modak.choosing.candidates import Candidates, check_limits, enumerate_candidates, on_nodes
-from modak.choosing.chosen import Chosen
+from modak.choosing.chosen import chosen
 from modak.choosing.counts import stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
 from modak.choosing.essence import (
     SOFTWARE_FIELDS,
-    Asked,
     Counts,
+    Essence,
     counts_of,
     essence,
     key_of_any_size,
@@ -35,30 +35,26 @@ from modak.choosing.essence import (
 )
 from modak.choosing.objective import Ranking, Scored, rank, rank_closest
 from modak.choosing.openswitch import left_open
-from modak.choosing.scoring import Columns, columns, question, score, usable_curves
+from modak.choosing.scoring import Columns, columns, score
 from modak.choosing.software import Software, choose_software, missing_compilers, no_image
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
-from modak.choosing.workload import Problem, amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
+from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
 from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
-from modak.facts import Facts, parameter, same_name
+from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
-from modak.perfmodel import Curve, predict
-from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import tells_of_work
-from modak.perfmodel.questions import SPREAD, closed, doubted_of
 from modak.prepared import Prepared, prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script
 from modak.target import Target, resolve, target_key, uncharged
-from modak.tuning.hint import hint
+from modak.tuning.request import hint
 
 MOST_ALTERNATIVES: Final = 6
 MOST_ON_FRONT: Final = 10
@@ -95,8 +91,6 @@ class Settled:
     decision: Decision
     software: Software
     job: Job
-    plan_id: str
-    wall_time_s: int | None
     why_wall_time: tuple[str, ...]
     texts: Texts
     warnings: tuple[Notice, ...]
@@ -143,8 +137,6 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         decision=decision,
         software=software,
         job=job,
-        plan_id=plan_id,
-        wall_time_s=wall_time,
         why_wall_time=why_wall_time,
         texts=Texts(script.text, build_script.text if build_script else "", definition, definition_name),
         warnings=_each_once(
@@ -204,7 +196,7 @@ def plan_of(settled: Settled) -> Plan:
     request, decision, software, job = settled.request, settled.decision, settled.software, settled.job
     choice = _as_run(choice_of(decision, decision.best, software), job.spec)
     return Plan(
-        id=settled.plan_id,
+        id=job.spec.plan_id,
         configuration=choice.configuration,
         prediction=choice.prediction,
         node_hours=choice.node_hours,
@@ -215,9 +207,9 @@ def plan_of(settled: Settled) -> Plan:
         image=software.image_summary,
         recipe=_recipe(software, settled.texts),
         rules=software.rules.names,
-        wall_time_s=settled.wall_time_s,
+        wall_time_s=job.spec.attributes.wall_time_s,
         decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
-        advice=(*sentences.advise(_chosen(request, decision, software), software.rules.held), *hint(request)),
+        advice=(*sentences.advise(chosen(request, decision, software), software.rules.held), *hint(request)),
         warnings=settled.warnings,
     )
 
@@ -260,7 +252,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
             in_document(request, (*decision.relaxed, *decision.given_up.values())),
         ),
         decisions=(*target.decisions, *why(request, decision)),
-        advice=(*sentences.advise(_chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
+        advice=(*sentences.advise(chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
         least_work=least if math.isfinite(least) else None,
     )
 
@@ -324,15 +316,13 @@ def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     place = target_key(request, facts)
     target = facts.targets.get(place, lambda: resolve(request, facts))
     asked, predicted = _predictions(request, place, target, facts)
-    scored, evidence = score(request, target, predicted)
+    evidence = score(request, target, predicted)
     try:
-        ranking, relaxed = ranking_of(request, scored, ranker, lambda: _wider(request, place, target, facts))
+        ranking, relaxed = ranking_of(request, evidence.scored, ranker, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
         raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
     return Decision(
         target=target,
-        candidates=predicted.candidates,
-        scored=scored,
         evidence=evidence,
         ranking=ranking,
         facts=facts,
@@ -342,11 +332,11 @@ def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     )
 
 
-def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Asked, Columns]:
+def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Essence, Columns]:
     """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
     lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
     key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = facts.questions.get(key, lambda: Asked(without_counts(essence(request, lengths=lengths))))
+    asked = facts.questions.get(key, lambda: Essence(without_counts(essence(request, lengths=lengths))))
     counts = counts_of(request)
     return asked, facts.columns.get(
         (asked, *counts), lambda: columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
@@ -357,7 +347,7 @@ def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts:
     """The configurations that the request would allow without its ``max_nodes``."""
     objective = request.optimisation.objective.model_copy(update={"max_nodes": None})
     request = request.changed(optimisation={"objective": objective})
-    return score(request, target, _predictions(request, place, target, facts)[1])[0]
+    return score(request, target, _predictions(request, place, target, facts)[1]).scored
 
 
 def ranking_of(
@@ -390,7 +380,7 @@ def ranking_of(
     return ranking, (Notice(field=name, message=message),)
 
 
-def _candidates(asked: Asked, counts: Counts, target: Target, facts: Prepared) -> Candidates:
+def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
     """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
     depend on it, as switches do that results decide."""
 
@@ -423,63 +413,6 @@ def alternatives(decision: Decision) -> tuple[Choice, ...]:
     return tuple(choice_of(decision, index, why_not=why_not(decision, index)) for index in list(picked)[:MOST_ALTERNATIVES])
 
 
-def _chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
-    prediction = decision.evidence.prediction(decision.scored, decision.best)
-    found = decision.predictions_at(decision.best)
-    unmeasured = decision.facts.doubted and prediction.basis != "measured"
-    return Chosen(
-        request,
-        decision.target,
-        decision.shape,
-        decision.nodes,
-        prediction,
-        curve=found.curve,
-        differences=tuple(name for name in found.differences if name in SPREAD),
-        problem_sizes=found.problem_sizes,
-        problem_doublings=found.problem_doublings,
-        hides_trend=_hides_trend(request, decision),
-        image=software.reference if software else None,
-        framework_version=software.framework_version if software else None,
-        needs_amount=bool(decision.amounts_needed),
-        measured_on=decision.measured_on,
-        doubted_count=sum(one.count for one in decision.facts.doubted),
-        doubted_count_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
-        similar_application=decision.facts.similar_application,
-    )
-
-
-def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
-    """The data set and text parameters without which the time would follow a trend over problem sizes."""
-    found, work = decision.predictions_at(decision.best), request.optimisation.workload
-    if found.curve is None or found.problem_sizes or not {"dataset", "params"} & {*found.differences}:
-        return ()
-    numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
-    dataset = ("dataset",) if work.dataset and tells_of_work(found.curve) else ()
-    texts = *dataset, *(f"params.{name}" for name in work.params if name not in numbers)
-    if not numbers or not texts or not _follows_trend_without(texts, request, decision):
-        return ()
-    but_one = {name: tuple(other for other in texts if other != name) for name in texts} if len(texts) > 1 else {}
-    return tuple(name for name, others in but_one.items() if not _follows_trend_without(others, request, decision)) or texts
-
-
-def _follows_trend_without(names: Collection[str], request: Request, decision: Decision) -> bool:
-    """Whether the time would follow a trend over problem sizes if the request did not give its data set or these parameters."""
-    work = request.optimisation.workload
-    params = {name: value for name, value in work.params.items() if f"params.{name}" not in names}
-    bare = with_problem(request, Problem(None if "dataset" in names else work.dataset, params))
-    curves = usable_curves(bare, decision.target, decision.facts.models)
-    return predict(curves, question(bare, decision.target, decision.shape), [decision.nodes]).problem_sizes > 0
-
-
-def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> int:
-    """How many doubted results are of the chosen configuration: of the metric of the curve that predicts it, and without the switches that
-    neither request nor curve names."""
-    asked = question(request, decision.target, decision.shape)
-    if curve:
-        asked = closed([curve], replace(asked, metric=curve.series.metric))
-    return doubted_of(decision.facts.doubted, asked, decision.nodes)
-
-
 def missing_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     """A warning if the objective needs a figure that the system's file does not have."""
     node, partition = target.node, target.partition
@@ -496,8 +429,8 @@ def missing_figures(request: Request, target: Target) -> tuple[Notice, ...]:
 
 def _unused_length(request: Request, decision: Decision) -> tuple[Notice, ...]:
     """A warning about a length of the run that the prediction does not use."""
-    curve = decision.predictions_at(decision.best).curve
-    return unused_length(request, curve, decision.units_at(decision.best)) if curve and decision.evidence.known else ()
+    curve = decision.evidence.predictions_at(decision.best).curve
+    return unused_length(request, curve, decision.evidence.units_at(decision.best)) if curve and decision.evidence.known else ()
 
 
 def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:

@@ -109,7 +109,7 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
     on, off = pair if switch.is_on(decision.shape) else pair[::-1]
     spread = math.hypot(float(scored.spread[on]), float(scored.spread[off]))
     basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
-    with_it, without = (decision.evidence.prediction(scored, index).results_used for index in (on, off))
+    with_it, without = (decision.evidence.prediction(index).results_used for index in (on, off))
     rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"
     ratio = in_words(math.log(scored.time[on] / scored.time[off]), spread, rests)
     return f"{ratio}{_ruled_out(decision, pair[1], 'with it' if pair[1] == on else 'without it')}"
@@ -235,7 +235,7 @@ def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
     seconds = choice.prediction.start_up
     if seconds is None:
         return
-    curve = decision.predictions_at(decision.best).curve
+    curve = decision.evidence.predictions_at(decision.best).curve
     if curve is None or curve.start_up is None:
         yield f"start-up: {span(seconds)} of the predicted time, as the file of {decision.target.title} says"
         return

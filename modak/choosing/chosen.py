@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
+from modak.choosing.decision import Decision
+from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
+from modak.choosing.software import Software
+from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Prediction, Request
-from modak.perfmodel import Curve
+from modak.facts import parameter
+from modak.perfmodel import Curve, predict
+from modak.perfmodel.magnitudes import magnitude
+from modak.perfmodel.matching import tells_of_work
+from modak.perfmodel.questions import SPREAD, closed, doubted_of
 from modak.target import Target
 
 
@@ -53,3 +62,61 @@ class Chosen:
     def global_batch(self) -> int | None:
         """Samples in one step of all workers; ``None``: unknown."""
         return self.shape.global_batch(self.nodes, self.request.application.mpi_ranks)
+
+
+def chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
+    """The best candidate of a decision; without ``software`` its image is not chosen yet."""
+    prediction = decision.evidence.prediction(decision.best)
+    found = decision.evidence.predictions_at(decision.best)
+    unmeasured = decision.facts.doubted and prediction.basis != "measured"
+    return Chosen(
+        request,
+        decision.target,
+        decision.shape,
+        decision.nodes,
+        prediction,
+        curve=found.curve,
+        differences=tuple(name for name in found.differences if name in SPREAD),
+        problem_sizes=found.problem_sizes,
+        problem_doublings=found.problem_doublings,
+        hides_trend=_hides_trend(request, decision),
+        image=software.reference if software else None,
+        framework_version=software.framework_version if software else None,
+        needs_amount=bool(decision.amounts_needed),
+        measured_on=decision.measured_on,
+        doubted_count=sum(one.count for one in decision.facts.doubted),
+        doubted_count_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
+        similar_application=decision.facts.similar_application,
+    )
+
+
+def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
+    """The data set and text parameters without which the time would follow a trend over problem sizes."""
+    found, work = decision.evidence.predictions_at(decision.best), request.optimisation.workload
+    if found.curve is None or found.problem_sizes or not {"dataset", "params"} & {*found.differences}:
+        return ()
+    numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
+    dataset = ("dataset",) if work.dataset and tells_of_work(found.curve) else ()
+    texts = *dataset, *(f"params.{name}" for name in work.params if name not in numbers)
+    if not numbers or not texts or not _follows_trend_without(texts, request, decision):
+        return ()
+    but_one = {name: tuple(other for other in texts if other != name) for name in texts} if len(texts) > 1 else {}
+    return tuple(name for name, others in but_one.items() if not _follows_trend_without(others, request, decision)) or texts
+
+
+def _follows_trend_without(names: Collection[str], request: Request, decision: Decision) -> bool:
+    """Whether the time would follow a trend over problem sizes if the request did not give its data set or these parameters."""
+    work = request.optimisation.workload
+    params = {name: value for name, value in work.params.items() if f"params.{name}" not in names}
+    bare = with_problem(request, Problem(None if "dataset" in names else work.dataset, params))
+    curves = usable_curves(bare, decision.target, decision.facts.models)
+    return predict(curves, question(bare, decision.target, decision.shape), [decision.nodes]).problem_sizes > 0
+
+
+def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> int:
+    """How many doubted results are of the chosen configuration: of the metric of the curve that predicts it, and without the switches that
+    neither request nor curve names."""
+    asked = question(request, decision.target, decision.shape)
+    if curve:
+        asked = closed([curve], replace(asked, metric=curve.series.metric))
+    return doubted_of(decision.facts.doubted, asked, decision.nodes)

@@ -13,9 +13,7 @@ from modak.choosing.objective import Ranking, Scored, pareto
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image, whose_mpi
-from modak.choosing.workload import Units
 from modak.dsl import Choice, Configuration, Notice
-from modak.perfmodel import Predictions
 from modak.prepared import Prepared
 from modak.target import Target
 
@@ -25,8 +23,6 @@ class Decision:
     """The ranked candidates of a request, before any text is written."""
 
     target: Target
-    candidates: Candidates
-    scored: Scored
     evidence: Evidence
     ranking: Ranking
     facts: Prepared
@@ -39,6 +35,16 @@ class Decision:
     """Constraints that the counts of the request do not meet, and that do not bind it."""
     given_up: Mapping[str, Notice] = field(default_factory=dict)
     """Graph compilers that no suitable image has, with a warning about each: the decision is that of the request without them."""
+
+    @property
+    def candidates(self) -> Candidates:
+        """What was ranked."""
+        return self.evidence.columns.candidates
+
+    @property
+    def scored(self) -> Scored:
+        """The same with predicted times."""
+        return self.evidence.scored
 
     @property
     def best(self) -> int:
@@ -63,14 +69,6 @@ class Decision:
     def shape_at(self, index: int) -> Shape:
         """Shape of one candidate."""
         return self.candidates.shapes[int(self.scored.shape[index])]
-
-    def predictions_at(self, index: int) -> Predictions:
-        """The predictions for one unit of work that one candidate is among."""
-        return self.evidence.predictions_at(index)
-
-    def units_at(self, index: int) -> Units | None:
-        """The units that turn these into the time of the workload."""
-        return self.evidence.units_at(index)
 
 
 def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:
@@ -98,7 +96,7 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         workers=shape.workers(nodes, ranks),
         opt_build=shape.opt_build or None,
     )
-    prediction = decision.evidence.prediction(scored, index)
+    prediction = decision.evidence.prediction(index)
     hours = None if prediction.value is None else nodes * prediction.value / 3600
     efficiency = float(scored.efficiency[index])
     return Choice(

@@ -50,7 +50,7 @@ _NOTHING: Final = Request()
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Essence:
     """A question to the models: one object for requests that differ only in names, lengths and counts, so that cache keys with it need not
     compare all of its parts."""
 

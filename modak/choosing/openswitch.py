@@ -1,4 +1,4 @@
-"""Switches that a request sets to ``auto``: which they are, and how they change a shape.
+"""Switches that a request sets to ``auto``: which they are, how they change a shape, and what GPUs are too old for.
 
 A graph compiler, the precision and a build from source may be set to ``auto``. MPI inside or outside of a container and hyper-threads are
 shapes of their own already.
@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from modak.choosing.capability import beyond
+from packaging.version import Version
+
 from modak.choosing.effects import OFF, Pair
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import compiler_named, compilers, switches
-from modak.dsl import Request
+from modak.choosing.wishes import compiler_named, compilers, precision, switches
+from modak.dsl import Notice, Request
 from modak.facts import Accelerator, SeriesKey
 from modak.perfmodel.precisions import CAPABILITY, USUAL_PRECISION, same_precision
 
@@ -38,7 +39,7 @@ class OpenSwitch:
 
     def unsupported(self, shape: Shape, accelerator: Accelerator | None) -> str | None:
         """Why the GPUs of a shape do not support it; ``None``: they do, or nothing is known of it, or the shape has no GPUs."""
-        return beyond(self.name, self.capability, accelerator if shape.gpus_per_node else None)
+        return _beyond(self.name, self.capability, accelerator if shape.gpus_per_node else None)
 
     def turned_on(self, shape: Shape) -> Shape:
         """The shape with the switch."""
@@ -97,3 +98,20 @@ def left_open(request: Request) -> tuple[OpenSwitch, ...]:
     precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION, CAPABILITY.get(name)) for name in reduced]
     builds = [OpenSwitch(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
     return (*(OpenSwitch(one.name, "compiler", one.name, capability=one.capability) for one in graphs), *precisions, *builds)
+
+
+def _beyond(name: str, needed: str | None, accelerator: Accelerator | None) -> str | None:
+    """That ``name`` needs a higher compute capability than the GPU has; ``None``: it does not, or one of them is not known."""
+    has = accelerator.compute_capability if accelerator else None
+    if accelerator is None or needed is None or has is None or Version(has) >= Version(needed):
+        return None
+    return f"{name} needs GPUs of compute capability {needed}, but {accelerator.name} has {has}"
+
+
+def stated_beyond(request: Request, accelerator: Accelerator | None) -> tuple[Notice, ...]:
+    """Warnings about a precision and graph compilers that the request states, and for which the GPUs of the job are too old."""
+    asked, said = precision(request), switches(request)
+    stated = [("workload.precision", asked, CAPABILITY.get(same_precision(asked) or ""))] if asked else []
+    stated += [(f"options.{one.option}", one.name, one.capability) for one in compilers(request) if said.get(one.name) is True]
+    found = ((field, _beyond(name, needed, accelerator)) for field, name, needed in stated)
+    return tuple(Notice(field=f"optimisation.{field}", message=why) for field, why in found if why)

@@ -120,19 +120,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The predictions behind scored candidates, and for each portion of them the units that turn them into the time of the workload."""
+    """Scored candidates with the predictions behind them, and for each portion the units that turn these into the time of the workload."""
 
+    scored: Scored
     columns: Columns
     units: tuple[Units | None, ...]
-    start_up_s: Floats
-    """For each portion, the start-up time that its times contain."""
     inference: bool = False
     """Whether a run over all samples is a pass and no epoch."""
-
-    @property
-    def predictions(self) -> tuple[Predictions, ...]:
-        """One for each portion, for one unit of the workload."""
-        return self.columns.predictions
 
     @cached_property
     def known(self) -> bool:
@@ -141,24 +135,24 @@ class Evidence:
 
     def predictions_at(self, index: int) -> Predictions:
         """The predictions for one unit of work that one candidate is among."""
-        return self.predictions[int(self.columns.portion[index])]
+        return self.columns.predictions[int(self.columns.portion[index])]
 
     def units_at(self, index: int) -> Units | None:
         """The units that turn these into the time of the workload."""
         return self.units[int(self.columns.portion[index])]
 
-    def upper(self, scored: Scored, index: int) -> float | None:
+    def upper(self, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
-        time = float(scored.time[index])
+        time = float(self.scored.time[index])
         known = self.units_at(index) is not None and math.isfinite(time)
-        return time * math.exp(float(scored.spread[index])) if known else None
+        return time * math.exp(float(self.scored.spread[index])) if known else None
 
-    def prediction(self, scored: Scored, index: int) -> Prediction:
+    def prediction(self, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""
-        portion, found, unit = int(self.columns.portion[index]), self.predictions_at(index), self.units_at(index)
+        scored, portion, unit = self.scored, int(self.columns.portion[index]), self.units_at(index)
         if unit is None or not np.isfinite(scored.time[index]):
             return Prediction()
-        time, start_up = float(scored.time[index]), float(self.start_up_s[portion])
+        time, start_up, found = float(scored.time[index]), float(self.columns.start_up_s[portion]), self.predictions_at(index)
         return Prediction(
             value=time,
             lower=time * math.exp(-float(scored.below[index])),
@@ -241,7 +235,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     )
 
 
-def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored, Evidence]:
+def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
     start_up = predicted.start_up_s
     per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
@@ -267,7 +261,7 @@ def score(request: Request, target: Target, predicted: Columns) -> tuple[Scored,
         grows=predicted.grows,
         least_work=least_work,
     )
-    return scored, Evidence(predicted, per_portion, start_up, request.optimisation.app_type == "ai_inference")
+    return Evidence(scored, predicted, per_portion, request.optimisation.app_type == "ai_inference")
 
 
 def _with_start(predicted: Columns, time: Floats) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from typing import Final
 from packaging.version import Version
 
 from modak import plugins
-from modak.choosing.capability import stated_beyond
+from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, bound_mpi, in_image, whose_mpi
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, library, mpi_asked

@@ -25,7 +25,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
     asked = request.job_options.wall_time_limit
     if asked:
         return asked, (f"wall time: {clock(asked)}, as requested",)
-    upper = decision.evidence.upper(decision.scored, decision.best)
+    upper = decision.evidence.upper(decision.best)
     if upper is None:
         default = partition.default_wall_time_s if partition else None
         taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
@@ -85,10 +85,10 @@ def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
     """A warning if the run is not over within the requested time, or the longest that a job may have, even if it is as fast as its interval
     allows, and no other job is said to continue it."""
     options, asked = request.job_options, request.job_options.wall_time_limit
-    most, upper = asked or decision.target.max_wall_time_s(decision.nodes), decision.evidence.upper(decision.scored, decision.best)
+    most, upper = asked or decision.target.max_wall_time_s(decision.nodes), decision.evidence.upper(decision.best)
     if not most or upper is None or upper <= most or options.signal or options.job_dependency or request.application.checkpoint:
         return ()
-    found = decision.evidence.prediction(decision.scored, decision.best)
+    found = decision.evidence.prediction(decision.best)
     if found.lower is None or found.lower <= most:
         return ()
     takes = f"{clock(math.ceil(found.lower))} to {clock(math.ceil(upper))} ({found.level:.0%} interval; basis: {found.basis})"

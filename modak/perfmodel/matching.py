@@ -128,18 +128,17 @@ class Match:
         return self.spread < SAME
 
 
-def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Match | None:
-    """Of all matches the one with the least spread; if that was not measured in the configuration of the question, the distance of its
-    sizes from the ``nodes`` in question counts, too. Ties go to rates, whose start-up is known or added, before times of whole runs, and of
-    these to the nearest length; then to the nearest numbers among the parameters, to results that name the counts of the layout asked for,
-    to those with as many ranks, GPUs or threads per node, to those that name the threads, to those that say that threads beyond the cores
-    are hyper-threads (if measured on the nodes of those that do not), to more sizes, to more results, then to what says least that was not
-    asked.
+def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Match:
+    """Of matches (at least one) that of the least spread. If it was not measured in the configuration of the question, the distance of its
+    sizes from the ``nodes`` in question counts, too. Ties go, in this order, to
 
-    Of what is still equal the one in the middle by what it costs answers: names of systems and software decide nothing.
+    - rates, whose start-up is known or added, before times of whole runs, and of these to the nearest length;
+    - the nearest numbers among the parameters;
+    - results that name the counts of the layout asked for, those with as many ranks, GPUs or threads per node, those that name the threads,
+      and those that say that threads beyond the cores are hyper-threads (if measured on the nodes of those that do not);
+    - more sizes, more results, and what says least that was not asked;
+    - the one in the middle by what it costs: names of systems and software decide nothing.
     """
-    if not found:
-        return None
     doubts = [one.doubt for one in found]
     if min(doubts) >= SAME:
         doubts = [

@@ -77,7 +77,7 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     unlike = [round(one.unlikeness, 9) for one in found]
     least = min(unlike)
     alike = [one for one, spread in zip(found, unlike, strict=True) if spread == least]
-    return best_match(alike, nearest.question, nodes) or nearest
+    return best_match(alike, nearest.question, nodes)
 
 
 def _work(curve: Curve) -> tuple[object, ...]:

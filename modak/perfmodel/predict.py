@@ -48,6 +48,10 @@ def portions(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, 
     count = np.asarray(nodes, dtype=np.float64)
     question = problems.without_names(closed(curves, question), curves)
     found, forecasts = matches(curves, question, power), Forecasts(curves, count)
+    if not found:
+        unknown: Basis = "none"
+        nothing = np.full(count.shape, np.nan)
+        return [Portion(np.arange(count.size), Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape)))]
     return [one for places in alike(found, count) for one in _portions_of(found, question, places, forecasts)]
 
 
@@ -62,9 +66,6 @@ def _portions_of(found: Sequence[Match], question: Question, places: npt.NDArray
         return peers.across(nearest, like, question.layout, nodes, answer) or answer(nearest, question.layout)
 
     nearest = best_match(found, question, nodes)
-    if nearest is None:
-        yield Portion(places, _nothing(nodes))
-        return
     by_one = from_one(nearest, found)
     laws = [] if nearest.own else problems.across(found, question, nodes, from_one)
     if not laws:
@@ -76,12 +77,6 @@ def _portions_of(found: Sequence[Match], question: Question, places: npt.NDArray
     for option, each in enumerate((*laws, by_one)):
         if (here := np.flatnonzero(told == option)).size:
             yield Portion(places[here], each.at(here))
-
-
-def _nothing(nodes: Array) -> Predictions:
-    """The predictions on ``nodes [n]`` without any curve."""
-    unknown, basis = np.full(nodes.shape, np.nan), tuple[Basis, ...](["none"] * nodes.size)
-    return Predictions(unknown, unknown, unknown, basis, np.zeros(nodes.shape))
 
 
 class PooledForecast(NamedTuple):

@@ -105,18 +105,19 @@ def across(found: Sequence[Match], question: Question, nodes: Array, from_one: F
     systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
     former alone is surer.
     """
-    first, *others = [problems for _, problems in sorted(_measured(found, question).items(), key=_rank)] or [[]]
-    own, *open_ = _of_one_kind(first, nodes) if first else [[]]
-    used = [_answers(own, nodes, from_one)]
-    if not used[0]:
+    kinds = [problems for _, problems in sorted(_measured(found, question).items(), key=_rank)]
+    if not kinds:
         return []
+    first, *others = kinds
+    own, *open_ = _of_one_kind(first, nodes)
+    used = [_answers(own, nodes, from_one)]
     for problems in chain(open_, (_of_one_kind(one, nodes)[0] for one in others)):
         if len(used[0]) >= MOST_PROBLEMS or sum(map(len, used[1:])) >= MOST_PROBLEMS:
             break
         if len(problems) > 1 and (answers := _answers(problems, nodes, from_one, used[0][0].found.curve)):
             used.append(answers)
     choices = [used, used[:1]] if len(used) > 1 else [used]
-    return [_along(kinds) for kinds in choices if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
+    return [_along(some) for some in choices if len({tuple(one.away.items()) for answers in some for one in answers}) > 1]
 
 
 def without_names(question: Question, curves: Iterable[Curve]) -> Question:
@@ -179,8 +180,6 @@ def _of_one_kind(problems: Sequence[Measured], nodes: Array) -> list[Sequence[Me
     left = [one.curve for one in first.matches] if len(problems) > 1 else []
     while left:
         nearest = best_match(matches(left, first.question, first.matches[0].power), first.question, nodes)
-        if nearest is None:
-            break
         like = _like(nearest.curve, first.question)
         agree, others = (list(_kept(problems, like, alike=alike)) for alike in (True, False))
         if len(agree) > 1:
@@ -211,7 +210,7 @@ def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne, like
     for one in problems[:MOST_PROBLEMS]:
         alike = matches([each.curve for each in one.matches], one.question, one.matches[0].power)
         match = best_match(alike, one.question, nodes)
-        if match and _same_work(match.curve, like or match.curve):
+        if _same_work(match.curve, like or match.curve):
             like = like or match.curve
             found.append(AtProblem(one.away, of_length(from_one(match, alike), startup.lengths(like.series.params)), match))
     return found

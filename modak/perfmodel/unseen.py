@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -223,35 +224,42 @@ def _transferred(
     How the configurations differ follows from all applications there, not only from those that are asked about. Calibration runs are held
     against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
-    configuration, size = asked[0].configuration, _doublings(batch)
-    here = {identity: nearest(known, size) for identity, known in measured[configuration].throughputs(batch, all_sizes=True).items()}
-    others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
-
-    def sharing(identities: Collection[Identity]) -> list[Measured]:
-        return [other for other in others if len(other.identities.intersection(identities)) >= SHARED]
-
-    applications = dict.fromkeys(run.identity for other in sharing(here) for run in other.logs)
-    columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]
-    comparable = {identity for identity in applications if described[identity].features.keys() >= set(columns)}
-    compared = sharing(here.keys() & comparable)
-    elsewhere = Batches([_comparable_throughputs(other, measured[configuration], batch) for other in compared])
+    here, size = measured[asked[0].configuration], _doublings(batch)
+    own = {identity: nearest(known, size) for identity, known in here.throughputs(batch, all_sizes=True).items()}
+    compared, columns, comparable = _compared(asked[0].configuration, measured, described)
+    elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared])
     known_there = [identity for identity in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if identity in comparable]
-    calibration = sorted((identity for identity in known_there if identity in here), key=lambda identity: here[identity][1])
-    calibration = [calibration[k] for k in parameters.thinned(len(calibration), MOST_RUNS)]
-    rows = list(dict.fromkeys((*((one, here[one][0]) for one in calibration), *((one, size) for one in known_there))))
-    place = {row: k for k, row in enumerate(rows)}
+    slowest_first = sorted((identity for identity in known_there if identity in own), key=lambda identity: own[identity][1])
+    calibration = [slowest_first[k] for k in parameters.thinned(len(slowest_first), MOST_RUNS)]
+    # A row of the table is an application at a batch size: that of its calibration run, and the one in question.
+    calibrated, in_question = [(identity, own[identity][0]) for identity in calibration], [(identity, size) for identity in known_there]
+    place = {row: k for k, row in enumerate(dict.fromkeys((*calibrated, *in_question)))}
     wanted = [run for run in asked if (run.identity, size) in place]
     if not wanted or not _distinguish(columns):
         return {}
-    matrix = np.array([elsewhere.at(*row) for row in rows])
-    logs = np.array([here[identity][1] for identity in calibration])
-    table = _table([described[identity] for identity, _ in rows], columns)
+    matrix = np.array([elsewhere.at(*row) for row in place])
+    logs = np.array([own[identity][1] for identity in calibration])
+    table = _table([described[identity] for identity, _ in place], columns)
     estimate = parameters.transfer(matrix, table, np.arange(len(calibration)), logs)
     chosen = [place[run.identity, size] for run in wanted]
-    doubt = [Z90 * _batch_doubt(run, measured[configuration], elsewhere) for run in wanted]
+    doubt = [Z90 * _batch_doubt(run, here, elsewhere) for run in wanted]
     answer = Estimate(estimate.log_throughput[chosen], np.hypot(estimate.half_width[chosen], doubt))
     model = f"{len(calibration)} calibration runs and {len(compared)} other configurations"
-    return dict(zip(wanted, _as_guesses(answer, model, len(calibration), [measured[configuration], *compared]), strict=True))
+    return dict(zip(wanted, _as_guesses(answer, model, len(calibration), [here, *compared]), strict=True))
+
+
+def _compared(
+    configuration: Configuration, measured: Mapping[Configuration, Measured], described: Described
+) -> tuple[list[Measured], list[str], AbstractSet[Identity]]:
+    """The configurations that tell of another one, because they share enough applications with it; the parameters that most applications
+    there have; and the applications that have all of these, which alone can be compared."""
+    here = measured[configuration].identities
+    others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
+    sharing = [other for other in others if len(other.identities & here) >= SHARED]
+    applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)
+    columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]
+    comparable = {identity for identity in applications if described[identity].features.keys() >= set(columns)}
+    return [other for other in sharing if len(other.identities & here & comparable) >= SHARED], columns, comparable
 
 
 def _doublings(batch: float | None) -> float:

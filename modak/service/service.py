@@ -381,7 +381,7 @@ class Service:
     def _keep(self, read: Normalised, facts: Facts, settled: Settled, response: str) -> None:
         expires = None if self.plan_days is None else datetime.now(UTC) + timedelta(days=self.plan_days)
         self.store.plans.save(
-            settled.plan_id,
+            settled.job.spec.plan_id,
             read.document,
             response,
             settled.texts,
@@ -446,7 +446,7 @@ def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
     """The results behind the prediction of the choice: those of its own curve, and of other curves that the prediction uses."""
     if not decision.evidence.known:
         return ()
-    found = decision.predictions_at(decision.best)
+    found = decision.evidence.predictions_at(decision.best)
     alone = decision.scored.basis[decision.best] in ("measured", "interpolated")
     used = set() if alone else set(found.others)
     curves = [found.curve, *(curve for curve in models if used and curve.measured in used)]

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from modak.choosing.candidates import Candidates
 from modak.choosing.objective import Scored
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
@@ -47,8 +46,9 @@ def unknown(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
     return Reach(feasible, nodes, time, hours)
 
 
-def reach(question: Request, candidates: Candidates, scored: Scored, evidence: Evidence, wanted: Demand) -> Reach:
+def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     """The smallest number of nodes with P(time <= deadline) >= confidence; if there is none, the figures of the fastest number."""
+    scored = evidence.scored
     known = np.isfinite(scored.time)
     if not known.any():
         return unknown()
@@ -57,7 +57,7 @@ def reach(question: Request, candidates: Candidates, scored: Scored, evidence: E
     order = np.lexsort((scored.time, scored.nodes, ~meets)) if meets.any() else np.argsort(worst, kind="stable")
     best = int(order[0])
     at = int(scored.nodes[best])
-    predicted = evidence.prediction(scored, best)
+    predicted = evidence.prediction(best)
     lower, value, upper = (
         _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
     )
@@ -65,7 +65,7 @@ def reach(question: Request, candidates: Candidates, scored: Scored, evidence: E
     rests = _rests_on(question, evidence.predictions_at(best), predicted.results_used)
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
     time = Figure(**interval, unit="s", why=rests)
-    shape = candidates.shapes[int(scored.shape[best])]
+    shape = evidence.columns.candidates.shapes[int(scored.shape[best])]
     return Reach(
         feasible=bool(meets.any()),
         nodes=Figure(value=value, lower=lower, upper=upper, level=time.level, unit="nodes", basis=time.basis, why=why),

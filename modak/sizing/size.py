@@ -163,8 +163,7 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
     free = is_distributed(question) and not question.application.allowed_ranks
     sizes = taken(node_grid(limit), target)
     spread = replace(candidates, nodes=(sizes,) * len(candidates.shapes)) if free else candidates
-    scored, evidence = score(question, target, columns(question, target, spread, facts))
-    found = reach(question, spread, scored, evidence, wanted)
+    found = reach(question, score(question, target, columns(question, target, spread, facts)), wanted)
     given_up = missing_compilers(question, facts, target, found.shape) if found.shape else {}
     less = without_compilers(question, given_up)
     if less == question:

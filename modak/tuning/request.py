@@ -1,4 +1,4 @@
-"""What a request asks of a tuner: which settings may be changed, and how trials are compared."""
+"""What a request asks of a tuner: which settings may be changed, how trials are compared, and what an answer says of it."""
 
 from __future__ import annotations
 
@@ -80,3 +80,16 @@ def space_asked(request: Request) -> dsl.Space:
     if tuning is None or tuning.space is None:
         raise RequestError("names what may be changed", field=FIELD)
     return tuning.space
+
+
+def hint(request: Request) -> tuple[str, ...]:
+    """One sentence if tuning is enabled, because the job script runs the job's own setting only."""
+    if not request.optimisation.enable_autotuning:
+        return ()
+    try:
+        space = grid_of(with_space(request))
+    except RequestError as error:
+        first = error.faults[0]
+        return (f"autotuning: not possible with this request ({first.field}: {first.message}); the script uses the job's own settings",)
+    names = ", ".join(parameter.name for parameter in space.parameters)
+    return (f"autotuning: 'modak tune' looks for better values of {names} ({space.size} settings); the script uses the job's own",)
