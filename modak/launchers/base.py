@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from modak.jobs.spec import JobSpec, Resources
-from modak.launchers.threads import openmp
 from modak.schedulers import Scheduler
 from modak.script.bash import Line
 from modak.text.words import Word
@@ -83,3 +82,19 @@ def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
     better = "USR1" if "USR1" in handed_on else "TERM"
     why = f"{program} passes {', '.join(sorted(handed_on))} to the application, but not {signal}"
     return f"{why}: use {better}, or application.checkpoint"
+
+
+def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
+    """OpenMP's ``OMP_NUM_THREADS`` (threads, not cores), and one place per core, or per hardware thread if hyper-threads are used.
+
+    Without places if the ranks are not ``bound``: threads of all ranks would be bound to the node's first cores.
+    """
+    if not bound or has.unbound or has.loose_threads:
+        return {"OMP_NUM_THREADS": str(has.threads_per_rank)}
+    if has.oversubscribed:
+        return {"OMP_NUM_THREADS": str(has.threads_per_rank), "OMP_PROC_BIND": "false"}
+    return {
+        "OMP_NUM_THREADS": str(has.threads_per_rank),
+        "OMP_PLACES": "threads" if has.hyperthreads else "cores",
+        "OMP_PROC_BIND": "close",
+    }

@@ -9,10 +9,9 @@ from typing import Final
 from packaging.version import Version
 
 from modak.jobs.spec import JobSpec, Resources
-from modak.launchers.base import Launcher, kept_back
+from modak.launchers.base import Launcher, kept_back, openmp
 from modak.launchers.family import TITLES, VERSION_SAYS, answers, compatible, library_family
 from modak.launchers.srun import own_environment
-from modak.launchers.threads import openmp
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, comment, variable, word
 from modak.script.shelltext import code, ours

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from modak.jobs.spec import JobSpec
-from modak.launchers.base import Launcher
+from modak.launchers.base import Launcher, openmp
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.threads import openmp
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, need, quiet, run
 from modak.text.words import Word

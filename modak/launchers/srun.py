@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from textwrap import fill
 
 from modak.jobs.spec import JobSpec, Resources
-from modak.launchers.base import Launcher
+from modak.launchers.base import Launcher, openmp
 from modak.launchers.family import answers, pmi
-from modak.launchers.threads import openmp
 from modak.schedulers import Scheduler
 from modak.schedulers.slurm import foreign, hint
 from modak.script.bash import WIDEST, Line, cached, comment

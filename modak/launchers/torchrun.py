@@ -12,9 +12,8 @@ from typing import Final
 from modak import plugins
 from modak.jobs.spec import JobSpec, Resources
 from modak.jobs.starters import is_python, is_script
-from modak.launchers.base import USUAL, Launcher, kept_back
+from modak.launchers.base import USUAL, Launcher, kept_back, openmp
 from modak.launchers.jsrun import JSRUN
-from modak.launchers.threads import openmp
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, assign, export, variable, word
 from modak.script.shelltext import ours

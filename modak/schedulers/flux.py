@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -113,28 +114,26 @@ def _environment(job: JobSpec) -> tuple[tuple[str, ...], ...]:
     return (*usual[whole_environment(job)], *((f"--env={name}",) for name in job.attributes.copy_variables))
 
 
-def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+def _warnings(job: JobSpec) -> Iterator[Notice]:
     says, has = job.attributes, job.resources
-    found = [note(field, "Flux sends no mail: left out") for field in ("notify", "email") if getattr(says, field)]
-    found += [
-        note(field, "Flux does not allocate memory: request more cores, or whole nodes (node_exclusive)")
-        for field in ("memory_per_node", "memory_per_core")
-        if getattr(has, field)
-    ]
-    found += [
-        note(field, f"Flux supports only %j and %x in file names: {path} is left out")
-        for field, path in (("output", says.output), ("error", says.error))
-        if path and not _file(path)
-    ]
-    found += [*queues_alone(job, "Flux"), *no_option(job, "Flux", "qos", "reservation", "site_resources")]
+    yield from (note(field, "Flux sends no mail: left out") for field in ("notify", "email") if getattr(says, field))
+    for field in ("memory_per_node", "memory_per_core"):
+        if getattr(has, field):
+            yield note(field, "Flux does not allocate memory: request more cores, or whole nodes (node_exclusive)")
+    for field, path in (("output", says.output), ("error", says.error)):
+        if path and not _file(path):
+            yield note(field, f"Flux supports only %j and %x in file names: {path} is left out")
+    yield from queues_alone(job, "Flux")
+    yield from no_option(job, "Flux", "qos", "reservation", "site_resources")
     if says.requeue is not None:
-        found.append(note("requeue", "Flux does not requeue jobs: left out"))
+        yield note("requeue", "Flux does not requeue jobs: left out")
     if says.array:
-        found.append(note("array", "flux batch has no job arrays: left out"))
-    found += joined_streams(job, "Flux")
+        yield note("array", "flux batch has no job arrays: left out")
+    yield from joined_streams(job, "Flux")
     if has.oversubscribed:  # other schedulers are asked for the cores that exist, with more ranks
         why = "the nodes have fewer cores than ranks, but flux run gives each rank its own cores: it may reject the job"
-        found.append(Notice(field="application.threads", message=why))
+        yield Notice(field="application.threads", message=why)
     if says.dependency and not _dependencies(says.dependency):
-        found.append(note("dependency", f"{says.dependency} is left out: Flux supports {', '.join(KINDS)}, combined by 'and' only"))
-    return (*found, *own_timer(job, "Flux"), *folders(job, "Flux", _file))
+        yield note("dependency", f"{says.dependency} is left out: Flux supports {', '.join(KINDS)}, combined by 'and' only")
+    yield from own_timer(job, "Flux")
+    yield from folders(job, "Flux", _file)

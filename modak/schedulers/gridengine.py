@@ -7,7 +7,7 @@ one node and another one for larger jobs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -159,47 +159,44 @@ def _start(begin: str | None) -> str | None:
     return found if found and len(found.split(".")[0]) == 12 else None
 
 
-def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+def _warnings(job: JobSpec) -> Iterator[Notice]:
     says, has = job.attributes, job.resources
-    found = qsub_warnings(job, "Grid Engine")
-    found += queues_alone(job, "Grid Engine")
+    yield from qsub_warnings(job, "Grid Engine")
+    yield from queues_alone(job, "Grid Engine")
     if says.constraint or has.numa_constraint:
-        found.append(note("constraint", "Grid Engine has no node features, only resources named by the site: the constraint is left out"))
-    found += [*no_event(job, "Grid Engine"), *no_option(job, "Grid Engine", "qos")]
+        yield note("constraint", "Grid Engine has no node features, only resources named by the site: the constraint is left out")
+    yield from no_event(job, "Grid Engine")
+    yield from no_option(job, "Grid Engine", "qos")
     if has.gpus_per_node and not job.resource_directives:
-        found.append(note("gpus_per_node", "the script assumes a resource called gpu that counts per job: check both with the site"))
+        yield note("gpus_per_node", "the script assumes a resource called gpu that counts per job: check both with the site")
     if has.gpus_per_node and _slot_memory(job):
         field = "memory_per_node" if has.memory_per_node else "memory_per_core"
         why = "h_vmem limits the address space, and CUDA reserves far more of it than it uses"
-        found.append(note(field, f"{why}: the application may fail to start"))
+        yield note(field, f"{why}: the application may fail to start")
     if has.nodes > 1 and not job.resource_directives:
         slots = counted(job.cpus_per_node, "slot")
         why = "a parallel environment distributes the slots by a rule of its own"
-        found.append(note("nodes", f"{why}: the job stops at its beginning unless it gets {slots} on each of {has.nodes} nodes"))
+        yield note("nodes", f"{why}: the job stops at its beginning unless it gets {slots} on each of {has.nodes} nodes")
     if says.exclusive:
-        found.append(note("exclusive", "Grid Engine requests whole nodes by a resource named by the site: left out"))
-    return (
-        *found,
-        *own_timer(job, "Grid Engine"),
-        *_start_warnings(job),
-        *(shared_files(job, "Grid Engine", ("%a",)) if _array(says.array) else ()),
-        *folders(job, "Grid Engine", _file),
-    )
+        yield note("exclusive", "Grid Engine requests whole nodes by a resource named by the site: left out")
+    yield from own_timer(job, "Grid Engine")
+    yield from _start_warnings(job)
+    if _array(says.array):
+        yield from shared_files(job, "Grid Engine", ("%a",))
+    yield from folders(job, "Grid Engine", _file)
 
 
-def _start_warnings(job: JobSpec) -> tuple[Notice, ...]:
+def _start_warnings(job: JobSpec) -> Iterator[Notice]:
     says = job.attributes
-    found = []
     if says.array and not _array(says.array):
-        found.append(note("array", "Grid Engine accepts one range of indices, from 1 up, for instance 1-99:2: left out"))
+        yield note("array", "Grid Engine accepts one range of indices, from 1 up, for instance 1-99:2: left out")
     if says.dependency and not _holds(says.dependency):
-        found.append(note("dependency", f"{says.dependency} is left out: Grid Engine only waits for jobs to end (afterany)"))
+        yield note("dependency", f"{says.dependency} is left out: Grid Engine only waits for jobs to end (afterany)")
     elif "afterok" in (says.dependency or ""):
         why = "Grid Engine only waits for jobs to end (afterany)"
-        found.append(note("dependency", f"{why}: the job starts even if those of {says.dependency} fail"))
+        yield note("dependency", f"{why}: the job starts even if those of {says.dependency} fail")
     if says.begin and not _start(says.begin):
-        found.append(note("begin", "Grid Engine needs a date with a time: left out"))
+        yield note("begin", "Grid Engine needs a date with a time: left out")
     if says.reservation and not _advance_reservation(says.reservation):
-        found.append(note("reservation", f"Grid Engine knows reservations by number (qrstat): {says.reservation} is left out"))
-    found += joined_streams(job, "Grid Engine")
-    return tuple(found)
+        yield note("reservation", f"Grid Engine knows reservations by number (qrstat): {says.reservation} is left out")
+    yield from joined_streams(job, "Grid Engine")

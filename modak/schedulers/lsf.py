@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -145,29 +146,30 @@ def _begin(begin: str | None) -> str | None:
     return f"{day.replace('-', ':')}:{clock}" if day else clock
 
 
-def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+def _warnings(job: JobSpec) -> Iterator[Notice]:
     says, has = job.attributes, job.resources
-    found = [
-        note("notify", f"LSF sends no mail on {event}, only at the begin and end of a job")
-        for event in says.notify
-        if event not in EVENTS and event != "none"
-    ]
-    found += [
-        note(field, f"LSF does not support %N in file names: {path} is left out")
-        for field, path in (("output", says.output), ("error", says.error))
-        if path and "%N" in path
-    ]
-    found += [*no_event(job, "LSF"), *queues_alone(job, "LSF"), *no_option(job, "LSF", "qos"), *uncounted(job, "LSF")]
+    for event in says.notify:
+        if event not in EVENTS and event != "none":
+            yield note("notify", f"LSF sends no mail on {event}, only at the begin and end of a job")
+    for field, path in (("output", says.output), ("error", says.error)):
+        if path and "%N" in path:
+            yield note(field, f"LSF does not support %N in file names: {path} is left out")
+    yield from no_event(job, "LSF")
+    yield from queues_alone(job, "LSF")
+    yield from no_option(job, "LSF", "qos")
+    yield from uncounted(job, "LSF")
     if says.node_list and len(expand_nodes(says.node_list)) > 1:
-        found.append(note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out"))
+        yield note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out")
     if says.array and not _array(says.array):
-        found.append(note("array", "LSF's indices start at 1: the array is left out"))
-    found += joined_streams(job, "LSF")
+        yield note("array", "LSF's indices start at 1: the array is left out")
+    yield from joined_streams(job, "LSF")
     if says.dependency and not _condition(says.dependency):
-        found.append(note("dependency", f"{says.dependency} is left out: LSF supports {', '.join(STATES)}"))
+        yield note("dependency", f"{says.dependency} is left out: LSF supports {', '.join(STATES)}")
     if says.begin and not _begin(says.begin):
-        found.append(note("begin", "LSF needs a date and time, not one relative to now: left out"))
+        yield note("begin", "LSF needs a date and time, not one relative to now: left out")
     if has.memory_per_core and has.memory_per_node:
-        found.append(note("memory_per_core", "LSF reserves the memory per node: memory per core is left out"))
-    found += shared_files(job, "LSF", ("%a",)) if _array(says.array) else ()
-    return (*found, *own_timer(job, "LSF"), *folders(job, "LSF", lambda path: _file(path, says.name)))
+        yield note("memory_per_core", "LSF reserves the memory per node: memory per core is left out")
+    if _array(says.array):
+        yield from shared_files(job, "LSF", ("%a",))
+    yield from own_timer(job, "LSF")
+    yield from folders(job, "LSF", lambda path: _file(path, says.name))

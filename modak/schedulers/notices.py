@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import note
 
 
-def folders(job: JobSpec, scheduler: str, used: Callable[[str], str | None] = str) -> tuple[Notice, ...]:
+def folders(job: JobSpec, scheduler: str, used: Callable[[str], str | None] = str) -> Iterator[Notice]:
     """A warning for each output file in a directory, which no scheduler creates. ``used``: the file that the scheduler is given for one of
     the request; ``None`` if it is left out."""
     says = job.attributes
     files = (("output", says.output), ("error", None if says.join else says.error))
     why = f"{scheduler} does not create directories: make sure that it exists when the job starts"
-    return tuple(note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in files if path and "/" in path and used(path))
+    return (note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in files if path and "/" in path and used(path))
 
 
-def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> tuple[Notice, ...]:
+def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> Iterator[Notice]:
     """A warning for each output file that all jobs of an array would write.
 
     ``own``: placeholders that differ for each of them; if there are none, a file with placeholders is left out anyway.
@@ -27,60 +27,55 @@ def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> tup
     files = (("output", says.output), ("error", None if says.join else says.error))
     shared = ((field, path) for field, path in files if says.array and path and not any(sign in path for sign in own or ("%",)))
     advice = f"put {own[0]} into its name" if own else "leave it out, and each gets its own"
-    return tuple(note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}") for field, path in shared)
+    return (note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}") for field, path in shared)
 
 
-def environment_policy(job: JobSpec) -> tuple[Notice, ...]:
+def environment_policy(job: JobSpec) -> Iterator[Notice]:
     """A warning if the site's policy on the submitter's environment differs from the request."""
     says, site = job.attributes, job.system
     if site and site.export_policy == "NONE" and says.copy_environment:
-        return (note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept"),)
+        yield note("copy_environment", f"{site.name} starts jobs without the submitter's environment: its policy is kept")
     if site and site.export_policy == "ALL" and says.copy_environment is False:
-        return (note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept"),)
-    return ()
+        yield note("copy_environment", f"{site.name} starts jobs with the submitter's environment: its policy is kept")
 
 
-def queues_alone(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+def queues_alone(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     """A warning if the request names a partition and another queue, and the scheduler has queues only."""
     says = job.attributes
-    if not (says.queue and says.partition and says.queue != says.partition):
-        return ()
-    return (note("partition", f"{scheduler} has queues only: queue {says.queue} is used, partition {says.partition} is left out"),)
+    if says.queue and says.partition and says.queue != says.partition:
+        yield note("partition", f"{scheduler} has queues only: queue {says.queue} is used, partition {says.partition} is left out")
 
 
-def uncounted(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
-    """A warning for each site resource without a count."""
+def uncounted(job: JobSpec, scheduler: str) -> Iterator[Notice]:
+    """A warning if there are site resources without a count."""
     others = [text for text in job.attributes.site_resources if not text.partition("=")[2].isdecimal()]
-    message = f"{scheduler} counts such resources, for instance matlab=2: {', '.join(others)} is left out"
-    return (note("site_resources", message),) if others else ()
+    if others:
+        yield note("site_resources", f"{scheduler} counts such resources, for instance matlab=2: {', '.join(others)} is left out")
 
 
-def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> tuple[Notice, ...]:
+def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> Iterator[Notice]:
     """A warning for each of these fields that the job gives and the scheduler has no option for."""
     message = f"{scheduler} has no option for this: left out{instead}"
-    return tuple(note(field, message) for field in fields if getattr(job.attributes, field))
+    return (note(field, message) for field in fields if getattr(job.attributes, field))
 
 
-def joined_streams(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+def joined_streams(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     """A warning if an error file is named although both streams go to the output file."""
-    if not (job.attributes.join and job.attributes.error):
-        return ()
-    return (note("error", f"standard error is joined with the output, so the error file is left out for {scheduler}"),)
+    if job.attributes.join and job.attributes.error:
+        yield note("error", f"standard error is joined with the output, so the error file is left out for {scheduler}")
 
 
-def no_event(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+def no_event(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     """A warning if the request gives an address and no event, and the scheduler then sends no mail."""
     says = job.attributes
-    if not says.email or set(says.notify) - {"none"}:
-        return ()
-    return (note("email", f"{scheduler} sends no mail unless request_event_notification names an event"),)
+    if says.email and not set(says.notify) - {"none"}:
+        yield note("email", f"{scheduler} sends no mail unless request_event_notification names an event")
 
 
-def own_timer(job: JobSpec, scheduler: str) -> tuple[Notice, ...]:
+def own_timer(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     """A warning if the script's own timer sends the signal, because the scheduler cannot send it to the script alone."""
     says = job.attributes
-    if not says.signal:
-        return ()
-    if not says.wall_time_s:
-        return (note("signal", f"under {scheduler} a timer in the script sends it, which needs a wall time limit: left out"),)
-    return (note("signal", f"{scheduler} does not send {says.signal.name} to the script before the limit: a timer in the script does"),)
+    if says.signal and not says.wall_time_s:
+        yield note("signal", f"under {scheduler} a timer in the script sends it, which needs a wall time limit: left out")
+    elif says.signal:
+        yield note("signal", f"{scheduler} does not send {says.signal.name} to the script before the limit: a timer in the script does")

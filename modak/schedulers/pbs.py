@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from modak.dsl import Notice
@@ -95,45 +95,39 @@ def date_time(begin: str | None) -> str | None:
     return day.replace("-", "") + hours + minutes + "".join(f".{second}" for second in seconds)
 
 
-def qsub_warnings(job: JobSpec, scheduler: str) -> list[Notice]:
+def qsub_warnings(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     """Warnings about events and the job's name for Torque, PBS Pro and Grid Engine, whose qsub commands are related."""
     says = job.attributes
-    found = [
-        note("notify", f"{scheduler} sends no mail on {event}, only on events a, b and e") for event in says.notify if event not in EVENTS
-    ]
+    for event in says.notify:
+        if event not in EVENTS:
+            yield note("notify", f"{scheduler} sends no mail on {event}, only on events a, b and e")
     if job_name(says.name) != says.name:
-        found.append(note("name", f"{scheduler} requires that a job name starts with a letter: the job is called {job_name(says.name)}"))
-    return found
+        yield note("name", f"{scheduler} requires that a job name starts with a letter: the job is called {job_name(says.name)}")
 
 
-def common_warnings(job: JobSpec, scheduler: str, kinds: Collection[str] = DEPENDENCIES) -> tuple[Notice, ...]:
+def common_warnings(job: JobSpec, scheduler: str, kinds: Collection[str] = DEPENDENCIES) -> Iterator[Notice]:
     """Warnings about what neither Torque nor PBS Pro supports; the messages name ``scheduler``. ``kinds`` as above."""
     says = job.attributes
-    found = qsub_warnings(job, scheduler)
-    found += [
-        note(field, f"{scheduler} does not expand % in file names: {path} is left out, the default NAME.{field[0]}JOB is kept")
-        for field, path in (("output", says.output), ("error", says.error))
-        if path and "%" in path
-    ]
-    found += [*queues_alone(job, scheduler), *joined_streams(job, scheduler)]
-    return (
-        *found,
-        *own_timer(job, scheduler),
-        *_start_warnings(job, scheduler, kinds),
-        *environment_policy(job),
-        *folders(job, scheduler, plain_path),
-    )
+    yield from qsub_warnings(job, scheduler)
+    for field, path in (("output", says.output), ("error", says.error)):
+        if path and "%" in path:
+            why = f"{scheduler} does not expand % in file names"
+            yield note(field, f"{why}: {path} is left out, the default NAME.{field[0]}JOB is kept")
+    yield from queues_alone(job, scheduler)
+    yield from joined_streams(job, scheduler)
+    yield from own_timer(job, scheduler)
+    yield from _start_warnings(job, scheduler, kinds)
+    yield from environment_policy(job)
+    yield from folders(job, scheduler, plain_path)
 
 
-def _start_warnings(job: JobSpec, scheduler: str, kinds: Collection[str]) -> tuple[Notice, ...]:
+def _start_warnings(job: JobSpec, scheduler: str, kinds: Collection[str]) -> Iterator[Notice]:
     says = job.attributes
-    found = []
     if says.dependency and not _knows(says.dependency, kinds):
         known = ", ".join(sorted(kinds))
-        found.append(note("dependency", f"{says.dependency} is left out: {scheduler} supports {known}, combined by 'and' only"))
+        yield note("dependency", f"{says.dependency} is left out: {scheduler} supports {known}, combined by 'and' only")
     if says.begin and not date_time(says.begin):
-        found.append(note("begin", f"{scheduler} needs a date and time, not one relative to now: left out"))
-    return tuple(found)
+        yield note("begin", f"{scheduler} needs a date and time, not one relative to now: left out")
 
 
 def _knows(dependency: str, kinds: Collection[str]) -> bool:

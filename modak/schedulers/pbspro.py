@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -77,21 +78,20 @@ def _array(array: str | None) -> str | None:
     return array if found and int(found[1]) < int(found[2]) else None
 
 
-def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+def _warnings(job: JobSpec) -> Iterator[Notice]:
     """Warnings about what PBS Pro does not support."""
     says, has = job.attributes, job.resources
-    found = []
     if says.constraint or has.numa_constraint:
-        found.append(note("constraint", "PBS Pro has no node features, only resources named by the site: left out"))
-    found += no_option(job, "PBS Pro", "qos")
+        yield note("constraint", "PBS Pro has no node features, only resources named by the site: left out")
+    yield from no_option(job, "PBS Pro", "qos")
     if says.reservation and (queue := says.queue or says.partition):
-        found.append(note("reservation", f"to PBS Pro a reservation is a queue: {says.reservation} is used, queue {queue} is left out"))
+        yield note("reservation", f"to PBS Pro a reservation is a queue: {says.reservation} is used, queue {queue} is left out")
     if says.array and not _array(says.array):
-        found.append(note("array", "PBS Pro accepts one range of at least two indices, for instance 0-99:2%10: left out"))
+        yield note("array", "PBS Pro accepts one range of at least two indices, for instance 0-99:2%10: left out")
     if _array(says.array) and says.requeue is False:
-        found.append(note("requeue", "PBS Pro rejects job arrays that are not rerunnable (-r n): -r y is used"))
-    found += shared_files(job, "PBS Pro") if _array(says.array) else ()
+        yield note("requeue", "PBS Pro rejects job arrays that are not rerunnable (-r n): -r y is used")
+    if _array(says.array):
+        yield from shared_files(job, "PBS Pro")
     named = len(expand_nodes(says.node_list or ""))
     if says.node_list and named != has.nodes:
-        found.append(note("node_list", f"{named} nodes are named, but the job has {has.nodes}: PBS Pro allocates those named"))
-    return tuple(found)
+        yield note("node_list", f"{named} nodes are named, but the job has {has.nodes}: PBS Pro allocates those named")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -211,16 +212,18 @@ def _error(job: JobSpec) -> str | None:
     return None if says.join else says.error or ("%x-%j.err" if says.join is False else None)
 
 
-def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+def _warnings(job: JobSpec) -> Iterator[Notice]:
     says, has = job.attributes, job.resources
-    found = []
     if says.queue and says.partition and says.queue != says.partition:
-        found.append(note("queue", f"Slurm's queues are partitions: partition {says.partition} is used, queue {says.queue} is left out"))
-    found += joined_streams(job, "Slurm")
+        yield note("queue", f"Slurm's queues are partitions: partition {says.partition} is used, queue {says.queue} is left out")
+    yield from joined_streams(job, "Slurm")
     if named := _too_many_named(job):
-        found.append(note("node_list", f"{named} nodes are named, but the job has {has.nodes}: left out, because sbatch rejects that"))
+        yield note("node_list", f"{named} nodes are named, but the job has {has.nodes}: left out, because sbatch rejects that")
     if has.memory_per_node and has.memory_per_core:
         covers = f"{mib(has.node_memory)}M per node covers both"
-        found.append(note("memory_per_core", f"Slurm accepts memory per node or per CPU, not both: {covers}"))
-    found += [*no_event(job, "Slurm"), *uncounted(job, "Slurm")]
-    return (*found, *shared_files(job, "Slurm", ("%a", "%j")), *environment_policy(job), *folders(job, "Slurm"))
+        yield note("memory_per_core", f"Slurm accepts memory per node or per CPU, not both: {covers}")
+    yield from no_event(job, "Slurm")
+    yield from uncounted(job, "Slurm")
+    yield from shared_files(job, "Slurm", ("%a", "%j"))
+    yield from environment_policy(job)
+    yield from folders(job, "Slurm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -99,24 +100,23 @@ def _steps(part: str) -> range | tuple[str]:
     return range(int(found[1]), int(found[2]) + 1, int(found[3])) if found else (part,)
 
 
-def _warnings(job: JobSpec) -> tuple[Notice, ...]:
+def _warnings(job: JobSpec) -> Iterator[Notice]:
     """Warnings about what Torque does not support."""
     says, has = job.attributes, job.resources
     moab = "; where Moab schedules, name it in site_resources, for instance"
-    found = [*no_option(job, "Torque", "qos", instead=f"{moab} qos=high")]
-    found += no_option(job, "Torque", "reservation", instead=f"{moab} advres=course")
+    yield from no_option(job, "Torque", "qos", instead=f"{moab} qos=high")
+    yield from no_option(job, "Torque", "reservation", instead=f"{moab} advres=course")
     if len(says.name) > LONGEST_NAME:
-        found.append(note("name", f"Torque before version 4 accepts at most {LONGEST_NAME} characters: it may reject {says.name}"))
+        yield note("name", f"Torque before version 4 accepts at most {LONGEST_NAME} characters: it may reject {says.name}")
     if has.memory_per_node and has.nodes > 1:
-        found.append(note("memory_per_node", "Torque applies mem to single-node jobs only: left out; use memory per core (pmem)"))
+        yield note("memory_per_node", "Torque applies mem to single-node jobs only: left out; use memory per core (pmem)")
     if any("|" in (text or "") for text in (says.constraint, has.numa_constraint)):
-        found.append(note("constraint", "Torque cannot combine node properties by 'or' (|): the constraint is left out"))
+        yield note("constraint", "Torque cannot combine node properties by 'or' (|): the constraint is left out")
     if says.node_list and (says.constraint or has.numa_constraint):
-        found.append(note("constraint", "Torque accepts no properties for nodes that are listed by name: the constraint is left out"))
+        yield note("constraint", "Torque accepts no properties for nodes that are listed by name: the constraint is left out")
     if says.array and _array(says.array) is None:
         why = f"Torque has no steps in job arrays, and a list of more than {MOST_INDICES} indices is too long"
-        found.append(note("array", f"{why}: it is left out"))
+        yield note("array", f"{why}: it is left out")
     named = len(expand_nodes(says.node_list or ""))
     if says.node_list and named != has.nodes:
-        found.append(note("node_list", f"{named} nodes are named, but the job has {has.nodes}: Torque allocates those named"))
-    return tuple(found)
+        yield note("node_list", f"{named} nodes are named, but the job has {has.nodes}: Torque allocates those named")

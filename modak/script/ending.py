@@ -153,12 +153,12 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
 
     ``timed``: whether the script has a timer, which may still be running.
     """
-    report, reports = job.report, reported(job)
+    report = report_of(job)
     steps = (
         *(("modak_untimed",) if timed else ()),
-        *((_REPORTED,) if reports else ()),
+        *((_REPORTED,) if report else ()),
         *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
-        *((_SENT,) if reports else ()),
+        *((_SENT,) if report else ()),
         *(('test -z "${MODAK_TEE[*]:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if reads_output(job) else ()),
     )
     if not steps:
@@ -166,11 +166,11 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     name = (scheduler.array_id if is_array(job, scheduler) else None) or scheduler.job_id
     number = _number(name) if name else ours('MODAK_JOB="$$"')
     signalled = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    suspended = reports and not signalled and not scheduler.preempted
-    written = _written(job, report, scheduler) if reports and report else ()
-    where = (_HERE, number, _CLOCK) if reports or job.staging else ()
+    suspended = report and not signalled and not scheduler.preempted
+    written = _written(job, report, scheduler) if report else ()
+    where = (_HERE, number, _CLOCK) if report or job.staging else ()
     title = "at exit, however the job ends"
-    if reports and report:
+    if report:
         title += f": {report.file or 'modak-result-JOB'}.json records the outcome (the job itself is below)"
     end = (ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT"), *((ours(_SUSPENDED),) if suspended else ()))
     return (_as_one(*section(title, where)), *written, _as_one(*end))
@@ -178,7 +178,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
 
 def ended(job: JobSpec, timed: bool) -> tuple[Line, ...]:
     """The last line, for ``modak_end``."""
-    return (ours("MODAK_DONE=1 # no signal has cut the script short"),) if reported(job) or job.staging or timed else ()
+    return (ours("MODAK_DONE=1 # no signal has cut the script short"),) if report_of(job) or job.staging or timed else ()
 
 
 @cached
@@ -193,15 +193,15 @@ def _number(variable: str) -> Line:
     return together((assign("MODAK_JOB", Expansion(f"{variable}:-$$")), assign("MODAK_JOB", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))))
 
 
-def reported(job: JobSpec) -> bool:
-    """Whether the script writes a result: the job belongs to a plan."""
-    return job.report is not None and bool(PLAN.fullmatch(job.plan_id))
+def report_of(job: JobSpec) -> Report | None:
+    """What the script writes into a result; ``None``: it writes none, because the job belongs to no plan."""
+    return job.report if PLAN.fullmatch(job.plan_id) else None
 
 
 def pattern_of(job: JobSpec) -> str | None:
     """The pattern of the metric that the script looks for: none without an application, whose metric it would be."""
-    has = job.report
-    return has.pattern if has and has.pattern and reported(job) and has.record.get("application") else None
+    report = report_of(job)
+    return (report.pattern or None) if report and report.record.get("application") else None
 
 
 def log_of(job: JobSpec) -> Word | None:

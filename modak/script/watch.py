@@ -7,7 +7,7 @@ from typing import Final
 from modak.jobs.spec import JobSpec, Signal
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, assign, behind, command_line, into, named, parts, quiet, run, variable, word
-from modak.script.ending import NOW, log_of, reads_output, reported
+from modak.script.ending import NOW, log_of, reads_output, report_of
 from modak.script.parts import section
 from modak.script.shelltext import ours
 from modak.script.staging import gather_log
@@ -135,9 +135,9 @@ def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ..
     kept, log = reads_output(job), log_of(job)
     command = into(command, _OUTPUT, _ERRORS) if kept else command
     lines = (
-        *((ours(f'MODAK_STARTED="{NOW}"'),) if reported(job) or (job.staging and job.staging.out) else ()),
+        *((ours(f'MODAK_STARTED="{NOW}"'),) if report_of(job) or (job.staging and job.staging.out) else ()),
         *(_signalled(signal, command) if signal else (command,)),
-        *((ours(f'MODAK_ENDED="{NOW}"'),) if reported(job) else ()),
+        *((ours(f'MODAK_ENDED="{NOW}"'),) if report_of(job) else ()),
         *((run("modak_kept"),) if kept else ()),
         *gather_log(job, scheduler),
         *((run("modak_logged"),) if log else ()),
@@ -155,7 +155,7 @@ def _signal_handler(job: JobSpec, signal: Signal) -> tuple[Line, ...]:
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
     saves = command_line(job.checkpoint) if job.checkpoint else _forward_signal(job, signal)
-    return named("modak_checkpoint", saves), *map(ours, (_SIGNAL % (_STOPPED if reported(job) else ""), _WAIT))
+    return named("modak_checkpoint", saves), *map(ours, (_SIGNAL % (_STOPPED if report_of(job) else ""), _WAIT))
 
 
 def _signalled(signal: Signal, command: Line) -> tuple[Line, ...]:

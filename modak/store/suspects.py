@@ -44,6 +44,24 @@ class Reviewed:
     """The numbers of the series that these results are of."""
 
 
+@dataclass
+class _Place:
+    """A layout of a series, and its runs that may look wrong: there may be 100,000 others, which are not read."""
+
+    row: Row[Any]
+    """As :func:`_cells` reads it."""
+    odd: Sequence[Row[Any]]
+    """Its outlying and its doubted runs."""
+    middle: float | None = None
+    """Of its values, where they lie far apart."""
+    reason: str = ""
+    """Why all of its runs look wrong."""
+
+    def outlier(self, run: Row[Any]) -> str | None:
+        """Why this run looks wrong beside the others."""
+        return suspicion.outlier(run.value, self.middle) if self.middle else None
+
+
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed:
     """Judge the results of these series by all that is stored of them, in whatever order it came; what somebody said of a result stays."""
     found, changes = Reviewed(), defaultdict[int, list[int]](list)
@@ -159,69 +177,61 @@ def _cells(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]
 
 
 def _judged(
-    connection: Connection, key: SeriesKey, places: Sequence[Row[Any]], gpus: Mapping[str, tuple[str, int]]
+    connection: Connection, key: SeriesKey, rows: Sequence[Row[Any]], gpus: Mapping[str, tuple[str, int]]
 ) -> Iterator[tuple[Row[Any], str]]:
-    """The results of a series that look wrong, or did so before, each with the reason (empty: none any more). ``gpus`` as :func:`_gpus`.
-
-    Of a layout's runs only the outlying and the doubted ones are read: there may be 100,000.
-    """
-    middles = {at: _middle(connection, place) for at, place in enumerate(places) if place.most > suspicion.FACTOR * place.least}
-    odd = {at: _rows(connection, places[at], or_(_far(middle), DOUBTED)) for at, middle in middles.items()}
-    impossible = _impossible(places, gpus.get(same_name(key.system)) if key.system else None)
-    possible = {at: place for at, place in enumerate(places) if at not in impossible}  # others, of unknown size, say nothing about these
-    unlikely, middles = _unlikely(_metric(key), possible, odd, middles)
-    reasons = impossible | unlikely
-    for at, place in enumerate(places):
-        candidates: Sequence[Row[Any]] = odd.get(at, ())
-        if at in reasons:
-            candidates = _rows(connection, place)
-        elif at not in odd and place.doubted:
-            candidates = _rows(connection, place, DOUBTED)
-        for row in candidates:
-            outlying = suspicion.outlier(row.value, middles[at]) if at in middles else None
-            if not row.by_hand:
-                yield row, reasons.get(at) or outlying or ""
+    """The results of a series that look wrong, or did so before, each with the reason (empty: none any more). ``rows`` are its layouts,
+    ``gpus`` as :func:`_gpus`."""
+    places = [_place(connection, row) for row in rows]
+    _exclude_impossible(places, gpus.get(same_name(key.system)) if key.system else None)
+    _compare([place for place in places if not place.reason], _metric(key))  # the others, of unknown size, say nothing about these
+    for place in places:
+        for run in _rows(connection, place.row) if place.reason else place.odd:
+            if not run.by_hand:
+                yield run, place.reason or place.outlier(run) or ""
 
 
-def _unlikely(
-    measured: metrics.Metric | None,
-    places: Mapping[int, Row[Any]],
-    odd: Mapping[int, Sequence[Row[Any]]],
-    middles: Mapping[int, float],
-) -> tuple[dict[int, str], dict[int, float]]:
-    """The layouts that look wrong beside the others, each with the reason; and the ``middles``, of two halves that contradict each other
-    that of the right one. ``odd``: the outlying and the doubted runs of those that have a middle."""
-    rate, scales = measured is not None and measured.is_rate, measured is not None and measured.tells_cost
-    cells, halves = dict[int, Cell](), dict[int, list[Cell]]()
-    for at, place in places.items():
-        rows = [row for row in odd.get(at, ()) if suspicion.outlier(row.value, middles[at])]
-        if len(rows) == place.runs:  # as two runs are of which one slipped
-            sides = [[row for row in rows if (row.value > middles[at]) == above] for above in (False, True)]
-            halves[at] = [_cell(place, [row.value for row in side], any(row.by_hand for row in side), rate) for side in sides]
-        else:
-            cells[at] = _cell(place, (place.least, place.most), bool(place.confirmed), rate, middles.get(at))
-    right = {at: suspicion.right_half(sides, list(cells.values()), scales=scales, rate=rate) for at, sides in halves.items()}
-    known = {at: half for at, half in right.items() if half}
-    cells |= known
-    numbers = list(cells)
-    found = suspicion.doubts(list(cells.values()), scales=scales, rate=rate)
-    half_middles = {at: 1 / half.cost if rate else half.cost for at, half in known.items()}
-    return {numbers[number]: reason for number, reason in found.items()}, {**middles, **half_middles}
+def _place(connection: Connection, row: Row[Any]) -> _Place:
+    if row.most > suspicion.FACTOR * row.least:
+        middle = _middle(connection, row)
+        return _Place(row, _rows(connection, row, or_(_far(middle), DOUBTED)), middle)
+    return _Place(row, _rows(connection, row, DOUBTED) if row.doubted else ())
 
 
-def _impossible(places: Sequence[Row[Any]], described: tuple[str, int] | None) -> dict[int, str]:
-    """The layouts with more GPUs than a node of the system has, unless somebody confirmed one of their runs, each with the reason."""
+def _exclude_impossible(places: Sequence[_Place], described: tuple[str, int] | None) -> None:
+    """Find the layouts with more GPUs than a node of the system has, unless somebody confirmed one of their runs."""
     if described is None:
-        return {}
+        return
     system, most = described
-    reasons = {at: suspicion.too_many_gpus(_layout(place), most, system) for at, place in enumerate(places) if not place.confirmed}
-    return {at: reason for at, reason in reasons.items() if reason}
+    for place in places:
+        if not place.row.confirmed:
+            place.reason = suspicion.too_many_gpus(_layout(place.row), most, system) or ""
 
 
-def _cell(place: Row[Any], values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> Cell:
+def _compare(places: Sequence[_Place], measured: metrics.Metric | None) -> None:
+    """Find the layouts that look wrong beside the others. One whose two halves contradict each other gets the middle of the right half."""
+    rate, scales = measured is not None and measured.is_rate, measured is not None and measured.tells_cost
+    cells, halves = list[tuple[_Place, Cell]](), list[tuple[_Place, list[Cell]]]()
+    for place in places:
+        runs = [run for run in place.odd if place.outlier(run)]
+        if place.middle and len(runs) == place.row.runs:  # as two runs are of which one slipped
+            sides = [[run for run in runs if (run.value > place.middle) == above] for above in (False, True)]
+            halves.append((place, [_cell(place, [run.value for run in side], any(run.by_hand for run in side), rate) for side in sides]))
+        else:
+            cells.append((place, _cell(place, (place.row.least, place.row.most), bool(place.row.confirmed), rate, place.middle)))
+    whole = [cell for _, cell in cells]
+    for place, both in halves:
+        right = suspicion.right_half(both, whole, scales=scales, rate=rate)
+        if right:
+            place.middle = 1 / right.cost if rate else right.cost
+            cells.append((place, right))
+    for number, reason in suspicion.doubts([cell for _, cell in cells], scales=scales, rate=rate).items():
+        cells[number][0].reason = reason
+
+
+def _cell(place: _Place, values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> Cell:
     """These runs of a layout, by all values or by extremes and middle; ``rate``: whether their cost is the inverse of their values."""
     middle = middle or suspicion.middle(values)
-    return Cell(_layout(place), 1 / middle if rate else middle, (min(values), max(values)), confirmed)
+    return Cell(_layout(place.row), 1 / middle if rate else middle, (min(values), max(values)), confirmed)
 
 
 def _layout(row: Row[Any]) -> Layout:
