@@ -268,7 +268,7 @@ def _as_others_ran(shape: Shape, shapes: Iterable[Shape]) -> Collection[Shape]:
         return (shape,)
     counts = shape.ranks_per_node, shape.gpus_per_node
     alike = [one for one in shapes if one.origin == "evidence" and (one.ranks_per_node, one.gpus_per_node) == counts]
-    threads = {(one.threads_per_rank, one.hyperthreads) for one in alike}
+    threads = dict.fromkeys((one.threads_per_rank, one.hyperthreads) for one in alike)
     return [replace(shape, threads_per_rank=count, hyperthreads=smt) for count, smt in threads] or (shape,)
 
 
