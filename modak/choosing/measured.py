@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from modak.choosing.shapes import Shape
@@ -23,6 +24,7 @@ from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
 from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import same_value
 from modak.target import Target
 from modak.text.grammar import version_range
@@ -31,6 +33,7 @@ from modak.text.grammar import version_range
 def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], host: HostMpi | None) -> Iterable[Shape]:
     """Shapes in which the application was measured on the target and which the request allows, and fuller ones.
 
+    Those of runs that differ in numbers among their parameters alone are among them, as far as the models tell how these compare.
     If it was only measured otherwise (another data set, version, precision, batch or MPI, or without a compiler that is on), the shapes of
     those runs: the best layout depends more on application and node than on these. Results that do not say which problem they are of do
     not displace those of other problem sizes. ``host``: the host's MPI that would start the ranks. Shapes have 0 for counts that the
@@ -41,8 +44,9 @@ def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], h
     here = [curve for curve in curves if was_measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
     same = [curve for curve in own if _agrees(curve, request, allowed)]
-    if not any(_names_problem(curve, request) for curve in same):
-        same += [curve for curve in own if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
+    named = [curve for curve in own if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
+    of_problem = [curve for curve in same if _names_problem(curve, request)]
+    same += _of_other_sizes(named, of_problem, request, allowed) if of_problem else named
     spelt = _spelt(own)
     for curve in same or filter(_tells_layout, own):
         one_gpu_each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
@@ -52,6 +56,26 @@ def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], h
             shape = _a_rank_per_gpu(known) if idle else known
             shape = replace(shape, framework=front_end, compiler=spelt.get(same_name(shape.compiler), shape.compiler))
             yield _as_asked(shape, request, allowed, host)
+
+
+def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:
+    """Of the curves of other problem sizes, those whose layout can be compared with the layouts of this problem: it was measured at several
+    sizes, or at one where one of these was, too. A time of one other size alone tells nothing of this one.
+    """
+    asked = {name: parameter(value) for name, value in request.optimisation.workload.params.items()}
+    sized = [(curve, apart(asked, curve.series.params)) for curve in curves if is_allowed(curve.series.compiler, allowed)]
+    found = [(curve, tuple(ratios.items())) for curve, ratios in sized if ratios]
+    sizes: dict[Hashable, set[Hashable]] = defaultdict(set)
+    for curve, size in found:
+        sizes[_way_to_run(curve)].add(size)
+    ways = {_way_to_run(curve) for curve in of_problem}
+    shared = {size for way in ways for size in sizes.get(way, ())}
+    return [curve for curve, _ in found if len(own := sizes[_way_to_run(curve)]) > 1 or not shared.isdisjoint(own)]
+
+
+def _way_to_run(curve: Curve) -> Hashable:
+    """What curves of one layout and build have in common, whatever the problem."""
+    return curve.layout, curve.scale, same_name(curve.series.compiler)
 
 
 def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:

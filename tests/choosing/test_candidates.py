@@ -234,6 +234,34 @@ def test_a_build_that_the_request_spells_otherwise_is_that_of_the_results(known:
     assert layouts(found) == {(4, 12, 0)}
 
 
+@pytest.mark.parametrize(
+    ("measured", "chosen"),
+    [
+        ({(48, 1): (16, 64), (4, 12): (16,)}, {(48, 1, 0), (4, 12, 0)}),  # both were measured at 16
+        ({(48, 1): (64,), (4, 12): (16, 32)}, {(48, 1, 0), (4, 12, 0)}),  # a trend
+        ({(48, 1): (64,), (4, 12): (16,)}, {(48, 1, 0)}),  # nothing tells how a run of 16 compares with one of 64
+        ({(48, 1): (16,), (4, 12): (16,)}, {(48, 1, 0), (4, 12, 0)}),  # none was measured at 64
+    ],
+)
+def test_layouts_of_other_problem_sizes_are_candidates_where_they_can_be_compared(
+    measured: dict[tuple[int, int], tuple[int, ...]], chosen: set[tuple[int, int, int]], known: Known
+) -> None:
+    """Of the problem of 64 cells only one rank a core was run, perhaps the slowest of all layouts that smaller ones were run in."""
+    results = [
+        Result(
+            series=SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", params={"cells": str(cells)}),
+            layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads),
+            value=10.0 * cells,
+        )
+        for (ranks, threads), sizes in measured.items()
+        for cells in sizes
+    ]
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job | {"optimisation": {"workload": {"params": {"cells": 64}}}}}).request
+    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
+    assert layouts(found) == chosen
+
+
 def test_runs_of_different_problems_are_not_compared() -> None:
     """Where the request names no data set, the one with the most results is taken, and the answer says so."""
     found = of_solver({})

@@ -156,7 +156,8 @@ def test_a_job_is_predicted_with_its_own_setting(known: Known) -> None:
     slow = runs(values=[900.0, 500.0, 300.0], params={"tile": "2"})
     request, facts = asked(known, [*runs(params={"tile": "128"}), *runs(24, params={"tile": "128"}), *slow], 4)
     setting = Setting(options={"--tile": 2}, environment={"KMP_BLOCKTIME": 1})
-    found = optimise(request.changed(optimisation={"autotuning": Autotuning(setting=setting)}), facts).plan
+    placed = request.changed(job_options={"process_count_per_node": slow[0].layout.ranks_per_node})
+    found = optimise(placed.changed(optimisation={"autotuning": Autotuning(setting=setting)}), facts).plan
     assert found.prediction.value == pytest.approx(300.0)
     assert found.prediction.basis == "measured"
     assert [notice for notice in found.warnings if notice.field == "optimisation.workload.params"] == []
