@@ -12,7 +12,7 @@ import pytest
 
 from modak.dsl import Request
 from modak.errors import RequestError, UnknownName
-from modak.facts import Facts, Layout, Queue, Result, SeriesKey
+from modak.facts import Facts, FileSystem, Layout, Queue, Result, SeriesKey
 from modak.knowledge import packaged_root, read_guide
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
@@ -271,6 +271,18 @@ def test_the_rate_is_told_in_the_unit_of_the_file_system(everywhere: Sizing) -> 
     one = platform(everywhere, "supermuc-ng", "thin")
     text = f"the run needs up to {one.storage.rate.upper:.3g} GB/s, and supermuc-ng's fastest file system provides 500 GB/s"
     assert text in one.storage.why
+
+
+def test_storage_of_each_node_is_not_that_of_the_system(guide: Guide, sized: Callable[..., Sizing], known: Callable[..., Facts]) -> None:
+    """It says nothing of the room for all nodes."""
+    facts, request = known("resnet50"), asked("sizing-small")
+    system = facts.systems["fujitsu-primeflex-small"]
+    shared = FileSystem(name="shared", kind="lustre", capacity_tb=0.1, bandwidth_gbs=0.01)
+    local = FileSystem(name="nvme", kind="local-ssd", capacity_tb=100, bandwidth_gbs=100)
+    with_both = replace(facts, systems={system.name: system.model_copy(update={"filesystems": (local, shared)})})
+    for one in size(request, with_both, guide).platforms:
+        assert one.storage.enough is False
+        assert "takes 150% of the 0.1 TB of fujitsu-primeflex-small's largest file system" in " ".join(one.storage.why)
 
 
 def test_all_systems_are_sized_for_one_data_set(known: Callable[[str | None], Facts], guide: Guide) -> None:
