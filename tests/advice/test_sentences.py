@@ -120,6 +120,21 @@ def test_data_beyond_a_node_are_not_said_to_be_read_from_it(known: Known) -> Non
     assert text.partition(" [")[0].endswith("so the run needs 0.2 of it; other jobs need it too")
 
 
+@pytest.mark.parametrize("name", ["stage-to-the-node", "stripe-large-files"])
+def test_nothing_is_said_of_room_and_stripes_where_node_or_data_are_unknown(known: Known, name: str) -> None:
+    """A target that nobody has described; a data set of unknown size; nodes whose memory nobody has recorded."""
+    one = chosen(known, system="supermuc-ng", data=Data(size_bytes=1e9))
+    unknown = replace(one, target=replace(one.target, system=None, partition=None))
+    unsized = chosen(known, system="supermuc-ng", data=Data(files=3))
+    node = one.target.node
+    assert node is not None
+    bare = node.model_copy(update={"memory_gb": None, "usable_memory_gb": None, "local_storage_gb": None})
+    partition = one.target.partition
+    assert partition is not None
+    without = replace(one, target=replace(one.target, partition=partition.model_copy(update={"node": bare})))
+    assert [sentences(known, each, name) for each in (unknown, unsized, without)] == [(), (), ()]
+
+
 def test_gpfs_is_not_striped(known: Known) -> None:
     """It does that by itself."""
     assert not sentences(known, chosen(known, system="supermuc-ng", data=Data(size_bytes=9e13)), "stripe-large-files")
