@@ -60,6 +60,13 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
     assert "about 0.75 epochs" in text
 
 
+@pytest.mark.parametrize(("ranks", "said"), [(1, False), (2, True)])
+def test_one_worker_on_each_node_has_no_other_batch_than_one_worker_on_each_node(known: Known, ranks: int, said: bool) -> None:
+    """Several have a larger one."""
+    one = replace(chosen(known), shape=Shape(ranks, 22, batch_size=16))
+    assert bool(sentences(known, one, "batch-by-layout")) == said
+
+
 @pytest.mark.parametrize(("nodes", "warned"), [(256, False), (257, True)])
 def test_beyond_8192_scale_may_cost_accuracy(known: Known, nodes: int, warned: bool) -> None:
     """Up to 8,192 there was no loss with the rule."""
