@@ -434,6 +434,24 @@ def test_a_damaged_file_says_where_and_why(text: str, says: str) -> None:
     assert says in str(caught.value.faults[0])
 
 
+@pytest.mark.parametrize("form", ["extrap", "hyperfine", "reframe", "sacct_json"])
+def test_a_document_that_is_no_object_is_refused(form: str) -> None:
+    """A list, where the format is given."""
+    with pytest.raises(DataError, match=r"r:1: expected an object"):
+        list(table(from_bytes(b"[1, 2]", "r"), Options(format=form)).batches())
+
+
+@pytest.mark.parametrize(("nodes", "known"), [('["a", "b"]', 2), ("[]", UNKNOWN), ('"a"', UNKNOWN), ("null", UNKNOWN)])
+def test_the_nodes_of_a_reframe_job_are_counted_where_they_are_listed(nodes: str, known: int) -> None:
+    """What is no list, or an empty one, says nothing."""
+    report = json.loads((DATA / "reframe-4.10.4.json").read_text())
+    for run in report["runs"]:
+        for case in run["testcases"]:
+            case |= {"job_nodelist": json.loads(nodes), "num_tasks": 4, "num_tasks_per_node": None}
+    (batch,) = table(from_bytes(json.dumps(report).encode(), "r")).batches()
+    assert set(batch.numbers["nodes"]) == {known}
+
+
 def test_an_unknown_unit_is_an_error_in_every_format() -> None:
     """A figure is not dropped because its unit is misspelt."""
     text = (DATA / "reframe-4.10.4.json").read_text().replace('"GB/s"', '"GB by s"')

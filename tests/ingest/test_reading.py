@@ -393,3 +393,11 @@ def test_how_far_a_file_is_read_is_known() -> None:
         stream.read(25)
         during = source.done
     assert (before, during, source.done) == (0.0, 0.25, 1.0)
+
+
+def test_an_unknown_column_is_named_where_it_first_stands() -> None:
+    """Not where the last record has it."""
+    record = '{{"application": "a", "metric": "wall_time", "value": 1{}}}'
+    text = ",\n".join(record.format(more) for more in ("", ', "colour": "red"', ', "colour": "blue"'))
+    with pytest.raises(DataError, match=r"^r\.json:2: unknown column 'colour'"):
+        only(f"[{text}]", "r.json")
