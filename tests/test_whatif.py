@@ -132,3 +132,9 @@ def test_work_is_the_same_for_other_counts_only(change: str, same: bool) -> None
     """Neither on another system nor for a longer run."""
     document = {"job": {"target": {"name": "stampede2"}}}
     assert same_work(document, changed(document, change)) == same
+
+
+def test_a_choice_without_an_efficiency_gets_none() -> None:
+    """Whatever the others are relative to."""
+    sides = [{"choices": [{"efficiency": None}], "least_work": 10.0}, {"choices": [{"efficiency": 0.9}], "least_work": None}]
+    assert [one["efficiency"] for one in on_one_reference(sides)] == [None, 0.9]

@@ -48,7 +48,7 @@ def _case(case: Node, found: Found) -> None:
         found.fail(case.line, f"test {title!r} ended as {result!r}" + (f" in {phase}" if phase else ""), result)
         return
     nodes = case.get("job_nodelist")
-    cells = test_cells(title, case, len(nodes) if isinstance(nodes, list) and nodes else None)
+    cells = test_cells(title, case, len(nodes) if isinstance(nodes, list) else None)
     source = f"reframe {text(case.get('uuid')) or text(case.get('session_uuid')) or ''}".strip()
     figures = case.get("perfvalues") or {}
     if not figures:

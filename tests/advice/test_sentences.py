@@ -60,6 +60,13 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
     assert "about 0.75 epochs" in text
 
 
+@pytest.mark.parametrize(("ranks", "said"), [(1, False), (2, True)])
+def test_one_worker_on_each_node_has_no_other_batch_than_one_worker_on_each_node(known: Known, ranks: int, said: bool) -> None:
+    """Several have a larger one."""
+    one = replace(chosen(known), shape=Shape(ranks, 22, batch_size=16))
+    assert bool(sentences(known, one, "batch-by-layout")) == said
+
+
 @pytest.mark.parametrize(("nodes", "warned"), [(256, False), (257, True)])
 def test_beyond_8192_scale_may_cost_accuracy(known: Known, nodes: int, warned: bool) -> None:
     """Up to 8,192 there was no loss with the rule."""
@@ -118,6 +125,21 @@ def test_data_beyond_a_node_are_not_said_to_be_read_from_it(known: Known) -> Non
     """They take a fifth of the file system's bandwidth, but no node can hold them."""
     (text,) = sentences(known, chosen(known, system="supermuc-ng", data=Data(size_bytes=4e12)), "input-rate")
     assert text.partition(" [")[0].endswith("so the run needs 0.2 of it; other jobs need it too")
+
+
+@pytest.mark.parametrize("name", ["stage-to-the-node", "stripe-large-files"])
+def test_nothing_is_said_of_room_and_stripes_where_node_or_data_are_unknown(known: Known, name: str) -> None:
+    """A target that nobody has described; a data set of unknown size; nodes whose memory nobody has recorded."""
+    one = chosen(known, system="supermuc-ng", data=Data(size_bytes=1e9))
+    unknown = replace(one, target=replace(one.target, system=None, partition=None))
+    unsized = chosen(known, system="supermuc-ng", data=Data(files=3))
+    node = one.target.node
+    assert node is not None
+    bare = node.model_copy(update={"memory_gb": None, "usable_memory_gb": None, "local_storage_gb": None})
+    partition = one.target.partition
+    assert partition is not None
+    without = replace(one, target=replace(one.target, partition=partition.model_copy(update={"node": bare})))
+    assert [sentences(known, each, name) for each in (unknown, unsized, without)] == [(), (), ()]
 
 
 def test_gpfs_is_not_striped(known: Known) -> None:

@@ -396,6 +396,14 @@ def test_extrap_points_are_layouts_and_parameters() -> None:
     assert [row["ranks_per_node"] for row in rows("extrap.json")] == [1, 1, 2, 2, 4, 4, 8, 8, 16, 16]
 
 
+@pytest.mark.parametrize(("metric", "kept"), [("Time", "time"), ("RunTime", "run_time"), (" time ", "time"), ("Solve", "Solve")])
+def test_times_of_extrap_are_times_in_any_case(metric: str, kept: str) -> None:
+    """Other metrics keep their names."""
+    found = {"parameters": ["p"], "measurements": {"solve": {metric: [{"point": [1], "values": [2.0]}]}}}
+    (batch,) = table(from_bytes(json.dumps(found).encode(), "r"), Options(fill={"unit": "s"})).batches()
+    assert batch.series[0].metric == kept
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -411,7 +419,7 @@ def test_extrap_points_are_layouts_and_parameters() -> None:
         ('{"schema_version": 3, "metadata": {"hyperfine_version": "3"}, "results": [{"command": "a"}]}', "r:1: schema_version '3'"),
         ("JobID|JobName|State\n1|a|COMPLETED\n", "r:1: no column Elapsed"),
         ("JobID|JobName|State|Elapsed|WorkDir\n1|a|b|COMPLETED|00:00:01|/x\n", "r:2: 6 cells; the header has 5 columns"),
-        ('{"parameters": ["p"], "measurements": {"a": {"time": [{"point": [1, 2], "values": [1]}]}}}', "a point of 2 values; there are 1"),
+        ('{"parameters": ["p"], "measurements": {"a": {"time": [{"point": [1, 2], "values": [1]}]}}}', "r:1: a point of 2 values; there"),
         ('{"parameters": ["p"], "measurements": {"a": {"visits": [{"point": [1], "values": [1]}]}}}', "unknown metric 'visits'"),
         ("PARAMETER p\nPOINTS 1 2\nREGION a\nDATA 1\nDATA 2\nDATA 3\n", "r:6: DATA for point 3, but there are 2 POINTS"),
         ("PARAMETER p\nPOINTS 1 2\nRESULT a\n", "r:3: 'RESULT': known: PARAMETER"),
@@ -424,6 +432,24 @@ def test_a_damaged_file_says_where_and_why(text: str, says: str) -> None:
     with pytest.raises(DataError) as caught:
         list(table(from_bytes(text.encode(), "r"), Options(format=form)).batches())
     assert says in str(caught.value.faults[0])
+
+
+@pytest.mark.parametrize("form", ["extrap", "hyperfine", "reframe", "sacct_json"])
+def test_a_document_that_is_no_object_is_refused(form: str) -> None:
+    """A list, where the format is given."""
+    with pytest.raises(DataError, match=r"r:1: expected an object"):
+        list(table(from_bytes(b"[1, 2]", "r"), Options(format=form)).batches())
+
+
+@pytest.mark.parametrize(("nodes", "known"), [('["a", "b"]', 2), ("[]", UNKNOWN), ('"a"', UNKNOWN), ("null", UNKNOWN)])
+def test_the_nodes_of_a_reframe_job_are_counted_where_they_are_listed(nodes: str, known: int) -> None:
+    """What is no list, or an empty one, says nothing."""
+    report = json.loads((DATA / "reframe-4.10.4.json").read_text())
+    for run in report["runs"]:
+        for case in run["testcases"]:
+            case |= {"job_nodelist": json.loads(nodes), "num_tasks": 4, "num_tasks_per_node": None}
+    (batch,) = table(from_bytes(json.dumps(report).encode(), "r")).batches()
+    assert set(batch.numbers["nodes"]) == {known}
 
 
 def test_an_unknown_unit_is_an_error_in_every_format() -> None:

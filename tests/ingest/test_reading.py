@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from modak.ingest.checking import distinct
 from modak.ingest.columns import COLUMNS
 from modak.ingest.csv import Csv
 from modak.ingest.reading import options_text, parse_pairs, points, table, tables
-from modak.ingest.sources import Source, from_bytes, from_stream
+from modak.ingest.sources import Source, from_bytes, from_stream, named
 from modak.ingest.table import UNKNOWN, Batch, Options, Raw
 from modak.ingest.writing import write_csv
 from modak.perfmodel.questions import SPREAD
@@ -378,3 +379,26 @@ def test_combinations_are_told_apart(rows: list[tuple[int, ...]], size: int) -> 
     first, numbers = distinct(columns, [size] * len(columns))
     assert len(first) == len(set(rows))
     assert [rows[first[number]] for number in numbers] == rows
+
+
+def test_a_file_whose_name_is_no_text_has_one() -> None:
+    """As databases and terminals take it."""
+    assert named(os.fsdecode(b"l\xf6ser.csv")) == "l\\xf6ser.csv"
+
+
+def test_how_far_a_file_is_read_is_known() -> None:
+    """Not at all before it is opened, and whole once it is closed."""
+    source = from_bytes(b"a" * 100, "r")
+    before = source.done
+    with source.open() as stream:
+        stream.read(25)
+        during = source.done
+    assert (before, during, source.done) == (0.0, 0.25, 1.0)
+
+
+def test_an_unknown_column_is_named_where_it_first_stands() -> None:
+    """Not where the last record has it."""
+    record = '{{"application": "a", "metric": "wall_time", "value": 1{}}}'
+    text = ",\n".join(record.format(more) for more in ("", ', "colour": "red"', ', "colour": "blue"'))
+    with pytest.raises(DataError, match=r"^r\.json:2: unknown column 'colour'"):
+        only(f"[{text}]", "r.json")

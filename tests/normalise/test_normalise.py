@@ -19,6 +19,7 @@ from modak.errors import Fault, RequestError
 from modak.facts.results import parameter
 from modak.normalise import Normalised, normalise
 from modak.normalise.optimisation import CONFIG, DATA, OBJECTIVE, PLAIN, WORKLOAD
+from modak.normalise.spellings import each, seconds, text
 from modak.text.documents import strict_json, with_value
 from modak.text.words import EXPANDABLE
 
@@ -617,6 +618,25 @@ def test_a_number_where_an_option_is_text_is_its_digits() -> None:
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {"framework_version": 2.1}}))
     assert getattr(found.request.optimisation.options, "framework_version", None) == "2.1"
     assert [warning.field for warning in found.warnings] == ["optimisation.ai_training.horovod.framework_version"]
+
+
+@pytest.mark.parametrize(("given", "allowed"), [("00:01:00", True), ("365-00:00:00", True), ("365-00:00:01", False)])
+def test_the_longest_and_the_shortest_time_are_allowed(given: str, allowed: bool) -> None:
+    """A year; what is longer is refused."""
+    assert bool(seconds(given, "wall_time_limit").faults) == (not allowed)
+
+
+@pytest.mark.parametrize(("count", "allowed"), [(100, True), (101, False)])
+def test_a_list_has_at_most_a_hundred_entries(count: int, allowed: bool) -> None:
+    """As the message says."""
+    assert bool(each(text)(["a"] * count, "stage_in").faults) == (not allowed)
+
+
+@pytest.mark.parametrize(("number", "kept"), [(2**53, float(2**53)), (2**53 + 1, "9007199254740993")])
+def test_a_whole_number_is_text_where_no_float_has_its_digits(number: int, kept: float | str) -> None:
+    """Up to there, numbers are numbers."""
+    sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"params": {"seed": number}}}}}
+    assert normalise(sent).request.optimisation.workload.params == {"seed": kept}
 
 
 def test_no_mail_and_mail_is_mail() -> None:

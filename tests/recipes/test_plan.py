@@ -189,6 +189,30 @@ def test_a_bad_recipe_names_its_field(change: dict[str, Any], field: str) -> Non
     assert [fault.field for fault in wrong.value.faults] == [field]
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"accelerator": "intel"}, "for GPUs of Intel; allowed: none"),
+        ({"accelerator": "amd", "variant": "opt-build"}, "for GPUs of AMD; allowed: none"),
+        ({"accelerator": "nvidia"}, "for GPUs of capability any; allowed: 1.4.*,"),
+        ({"accelerator": "nvidia", "compute_capability": "12.0"}, "for GPUs of capability 12.0; allowed: 2.10.*,"),
+    ],
+)
+def test_a_version_that_is_not_built_is_told_with_the_hardware(change: dict[str, Any], says: str) -> None:
+    """And with the versions that are built for it."""
+    with pytest.raises(RequestError, match=re.escape(says)):
+        recipe({"framework": "pytorch", "version": "1.9", "variant": "pip", **change})
+
+
+@pytest.mark.parametrize(("architecture", "suggested"), [("aarch64", True), ("x86_64", False)])
+def test_processors_are_suggested_of_the_same_architecture(architecture: str, suggested: bool) -> None:
+    """One of another architecture would be refused, too."""
+    asked = {"architecture": architecture, "microarchitecture": "neoverse_n"}
+    with pytest.raises(RequestError) as wrong:
+        recipe({"framework": "pytorch", "version": "2.15.0", "variant": "opt-build", **asked})
+    assert ("did you mean 'neoverse_n" in str(wrong.value)) == suggested
+
+
 @given(st.text(max_size=12), st.sampled_from(["version", "mpi_version", "compute_capability", "microarchitecture", "base"]))
 def test_no_field_adds_a_line(text: str, field: str) -> None:
     """Whatever a field holds, it is refused, or the texts have the lines that they have without it."""

@@ -12,10 +12,11 @@ import pytest
 
 from modak.dsl import Request
 from modak.errors import RequestError, UnknownName
-from modak.facts import Facts, Layout, Queue, Result, SeriesKey
+from modak.facts import Facts, FileSystem, Layout, Queue, Result, SeriesKey
 from modak.knowledge import packaged_root, read_guide
 from modak.normalise import normalise
 from modak.perfmodel import Curve, fit
+from modak.sizing import reach
 from modak.sizing.answer import Figure, Platform, Sizing
 from modak.sizing.demand import asked as questions
 from modak.sizing.guide import Guide
@@ -182,6 +183,37 @@ def test_nodes_without_the_accelerators_that_are_asked_for_do_not_meet_the_goal(
     assert all("do not have the accelerators that the request asks for (nvidia)" in (one.time.why or "") for one in found.platforms)
 
 
+@pytest.mark.parametrize(("vendor", "feasible"), [("nvidia", True), ("amd", False)])
+def test_only_nodes_with_gpus_of_the_vendor_that_is_asked_for_meet_the_goal(
+    sized: Callable[..., Sizing], vendor: str, feasible: bool
+) -> None:
+    """The reference configurations have NVIDIA's."""
+    found = sized(asked("sizing-small", opt_build={"acc_type": vendor}))
+    assert {one.feasible for one in found.platforms} == {feasible}
+
+
+def test_a_time_that_follows_a_trend_over_problem_sizes_says_so(
+    known: Callable[[str | None], Facts], guide: Guide, everywhere: Sizing
+) -> None:
+    """And no other one does."""
+    keys = [SeriesKey(application="app", system="supermuc-ng", params={"n": str(n)}, metric="wall_time", unit="s") for n in (500, 1000)]
+    models = fit(Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4))
+    work = {"application": "app", "params": {"n": 2000}, "dataset": None, "epochs": None, "samples": None, "batch_size": None}
+    request = asked(target={"name": "supermuc-ng"}, workload=work)
+    told = size(request, replace(known(None), models=models), guide).platforms[0].time.why or ""
+    assert "; this problem size was not measured: trend over 2 measured ones" in told
+    assert not [one for one in everywhere.platforms if "was not measured" in (one.time.why or "")]
+
+
+@pytest.mark.parametrize(
+    ("doublings", "note"),
+    [(0.0, ()), (1.0, ("beyond the measured sizes by a factor of 2",)), (1.5, ("beyond the measured sizes by a factor of 2.83",))],
+)
+def test_how_far_a_size_is_from_the_measured_ones_is_said(doublings: float, note: tuple[str, ...]) -> None:
+    """As a factor."""
+    assert reach._far(doublings) == note
+
+
 def test_no_more_nodes_are_given_than_a_queue_takes(known: Callable[[str | None], Facts], guide: Guide) -> None:
     """The partition has more, but no job of so many could be submitted."""
     facts, request = known("resnet50"), asked("sizing-large")
@@ -239,6 +271,18 @@ def test_the_rate_is_told_in_the_unit_of_the_file_system(everywhere: Sizing) -> 
     one = platform(everywhere, "supermuc-ng", "thin")
     text = f"the run needs up to {one.storage.rate.upper:.3g} GB/s, and supermuc-ng's fastest file system provides 500 GB/s"
     assert text in one.storage.why
+
+
+def test_storage_of_each_node_is_not_that_of_the_system(guide: Guide, sized: Callable[..., Sizing], known: Callable[..., Facts]) -> None:
+    """It says nothing of the room for all nodes."""
+    facts, request = known("resnet50"), asked("sizing-small")
+    system = facts.systems["fujitsu-primeflex-small"]
+    shared = FileSystem(name="shared", kind="lustre", capacity_tb=0.1, bandwidth_gbs=0.01)
+    local = FileSystem(name="nvme", kind="local-ssd", capacity_tb=100, bandwidth_gbs=100)
+    with_both = replace(facts, systems={system.name: system.model_copy(update={"filesystems": (local, shared)})})
+    for one in size(request, with_both, guide).platforms:
+        assert one.storage.enough is False
+        assert "takes 150% of the 0.1 TB of fujitsu-primeflex-small's largest file system" in " ".join(one.storage.why)
 
 
 def test_all_systems_are_sized_for_one_data_set(known: Callable[[str | None], Facts], guide: Guide) -> None:

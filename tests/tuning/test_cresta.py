@@ -92,6 +92,12 @@ def test_what_has_no_counterpart_is_refused_with_what_is_supported(old: str, new
     assert SUPPORTED in str(refused.value)
 
 
+def test_a_file_without_a_parameter_is_refused() -> None:
+    """There is nothing to tune."""
+    with pytest.raises(RequestError, match=r"^optimisation\.\S+: no parameter is named"):
+        read("begin configuration\n  begin tune\n    mode: tune\n  end tune\nend configuration\n")
+
+
 def test_a_command_that_a_shell_would_act_on_is_refused() -> None:
     """The run command is parsed to words as any other."""
     with pytest.raises(RequestError, match="a shell acts on ';'"):

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind
 
 from modak import dsl
 from modak.errors import RequestError
 from modak.tuning.space import Parameter, Space, expanded, space_of
 from modak.tuning.surrogate import promise
-from modak.tuning.verdict import gain
+from modak.tuning.verdict import LEVEL, gain
 
 NUMBERS = Parameter("environment", "LEVEL", tuple(range(1, 9)))
 WORDS = Parameter("options", "--mode", ("a", "b", "c"))
@@ -145,6 +146,15 @@ def test_a_gain_says_its_interval() -> None:
     assert close.lower < 2 < close.upper
     assert apart.lower < close.lower
     assert (close.basis, close.unit, close.runs) == ("measured", "1", (3, 3))
+
+
+@pytest.mark.parametrize(("before", "after"), [([10.0, 14.0, 8.0], [5.0, 7.0]), ([3.0, 3.3], [2.9, 3.5, 3.1, 2.2])])
+def test_the_interval_of_a_gain_is_students(before: list[float], after: list[float]) -> None:
+    """Of the difference of the mean logs, with one variance for both."""
+    found = gain(before, after)
+    assert found is not None
+    known = ttest_ind(np.log(before), np.log(after)).confidence_interval(LEVEL)
+    assert (found.lower, found.upper) == pytest.approx((np.exp(known.low), np.exp(known.high)), rel=1e-6)
 
 
 @given(st.permutations(list(itertools.product(range(3), range(2)))))

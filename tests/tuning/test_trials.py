@@ -17,9 +17,9 @@ from modak.errors import RequestError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.tuning.request import aim_of, grid_of, with_space
+from modak.tuning.request import aim_of, grid_of, space_asked, with_space
 from modak.tuning.start import starts
-from modak.tuning.trial import base_of, outcome, set_to, trial_of
+from modak.tuning.trial import LEAST_LIMIT_S, PATIENCE, base_of, identity, limit_of, outcome, set_to, trial_of
 from tests.tuning.requests import based, document, request_of
 
 
@@ -193,3 +193,26 @@ def test_a_setting_of_the_requests_own_is_kept() -> None:
     assert tuning is not None
     assert tuning.setting == Setting(environment={"OTHER": "1", "LEVEL": 1}, options={"-n": 7})
     assert space.values(space.default)["LEVEL"] == 2
+
+
+def test_a_trial_may_take_some_times_the_best_one_but_never_too_little() -> None:
+    """Starting takes a while, too."""
+    assert (limit_of(1.0), limit_of(1000.0)) == (LEAST_LIMIT_S, PATIENCE * 1000)
+
+
+def test_values_of_another_kind_are_of_another_study() -> None:
+    """A time and a rate under one name cannot be compared; two units of one kind can."""
+
+    def of(unit: str) -> str:
+        """The identity of a study of a metric with this unit."""
+        asked = document()
+        asked["job"]["optimisation"]["workload"]["metric"] = {"name": "score", "unit": unit, "pattern": "score: ([0-9]+)"}
+        return identity(based(normalise(asked, strict=True).request))
+
+    assert of("samples/s") != of("s") == of("ms")
+
+
+def test_a_request_without_a_space_is_told_where_one_goes() -> None:
+    """Before anything is run."""
+    with pytest.raises(RequestError, match=r"optimisation\.autotuning\S*: names what may be changed"):
+        space_asked(normalise({"job": {"application": {"executable": "./a"}}}).request)
