@@ -247,7 +247,9 @@ def _lines(body: bytes, columns: int | None, mark: str, first: int, name: str) -
         wrong = np.flatnonzero((lengths > 0) & (cells != columns))[:MOST_FAULTS]
         if wrong.size:
             rows = [body[ends[i] - lengths[i] : ends[i]] for i in wrong]
-            told = [f"{cells[i]} cells; the header has {columns} columns{_odd(row, columns, mark)}" for i, row in zip(wrong, rows, strict=True)]
+            told = [
+                f"{cells[i]} cells; the header has {columns} columns{_odd(row, columns, mark)}" for i, row in zip(wrong, rows, strict=True)
+            ]
             raise DataError(faults=[Fault(f"{name}:{numbers[i]}", text) for i, text in zip(wrong, told, strict=True)])
     return numbers[lengths > 0]
 
