@@ -153,7 +153,19 @@ def _elsewhere(key: str) -> str | None:
     return f"optimisation.{'hpc' if found.kind == 'parallel' else 'ai_training'}.{found.name}" if found else _ELSEWHERE.get(name)
 
 
+_NOT_HERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("module", "modules"), "those of a site are in its system file; load your own before you submit"),
+    **dict.fromkeys(
+        ("env", "environment", "environment_variables"),
+        "optimisation.autotuning.setting.environment sets variables, job_options.copy_environment_variable passes yours on",
+    ),
+}
+"""What requests are often expected to have, and where it is instead."""
+
+
 def _unknown(key: str, known: Collection[str]) -> str:
+    if where := _NOT_HERE.get(fold(key)):
+        return f"unknown key, ignored: {where}"
     close = _elsewhere(key) or nearest(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)

@@ -112,6 +112,18 @@ def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
                 yield f"rule {rule.name}: no {key} {name!r} is known{hint}"
 
 
+def odd_cores(values: Sequence[Known], facts: Facts) -> Iterator[str]:
+    """A note for each partition whose nodes have the cores of one of their processors, or more than all of these have, for instance with
+    hyper-threads. It is no fault: what the processor's entry says may be wrong, or a socket be empty."""
+    processors = {**facts.processors, **{value.name: value for value in values if isinstance(value, Processor)}}
+    for system in (value for value in values if isinstance(value, System)):
+        for node, place in ((partition.node, partition.name) for partition in system.partitions):
+            each = known.cores if (known := processors.get(node.processor)) else None
+            if each and (node.cores > node.sockets * each or (node.sockets > 1 and node.cores == each)):
+                have = f"{node.cores} cores, but {node.sockets} x {node.processor} have {node.sockets * each}"
+                yield f"{system.name}: partition {place}: {have}; 'cores' counts the physical cores of a whole node"
+
+
 def _of_systems(values: Sequence[Known], faults: Callable[[System], Iterable[Fault]]) -> Iterator[Fault]:
     """The faults of each system, which begin with its name."""
     for system in (value for value in values if isinstance(value, System)):

@@ -248,8 +248,11 @@ def _piece(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variab
             raise ValueError(f"character {at + 1}: a backslash with nothing after it")
         return [text[at + 1]], at + 2
     shown = "a line break" if sign == "\n" else repr(sign)
-    hint = "; write ${HOME} for '~'" if sign == "~" else ""
+    hint = _MEANT.get(sign, "")
     raise ValueError(f"character {at + 1}: a shell acts on {shown}; put it in single quotes where it is meant literally{hint}")
+
+
+_MEANT: Final[Mapping[str, str]] = {"~": "; write ${HOME} for '~'", **dict.fromkeys("<>|&;", "; for a shell to act on it, write sh -c '…'")}
 
 
 def _single(text: str, at: int) -> tuple[list[str | Variable], int]:

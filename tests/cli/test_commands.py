@@ -70,7 +70,7 @@ def test_output_writes_the_files_and_names_them(run: Run, tmp_path: Path) -> Non
     """The script can be run, the document holds its path, the answer how it is submitted, and no temporary file stays."""
     folder = tmp_path / "deep/my plan"
     ran = run("optimise", EXAMPLE, "-o", folder)
-    assert (ran.status, f"- sbatch '{folder / 'job.sh'}', from the directory" in ran.out) == (0, True)
+    assert (ran.status, f"- sbatch '{folder / 'job.sh'}', from the folder of the program's files" in ran.out) == (0, True)
     document = json.loads((folder / "response.json").read_text())
     assert document["job"]["job_script"] == str(folder / "job.sh")
     assert (folder / "job.sh").read_text() == document["job"]["job_content"]
@@ -386,6 +386,19 @@ def test_what_is_exported_is_loaded_as_the_same_rows(own: Run, tmp_path: Path) -
     file = tmp_path / "all.csv"
     assert own("results", "export", "--application", "3dgan", "-o", file).status == 0
     assert ", 0 new," in own("load", file).out
+
+
+@pytest.mark.parametrize(("cores", "told"), [(40, False), (20, True), (80, True), (10, False)])
+def test_cores_that_are_not_those_of_the_whole_node_are_noted(own: Run, tmp_path: Path, cores: int, told: bool) -> None:
+    """Those of one processor, and hyper-threads; fewer may be a part of a node that the site gives out."""
+    shown = json.loads(own("systems", "show", "zenith").out)
+    (partition,) = shown["partitions"]
+    nodes = {**partition, "node": {**partition["node"], "cores": cores}}
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(shown | {"name": "mine", "aliases": [], "partitions": [nodes]}))
+    said = f"{cores} cores, but 2 x xeon-gold-6148f have 40; 'cores' counts the physical cores of a whole node"
+    ran = own("systems", "add", file)
+    assert (ran.status, ran.err) == (0, f"note: mine: partition default: {said}\n" if told else "")
 
 
 def test_a_system_is_added_once(own: Run, tmp_path: Path) -> None:

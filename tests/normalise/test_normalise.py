@@ -656,6 +656,13 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("job_options", "wall_time_limit", "00:00:59", "from one minute to one year"),
         ("job_options", "wall_time_limit", 30, "from one minute to one year; 30 counts seconds: 30 minutes are '00:30:00'"),
         ("application", "executable", "./x; curl e", "character 4"),
+        (
+            "application",
+            "executable",
+            "./x < in",
+            "character 5: a shell acts on '<'",
+        ),
+        ("application", "pre-execution", "a | b", "; for a shell to act on it, write sh -c '…'"),
         ("application", "executable", "./x 'a\u202eb'", "character 7: control characters"),
         ("application", "container_runtime", "docker", "apptainer"),
         ("application", "metric_file", "$(id)", "character 1"),
@@ -726,6 +733,14 @@ def test_a_field_of_another_section_is_told_its_place(section: str, key: str, me
     """It is left out: where it stands it may mean something else."""
     (warning,) = normalise(job(section, **{key: 2})).warnings
     assert (warning.field, warning.message) == (f"{section}.{key}", f"unknown key, ignored; did you mean {meant!r}?")
+
+
+@pytest.mark.parametrize(("key", "where"), [("modules", "system file"), ("environment", "optimisation.autotuning.setting.environment")])
+def test_what_people_miss_is_told_where_it_is(key: str, where: str) -> None:
+    """No field of that name exists, but what it is wanted for does."""
+    (warning,) = normalise(job("application", **{key: ["gcc"]})).warnings
+    assert warning.field == f"application.{key}"
+    assert where in warning.message
 
 
 def test_a_value_that_is_wrong_is_not_missing_as_well() -> None:
