@@ -127,12 +127,8 @@ def with_site(
             kept.append(option)
         elif setting not in [other for other, _ in given]:
             asked = " ".join(option).removesuffix("=")
-            missing.append(
-                note(
-                    LEFT_TO_REQUEST.get(setting, "site_resources"),
-                    f"the site requires {asked} in every job: without it, the job is rejected",
-                )
-            )
+            why = f"the site requires {asked} in every job: without it, the job is rejected"
+            missing.append(note(LEFT_TO_REQUEST.get(setting, "site_resources"), why))
     notices = (*_replaced(given, site), *missing)
     return checked(Directives((*[option for setting, option in given if setting not in site], *kept), (*warnings, *notices)))
 

@@ -23,8 +23,8 @@ from modak.perfmodel import merging
 from modak.progress import Progress, silent
 from modak.store import remarks, replacing, suspects, versions
 from modak.store.engine import chunks
-from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored, texts
-from modak.store.series import by_number, ids, label, of_same_runs
+from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
+from modak.store.series import by_number, ids, label, of_same_runs, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
 from modak.text.amounts import counted
@@ -124,19 +124,19 @@ def _load_file(
         state.rows += there.rows
         state.files.append(FileReport(source.name, table.format, source.sha256, there.rows, 0, there.rows, instant(there.loaded_at)))
         return
-    values = {
-        "file": source.name,
-        "sha256": source.sha256,
-        "format": table.format,
-        "options": options_text(table.options),
-        "principal": principal,
-        "loaded_at": stored(now()),
-        "tool_version": __version__,
-        "rows": 0,
-        "new": 0,
-        "duplicates": 0,
-    }
-    load_id = connection.execute(insert(loads).values(**values).returning(loads.c.id)).scalar_one()
+    began = insert(loads).values(
+        file=source.name,
+        sha256=source.sha256,
+        format=table.format,
+        options=options_text(table.options),
+        principal=principal,
+        loaded_at=stored(now()),
+        tool_version=__version__,
+        rows=0,
+        new=0,
+        duplicates=0,
+    )
+    load_id = connection.execute(began.returning(loads.c.id)).scalar_one()
     state.load_ids.append(load_id)
     rows = new = 0
     with _no_collection():
@@ -193,16 +193,8 @@ def _arrays(connection: Connection, batch: Batch, load_id: int, number: int) -> 
 
 def _text_ids(connection: Connection, cells: Cells) -> Int32:
     """The number of each row's text; new texts get one."""
-    found: dict[str, int] = {"": 0}
-    wanted = [each for each in dict.fromkeys(cells.texts) if each]
-    for part in chunks(wanted):
-        there = dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(part))).all())
-        missing = [each for each in part if each not in there]
-        if missing:
-            connection.execute(insert(texts), [{"text": each} for each in missing])
-            there |= dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(missing))).all())
-        found |= there
-    return np.array([found[each] for each in cells.texts], dtype=np.int32)[cells.codes]
+    numbers = text_ids(connection, cells.texts)
+    return np.array([numbers[each] for each in cells.texts], dtype=np.int32)[cells.codes]
 
 
 def _insert(connection: Connection, columns: dict[str, Any]) -> int:

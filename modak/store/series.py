@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
@@ -14,7 +14,7 @@ from modak.ingest.values import cell
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
 from modak.store.engine import chunks
-from modak.store.schema import series
+from modak.store.schema import series, texts
 
 COLUMNS: Final = tuple(SeriesKey.model_fields)
 NUMBERED: Final = (series.c.id, *(series.c[name] for name in COLUMNS))
@@ -38,6 +38,19 @@ def ids(connection: Connection, keys: Sequence[SeriesKey], number: int) -> list[
         connection.execute(insert(series), [_row(key, mark, number) for mark, key in missing.items()])
         found |= _known(connection, list(missing))
     return [found[mark] for mark in hashes]
+
+
+def text_ids(connection: Connection, wanted: Iterable[str]) -> dict[str, int]:
+    """The numbers of these texts; those that are not there yet are added. The empty text is 0."""
+    found: dict[str, int] = {"": 0}
+    for part in chunks([each for each in dict.fromkeys(wanted) if each]):
+        there = dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(part))).all())
+        missing = [each for each in part if each not in there]
+        if missing:
+            connection.execute(insert(texts), [{"text": each} for each in missing])
+            there |= dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(missing))).all())
+        found |= there
+    return found
 
 
 def _known(connection: Connection, hashes: Sequence[str]) -> dict[str, int]:

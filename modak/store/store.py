@@ -409,17 +409,12 @@ class Store:
         return tuple(curve for _, curve in self._numbered(read))
 
     def _numbered(self, read: curves.Found) -> tuple[curves.Numbered, ...]:
-        """The curves with the numbers of their series; those that were fitted now are stored."""
+        """The curves with the numbers of their series. Those that were fitted now are stored, if that is possible at once."""
         found, fitted = curves.newest(read)
-        self._keep(fitted)
+        if fitted:
+            with suppress(Unavailable), writing(self.quick_engine, wait=False) as connection:
+                curves.keep(connection, fitted)
         return found
-
-    def _keep(self, fitted: tuple[curves.Fitted, ...]) -> None:
-        """Store new curves, if that is possible now; otherwise they are fitted again the next time."""
-        if not fitted:
-            return
-        with suppress(Unavailable), writing(self.quick_engine, wait=False) as connection:
-            curves.keep(connection, fitted)
 
     # --- plans and builds
 

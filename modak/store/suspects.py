@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, update
 
 from modak.errors import DataError, NotFound, nearest
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
@@ -17,8 +17,8 @@ from modak.results import metrics, suspicion
 from modak.results.suspicion import Cell
 from modak.store import catalogue
 from modak.store.engine import chunks
-from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, results, series, texts
-from modak.store.series import SERIES_AT_ONCE, by_number
+from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, results, series
+from modak.store.series import SERIES_AT_ONCE, by_number, text_ids
 from modak.text.amounts import listed
 from modak.text.numbering import Selection
 
@@ -70,7 +70,7 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
         for number, cells in groupby(_cells(connection, numbers), key=lambda cell: cell.series_id):
             for row, reason in _judged(connection, touched[number], list(cells), gpus):
                 if reason not in doubt_ids:
-                    doubt_ids[reason] = _text(connection, reason)
+                    doubt_ids |= text_ids(connection, [reason])
                 if row.doubt_id == doubt_ids[reason]:
                     continue
                 changes[doubt_ids[reason]].append(row.id)
@@ -127,7 +127,7 @@ def settle(
     for numbers in chunks(touched):
         connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=number))
     count = sum(connection.execute(select(func.count()).where(part, new)).scalar_one() for part in parts)
-    values = {"doubt_id": _text(connection, why) if judgement == "doubt" else 0, "by_hand": int(judgement != "unmark")}
+    values = {"doubt_id": text_ids(connection, [why])[why] if judgement == "doubt" else 0, "by_hand": int(judgement != "unmark")}
     for part in parts:
         connection.execute(update(results).where(part).values(values))
     return count, review(connection, by_number(connection, series.c.changed == number))
@@ -266,8 +266,3 @@ def _at(place: Row[Any]) -> ColumnElement[bool]:
 
 def _far(middle: float) -> ColumnElement[bool]:
     return or_(results.c.value > suspicion.FACTOR * middle, results.c.value < middle / suspicion.FACTOR)
-
-
-def _text(connection: Connection, reason: str) -> int:
-    found = connection.execute(select(texts.c.id).where(texts.c.text == reason)).scalar()
-    return int(found) if found is not None else connection.execute(insert(texts).values(text=reason).returning(texts.c.id)).scalar_one()
