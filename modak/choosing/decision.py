@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -36,12 +37,12 @@ class Decision:
     given_up: Mapping[str, Notice] = field(default_factory=dict)
     """Graph compilers that no suitable image has, with a warning about each: the decision is that of the request without them."""
 
-    @property
+    @cached_property
     def candidates(self) -> Candidates:
         """What was ranked."""
         return self.evidence.columns.candidates
 
-    @property
+    @cached_property
     def scored(self) -> Scored:
         """The same with predicted times."""
         return self.evidence.scored

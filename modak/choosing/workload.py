@@ -125,18 +125,22 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
     work = request.optimisation.workload
     convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
     here = [pair for pair in convertible if same_name(pair[0].series.system) in places] or convertible
-    asked = {"run"} if work.amount or any(stated(work, per) for per in LENGTHS) else set()
-    own = {per for curve, per in here if work.dataset in (None, curve.series.dataset)} - asked
-    very = not lengths(work) and any(per == "run" and _of_no_length(curve) for curve, per in here)
-    first = [parse_amount(work.amount).one] if work.amount else ["run"] if very else ["step"] if work.steps else []
-    order = (*first, *PREFERRED)
-    kind = next((per for kinds in (own, {per for _, per in here}) for per in order if per in kinds), None)
+    kinds = {per for _, per in here}
+    of_its_dataset = {per for curve, per in here if work.dataset in (None, curve.series.dataset)}
+    if work.amount or any(stated(work, per) for per in LENGTHS):
+        of_its_dataset.discard("run")
+    order = _preferred(work, [curve for curve, per in here if per == "run"])
+    kind = next((per for known in (of_its_dataset, kinds) for per in order if per in known), None)
     return tuple(curve for curve, per in convertible if per == kind)
 
 
-def _of_no_length(curve: Curve) -> bool:
-    """Whether a curve is of a known metric, and its results do not give the length of the run."""
-    return curve.series.metric in METRICS and not startup.lengths(curve.series.params)
+def _preferred(work: Workload, runs: Iterable[Curve]) -> tuple[str, ...]:
+    """Units in order of preference. ``runs``: curves that are per run, which come first if neither request nor results give a length."""
+    if work.amount:
+        return parse_amount(work.amount).one, *PREFERRED
+    if not lengths(work) and any(one.series.metric in METRICS and not startup.lengths(one.series.params) for one in runs):
+        return "run", *PREFERRED
+    return ("step", *PREFERRED) if work.steps else PREFERRED
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:

@@ -250,11 +250,9 @@ def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:
 
 def _lacking(claims: Claims, seen: Seen) -> list[str]:
     """The features of the claimed processor that this machine's processor lacks."""
-    if not claims.get("microarchitecture"):
-        return []
     import archspec.cpu
 
-    known = archspec.cpu.TARGETS.get(claims["microarchitecture"])
+    known = archspec.cpu.TARGETS.get(claims.get("microarchitecture"))
     return sorted(set(known.features) - _features(seen.processor_flags)) if known else []
 
 

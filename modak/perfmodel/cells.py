@@ -84,11 +84,8 @@ def _of_work(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Destina
 
 
 def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[Cell]:
-    series, alone = members[0][1].series, members[0][0].series
+    """One cell for each layout, of cells that are merged into one series."""
     completed = merging.completed(cell.layout for cell, _ in members)
-    as_given = all(cell.series == alone and to.factor == 1 and completed[cell.layout] == cell.layout for cell, to in members)
-    if as_given:
-        return [cell if cell.series == series else replace(cell, series=series) for cell, _ in members]
     found: dict[Layout, Cell] = {}
     for cell, to in members:
         layout = completed[cell.layout]

@@ -191,6 +191,11 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
     )
 
 
+def results_behind(curves: Iterable[Curve | None]) -> int:
+    """The number of results behind several curves, each counted once."""
+    return sum({id(curve): curve.results_used for curve in curves if curve}.values())
+
+
 def cost(result: Result) -> float:
     """The cost of a result: seconds, or seconds per unit for a throughput."""
     return 1.0 / result.value if metric_of(result.series).is_rate else result.value

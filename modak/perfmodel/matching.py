@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -183,10 +183,8 @@ def _says_hyperthreads(match: Match) -> bool:
     return bool(match.curve.series.hyperthreads) and not of_another_count(match.curve, match.question.layout)
 
 
-def _nearness(
-    match: Match, question: Question, unclear: bool
-) -> tuple[int, float, float, tuple[int, bool, bool, bool], int, int, int, str]:
-    """Sorts matches of one spread. ``unclear``: other results say what these leave open."""
+def _nearness(match: Match, question: Question, unclear: bool) -> tuple[Any, ...]:
+    """A sort key of matches of one spread: see :func:`best_match`. ``unclear``: other results say what these leave open."""
     curve, series, layout = match.curve, match.curve.series, question.layout
     varying, other = curve.varying, of_another_count(curve, layout)
     named = (varying, "ranks_per_node") if curve.ranks_per_gpu else (varying,)

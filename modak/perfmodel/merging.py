@@ -81,9 +81,6 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
     found: dict[str, tuple[Destination, ...]] = {}
     for group in by_run.values():
         metrics = {key.metric for key in group.values()}
-        if len(group) == 1:
-            found.update((name, _with_rate((_per_part(key, metrics),))) for name, key in group.items())
-            continue
         timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
         rates = {(key.metric, key.unit) for key in group.values() if metric_of(key).is_rate}
         bare = _may_lack_amount(group.values())
@@ -153,7 +150,7 @@ def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
         pairs[one.gpus_per_node].add((one.ranks_per_node, one.threads_per_rank))
     ways = ({one.ranks_per_gpu for one in every}, {one.ranks_per_node for one in every if one.gpus_per_node})
     alike = any(len(way - {None}) < 2 for way in ways)
-    agreed = {count: _agreed(of_count) for count, of_count in pairs.items() if len(of_count) > 1 and (alike or not count)}
+    agreed = {count: _agreed(of_count) for count, of_count in pairs.items() if alike or not count}
     return found | {given: _with(one, agreed.get(one.gpus_per_node, {})) for given, one in partial.items()}
 
 
@@ -172,7 +169,7 @@ def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
     return layout.model_copy(update=empty) if empty else layout
 
 
-def _per_part(key: SeriesKey, measured: Collection[str], bare: bool = False) -> Destination:
+def _per_part(key: SeriesKey, measured: Collection[str], bare: bool) -> Destination:
     """For the time of a whole run, that of its epochs or steps if it is among the ``measured`` metrics. Without the length of the run.
 
     Else itself, but without the amount if epochs or steps tell its length, and that of other runs (``bare``) without any amount.

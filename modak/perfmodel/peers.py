@@ -16,7 +16,7 @@ from modak.dsl import Basis
 from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel import layouts, problems, startup
-from modak.perfmodel.curves import Curve
+from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import parted
 from modak.perfmodel.matching import Z90, Match, best_match, of_another_count, seen
@@ -170,7 +170,7 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
         below=spread,
         basis=(transferred,) * own.value.size,
         others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
-        other_results=sum(curve.results_used for curve in {id(one): one for one in used}.values() if curve is not match.curve),
+        other_results=results_behind(curve for curve in used if curve is not match.curve),
     )
 
 

@@ -140,20 +140,20 @@ def _forecast_as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, n
     own = scaling.evaluate(curve.mixture, sizes, beside)
     few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
     kin = _kin_of(curve, curves) if few or (own.doublings > 0).any() else ()
-    forecast = own.log_value, intervals.half_widths(own, level)
+    value, width = own.log_value, intervals.half_widths(own, level)
     pooled = ((own.doublings > 0) | few) & relatives.reached(kin, sizes, beside)
     if pooled.any():
         # Relatives do not know how much runs scatter: between the sizes the interval is not narrower than at a size measured once.
         once = np.where(own.doublings == 0, RERUN_SPREAD * intervals.stretch(level), 0.0)
-        least = forecast[1].each(lambda side: np.minimum(side, once))
-        value, width = _replaced_where(pooled, relatives.pool(own, last, kin, sizes, nodes=beside), forecast, level)
-        forecast = value, width.each(np.maximum, least)
+        least = width.each(lambda side: np.minimum(side, once))
+        value, width = _replaced_where(pooled, relatives.pool(own, last, kin, sizes, nodes=beside), value, width, level)
+        width = width.each(np.maximum, least)
     far = (own.doublings > 0) & ~pooled
     if far.any() and _continued_by(kin, curve):
         continued = _forecasts_of(kin, curve, curves, sizes, beside)
-        forecast = _replaced_where(far, replace(relatives.pool(own, last, kin, sizes, continued, beside), relatives=0), forecast, level)
+        beyond = replace(relatives.pool(own, last, kin, sizes, continued, beside), relatives=0)
+        value, width = _replaced_where(far, beyond, value, width, level)
         pooled |= far
-    value, width = forecast
     of_repeats = noise(curve, curves)
     doublings = own.doublings
     if curve.scale != "nodes":
@@ -218,13 +218,11 @@ def at_least(width: intervals.Sides, of_repeats: float, level: float) -> interva
 
 
 def _replaced_where(
-    mask: npt.NDArray[np.bool_], pooled: scaling.Forecast, own: tuple[Array, intervals.Sides], level: float
+    mask: npt.NDArray[np.bool_], pooled: scaling.Forecast, value: Array, width: intervals.Sides, level: float
 ) -> tuple[Array, intervals.Sides]:
-    """Log costs and half-widths: those of ``pooled`` where ``mask`` is true, elsewhere the ``own`` ones."""
-    value, width = own
-    return np.where(mask, pooled.log_value, value), intervals.half_widths(pooled, level).each(
-        lambda new, old: np.where(mask, new, old), width
-    )
+    """The log costs ``value`` and their half-widths, replaced by those of ``pooled`` where ``mask`` is true."""
+    replaced = intervals.half_widths(pooled, level).each(lambda new, old: np.where(mask, new, old), width)
+    return np.where(mask, pooled.log_value, value), replaced
 
 
 def _kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[relatives.Kin, ...]:

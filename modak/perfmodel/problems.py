@@ -19,7 +19,7 @@ from modak.dsl import Basis
 from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel import startup
-from modak.perfmodel.curves import Curve
+from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
@@ -366,6 +366,7 @@ def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) ->
     more = nearest.half_width**2
     spread, below = (np.sqrt(np.maximum(half**2 + side**2 - more, (half / 2) ** 2)) for side in (nearest.spread, nearest.below))
     transferred: Basis = "transferred"
+    names = {name for one in answers for name in one.away}
     beside = dict.fromkeys(one.found.curve.measured for one in answers[1:] if one.found.curve)
     return replace(
         nearest,
@@ -376,8 +377,6 @@ def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) ->
         differences=tuple(dict.fromkeys((*nearest.differences, "params"))),
         others=(*beside, *(series for one in answers for series in one.found.others)),
         problem_sizes=len({tuple(one.away.items()) for one in answers}),
-        problem_doublings=max(
-            _outside([one.away.get(name, 0.0) for one in answers]) for name in {name for one in answers for name in one.away}
-        ),
-        other_results=sum(curve.results_used for curve in {id(one.found.curve): one.found.curve for one in answers[1:]}.values() if curve),
+        problem_doublings=max(_outside([one.away.get(name, 0.0) for one in answers]) for name in names),
+        other_results=results_behind(one.found.curve for one in answers[1:]),
     )
