@@ -136,5 +136,8 @@ def test_work_is_the_same_for_other_counts_only(change: str, same: bool) -> None
 
 def test_a_choice_without_an_efficiency_gets_none() -> None:
     """Whatever the others are relative to."""
-    sides = [{"choices": [{"efficiency": None}], "least_work": 10.0}, {"choices": [{"efficiency": 0.9}], "least_work": None}]
+    sides: list[dict[str, Any]] = [
+        {"choices": [{"efficiency": None}], "least_work": 10.0},
+        {"choices": [{"efficiency": 0.9}], "least_work": None},
+    ]
     assert [one["efficiency"] for one in on_one_reference(sides)] == [None, 0.9]
