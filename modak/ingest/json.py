@@ -128,7 +128,7 @@ def _flat(value: Any) -> dict[str, str]:
     if not isinstance(params, Mapping | None):
         raise ValueError('\'params\' is an object such as {"size": 3}; a single parameter is also written "params.size": 3')
     opened = {f"params.{key}": inner for key, inner in params.items()} if isinstance(params, Mapping) else {}
-    rest = {key: inner for key, inner in value.items() if key != "params" or not isinstance(inner, Mapping | None)}
+    rest = {key: inner for key, inner in value.items() if key != "params"}
     if twice := rest.keys() & opened.keys():
         raise ValueError(f"{min(twice)[:60]!r} is given twice in one record, once within 'params'")
     return {key: _cell(key, inner) for key, inner in (rest | opened).items()}

@@ -358,7 +358,7 @@ def version_range(text: str) -> SpecifierSet:
     (True, False, False)
     """
     try:
-        if re.fullmatch(r"[0-9A-Za-z.+_*<>=!~, -]+", text):
+        if re.fullmatch(r"[0-9A-Za-z.+_*<>=!~, -]+", text) and "===" not in text:  # which compares texts that are no versions
             bare = bool(re.fullmatch(r"[0-9][0-9A-Za-z.+_-]*(\.\*)?", text))
             return SpecifierSet(f"=={text}" if bare else text, prereleases=True)
     except InvalidSpecifier:

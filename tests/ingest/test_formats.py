@@ -319,6 +319,36 @@ def notes(text: str, name: str = "file") -> list[str]:
     return [note for batch in table(from_bytes(text.encode(), name)).batches() for note in batch.notes]
 
 
+@pytest.mark.parametrize("mark", ['"skipped": true, "skip_message": "no GPU"', '"error_occurred": true, "error_message": "no GPU"'])
+def test_a_google_benchmark_that_did_not_run_is_left_out(mark: str) -> None:
+    """With its message."""
+    text = '{"context": {"library_build_type": "release"}, "benchmarks": [{"name": "a", "run_type": "iteration", %s}]}'
+    assert [note for note in notes(text % mark) if "benchmark 'a' failed (no GPU)" in note]
+
+
+@pytest.mark.parametrize(("codes", "values"), [([0, 0], [2.0]), ([0, 1], [])])
+def test_the_median_stands_for_all_runs_of_a_command_unless_one_failed(codes: list[int], values: list[float]) -> None:
+    """Where hyperfine wrote no times."""
+    one = {"command": "a", "mean": 2.1, "stddev": 0.1, "median": 2.0, "times": None, "exit_codes": codes}
+    (batch,) = table(from_bytes(json.dumps({"results": [one]}).encode(), "r")).batches()
+    assert list(batch.values) == values
+
+
+def test_a_run_of_mlperf_needs_no_platform() -> None:
+    """Its system is then not known."""
+    text = "\n".join(line for line in (DATA / "mlperf-training.log").read_text().splitlines() if "submission_platform" not in line)
+    (batch,) = table(from_bytes(text.encode(), "r")).batches()
+    assert [batch.series[number].system for number in batch.series_of] == [None]
+
+
+def test_words_of_a_google_benchmarks_name_stay_part_of_it() -> None:
+    """Numbers are arguments, called by their place."""
+    one = {"name": "fill/fast/1000", "run_type": "iteration", "real_time": 2, "time_unit": "ns", "iterations": 1, "cpu_time": 2}
+    text = json.dumps({"context": {"library_build_type": "release"}, "benchmarks": [one]})
+    (batch,) = table(from_bytes(text.encode(), "r")).batches()
+    assert (batch.series[0].application, batch.series[0].params) == ("fill/fast", {"arg2": "1000"})
+
+
 def test_a_job_without_an_elapsed_time_is_named() -> None:
     """It is not said to have been short."""
     (note,) = notes("JobID|JobName|State|Elapsed\n1|a|COMPLETED|Unknown\n")
