@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import model_quality, problem_sizes
+from benchmarks import model_quality, problem_sizes, worlds
 
 COLUMNS = ("dataset", "series", "app", "p", "nodes", "higher_better", "value")
 
@@ -66,3 +66,16 @@ def test_problems_with_two_numbers_and_variants_have_figures_of_their_own(capsys
     assert rows.keys() == {*(f"several numbers, {name}" for name in several), *variants}
     assert all((count, covered) == ("2", "100.0") for count, _, _, _, _, covered, _ in rows.values())
     assert float(rows["1 of a variant, smallest"][2]) < 20
+
+
+def test_a_world_is_the_same_each_time_and_its_answers_are_compared_with_its_law(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Figures are worth something only if they can be had again."""
+    monkeypatch.setattr(worlds, "WORLDS", 3)
+    texts = []
+    for _ in range(2):
+        worlds.main()
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert all(f"\n{kind}" in texts[0] for kind in ("measured", "transferred", "nodes open", "nodes given"))

@@ -21,6 +21,7 @@ from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
 from modak.perfmodel.intervals import bound
+from modak.perfmodel.matching import Z90
 from modak.text.amounts import as_given, counted, span
 from modak.text.units import clock
 
@@ -153,8 +154,10 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
     allowed = _meeting(constraints, known)
-    limit = math.inf if objective.max_nodes is not None or scored.one_size_each else _furthest(scored, allowed)
+    limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
     near = allowed & (scored.doublings <= limit)
+    if scored.one_size_each:
+        near |= _worth_their_doubt(scored, minimise, near, allowed)
     if not np.count_nonzero(near):
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
     default = _default(scored, near) if by_default else None
@@ -166,7 +169,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
             first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
         if not (_kept_by(default and _default(scored, allowed), scored, allowed) & ~near).any():
             return (first,)
-        return first, f"{_not_considered(limit)}; set max_nodes to consider them"
+        return first, f"{_not_considered(limit, scored.one_size_each)}; set max_nodes to consider them"
 
     score = np.where(feasible, scores(scored, minimise), np.inf)
     return Ranking(score, explain, minimise, default == "useful", limit, objective.min_efficiency)
@@ -265,7 +268,19 @@ def _furthest(scored: Scored, allowed: Flags) -> float:
     return max(UNREQUESTED_DOUBLINGS, float(scored.doublings[allowed].min(initial=math.inf))) if allowed.any() else UNREQUESTED_DOUBLINGS
 
 
-def _not_considered(limit: float) -> str:
+def _worth_their_doubt(scored: Scored, minimise: Minimise, near: Flags, allowed: Flags) -> Flags:
+    """Which of the ``allowed`` configurations are expected to be better than any that is ``near`` to measured sizes.
+
+    Where the request gives the size, a layout that is three times as fast on fewer nodes is no guess to be avoided, if its interval is not
+    wide. What is expected is the mean of a log-normal distribution: the wider, the more it lies above the median that is predicted.
+    """
+    expected = scores(scored, minimise) * np.exp((scored.spread / Z90) ** 2 / 2)
+    return np.asarray(allowed & (expected < expected[near].min(initial=np.inf)))
+
+
+def _not_considered(limit: float, one_size: bool) -> str:
+    if one_size:
+        return f"layouts that were measured {further_than(limit)} away, and are not expected to be better, are not considered"
     but = f", except the nearest feasible one ({limit:.2g} doublings beyond)" if limit > UNREQUESTED_DOUBLINGS else ""
     return f"sizes {further_than(UNREQUESTED_DOUBLINGS)} beyond the measured ones are not considered{but}"
 

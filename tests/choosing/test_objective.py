@@ -185,11 +185,15 @@ def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
     assert rank(table, Objective()).best == 0
 
 
-def test_at_the_only_size_no_layout_is_left_out_for_being_measured_on_fewer_nodes() -> None:
-    """A request that gives its nodes asks for that size: a layout that is three times as fast on four of them is worth considering."""
-    flat, time = np.zeros(2), np.array([11_000.0, 3_700.0])
-    table = Scored(np.array([0, 1]), np.array([10, 10]), time, flat, flat, np.array([0, 1.3]), flat, ("measured", "extrapolated"))
-    assert rank(table, Objective(minimise="time")).best == 1
+@pytest.mark.parametrize(("spread", "chosen"), [(0.2, 1), (3.0, 0)])
+def test_at_the_only_size_a_layout_that_was_measured_on_fewer_nodes_is_considered_if_it_is_worth_it(spread: float, chosen: int) -> None:
+    """A request that gives its nodes asks for that size. A layout three times as fast on four of them is better, unless that is a guess."""
+    time, width = np.array([11_000.0, 3_700.0]), np.array([0.1, spread])
+    table = Scored(np.array([0, 1]), np.array([10, 10]), time, width, width, np.array([0, 1.3]), time, ("measured", "extrapolated"))
+    ranking = rank(table, Objective(minimise="time"))
+    assert ranking.best == chosen
+    assert any("set max_nodes" in line for line in ranking.decisions) == (chosen == 0)
+    assert rank(table, Objective(minimise="time", max_nodes=10)).best == 1
 
 
 def test_without_evidence_the_order_stands() -> None:
