@@ -7,17 +7,14 @@ constant in perfect scaling. ``L`` is the number of doublings of ``p``. Arrays a
 Each kind of form has the methods
 
 - ``fit(p, y, use)``: coefficients, one row per fold. Sizes with ``use`` 0 are not used.
-- ``log_cost(coefficients, p, knots, use)``: log cost at sizes ``p [fold, m]``, by coefficients that were fitted to those of the sizes
-  ``knots [fold, n]`` with ``use`` 1.
-- ``log_cost_of_series(fitted, at)``: the same for one series, fitted to all its sizes, from terms that are computed once for all forms:
-  ``[m]``.
+- ``log_cost(coefficients, at)``: log cost by fitted coefficients, from :class:`Terms` that are computed once for all forms.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -36,17 +33,18 @@ TINY: Final = np.finfo(np.float64).tiny
 
 
 class Terms(NamedTuple):
-    """What the forms of one series have in common at the sizes ``p [m]`` that are asked for."""
+    """What all forms need at ``m`` sizes ``p``, where they were fitted to ``n`` sizes; with an axis for folds before the others, or without
+    one."""
 
     log_p: Array
     from_last: Array
-    """``ln(p / p_last)``."""
+    """``ln(p / p_last)``, from the last size of the fit."""
     from_first: Array
-    """Doublings from the first measured size."""
+    """Doublings from its first size."""
     known: Array
-    """The same for the measured sizes: ``[size]``."""
+    """The same for its sizes: ``[n]``."""
     wander: Array
-    """The part of the integrated Wiener process in the kernel: ``[m, size]``."""
+    """The part of the integrated Wiener process in the kernel: ``[m, n]``."""
     powers: Mapping[float, Array]
     """``(p / p_last)^e`` by exponent."""
 
@@ -81,15 +79,9 @@ class NonNegative:
                 _try_subset(list(subset), normal, right, best, answer)
         return np.asarray(answer / scale)
 
-    def log_cost(self, coefficients: Array, p: Array, knots: Array, use: Array) -> Array:
-        """Log cost ``[fold, m]`` at sizes ``p``, by the coefficients of each fold."""
-        ratio = p / _last(knots, use)
-        cost = np.stack([ratio**e for e in self.exponents], axis=-1) @ coefficients[:, :, None]
-        return np.asarray(np.log(np.maximum(cost[..., 0], TINY)))
-
-    def log_cost_of_series(self, fitted: Sequence[float], at: Terms) -> Array:
-        """Log cost ``[m]`` of one series by its ``fitted`` coefficients, at the sizes of ``at``."""
-        cost = sum(c * at.powers[e] for c, e in zip(fitted, self.exponents, strict=True) if c)
+    def log_cost(self, coefficients: Array, at: Terms) -> Array:
+        """Log cost ``[m]``, or ``[fold, m]``."""
+        cost = sum(coefficients[..., k, None] * at.powers[e] for k, e in enumerate(self.exponents))
         return np.asarray(np.log(np.maximum(cost, TINY)))
 
 
@@ -115,13 +107,10 @@ class Line:
         level = (weight * z).sum(axis=1) / total - slope * middle
         return np.column_stack([level, slope + self.slope])
 
-    def log_cost(self, coefficients: Array, p: Array, knots: Array, use: Array) -> Array:
-        """Log cost ``[fold, m]`` at sizes ``p``, by the coefficients of each fold."""
-        return np.asarray(coefficients[:, :1] + coefficients[:, 1:2] * np.log2(p / _last(knots, use)) - np.log(p))
-
-    def log_cost_of_series(self, fitted: Sequence[float], at: Terms) -> Array:
-        """Log cost ``[m]`` of one series by its ``fitted`` coefficients, at the sizes of ``at``."""
-        return fitted[0] + fitted[1] / math.log(2) * at.from_last - at.log_p
+    def log_cost(self, coefficients: Array, at: Terms) -> Array:
+        """Log cost ``[m]``, or ``[fold, m]``."""
+        level, slope = coefficients[..., 0, None], coefficients[..., 1, None]
+        return np.asarray(level + slope / math.log(2) * at.from_last - at.log_p)
 
 
 @dataclass(frozen=True)
@@ -148,19 +137,12 @@ class Trend:
         weights = np.linalg.solve(covariance + noise[:, :, None] * np.eye(p.shape[1]), ((z - mean[:, None]) * use)[..., None])[..., 0]
         return np.column_stack([mean, weights * use])
 
-    def log_cost(self, coefficients: Array, p: Array, knots: Array, use: Array) -> Array:
-        """Log cost ``[fold, m]`` at sizes ``p``, by the coefficients of each fold."""
-        anchor = _first(knots, use)
-        doublings, known = np.log2(p / anchor), np.log2(knots / anchor)
-        bend: Array = np.einsum("fmn,fn->fm", self._kernel(doublings[:, :, None], known[:, None, :]), coefficients[:, 1:])
-        return np.asarray(coefficients[:, :1] + self.slope * doublings + bend - np.log(p))
-
-    def log_cost_of_series(self, fitted: Sequence[float], at: Terms) -> Array:
-        """Log cost ``[m]`` of one series by its ``fitted`` coefficients, at the sizes of ``at``."""
-        weights = np.array(fitted[1:])
-        slope = self.slope + self.spread**2 * float(weights @ at.known)
-        found: Array = fitted[0] + WIDE * weights.sum() + slope * at.from_first + self.wander**2 * (at.wander @ weights) - at.log_p
-        return found
+    def log_cost(self, coefficients: Array, at: Terms) -> Array:
+        """Log cost ``[m]``, or ``[fold, m]``."""
+        mean, weights = coefficients[..., :1], coefficients[..., 1:]
+        level = mean + WIDE * weights.sum(axis=-1, keepdims=True)
+        slope = self.slope + self.spread**2 * np.vecdot(weights, at.known)[..., None]
+        return np.asarray(level + slope * at.from_first + self.wander**2 * np.matvec(at.wander, weights) - at.log_p)
 
     def _kernel(self, a: Array, b: Array) -> Array:
         """Covariance of ``z`` at two sizes, in doublings from the first: a free level, a slope, an integrated Wiener process."""
@@ -193,26 +175,29 @@ def fingerprint() -> str:
     return f"{zlib.crc32(repr((FORMS, NOISE, WIDE)).encode()):08x}"
 
 
-def log_costs(sizes: Sequence[float], coefficients: Sequence[Sequence[float]], p: Array) -> Array:
-    """Log cost ``[form, m]`` of one series at ``p [m]``, by coefficients that were fitted to all its ``sizes``."""
+def terms(p: Array, knots: Array, use: Array) -> Terms:
+    """The terms at sizes ``p [m]`` of forms that were fitted to those of the sizes ``knots [n]`` with ``use`` 1; or of several folds."""
+    first, last = np.log2(_first(knots, use)), np.log(_last(knots, use))
     log_p = np.log(p)
-    from_last, from_first = log_p - math.log(sizes[-1]), log_p / math.log(2) - math.log2(sizes[0])
-    known = np.log2(np.array(sizes)) - math.log2(sizes[0])
-    at = Terms(log_p, from_last, from_first, known, wander(from_first[:, None], known), {e: np.exp(e * from_last) for e in EXPONENTS})
-    rows = np.empty((len(FORMS), len(p)))
-    for row, form, fitted in zip(rows, FORMS, coefficients, strict=True):
-        row[:] = form.log_cost_of_series(fitted, at)
-    return rows
+    from_last, from_first = log_p - last, log_p / math.log(2) - first
+    known = np.log2(knots) - first
+    bend = wander(from_first[..., :, None], known[..., None, :])
+    return Terms(log_p, from_last, from_first, known, bend, {e: np.exp(e * from_last) for e in EXPONENTS})
+
+
+def log_costs(coefficients: Iterable[npt.ArrayLike], at: Terms) -> Array:
+    """Log costs by all forms, by the coefficients of each: ``[form, m]``, or ``[fold, form, m]``."""
+    return np.stack([form.log_cost(np.asarray(fitted), at) for form, fitted in zip(FORMS, coefficients, strict=True)], axis=-2)
 
 
 def _first(p: Array, use: Array) -> Array:
     """The first used size of each fold: ``[fold, 1]``."""
-    return np.asarray(np.where(use > 0, p, np.inf).min(axis=1))[:, None]
+    return np.asarray(np.where(use > 0, p, np.inf).min(axis=-1, keepdims=True))
 
 
 def _last(p: Array, use: Array) -> Array:
     """The last used size of each fold: ``[fold, 1]``."""
-    return np.asarray(np.where(use > 0, p, 0.0).max(axis=1))[:, None]
+    return np.asarray(np.where(use > 0, p, 0.0).max(axis=-1, keepdims=True))
 
 
 def _try_subset(subset: list[int], normal: Array, right: Array, best: Array, answer: Array) -> None:

@@ -153,15 +153,21 @@ def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:
 
     The part of an extrapolation that is not believed still counts as disagreement.
     """
-    logs = forms.log_costs(mixture.sizes, mixture.coefficients, p)
+    logs = _log_costs(mixture, p)
     inner, outer = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
     middle, spread = _averaged(mixture, logs, inner)
     if not outer.any():
         return middle, spread
     rise = np.log(p[outer] / mixture.sizes[-1])
-    losses = logs[:, outer] - forms.log_costs(mixture.sizes, mixture.coefficients, np.array(mixture.sizes[-1:])) + rise
+    losses = logs[:, outer] - _log_costs(mixture, np.array(mixture.sizes[-1:])) + rise
     middle[outer] -= np.array(mixture.outside) @ extrapolation.excess(losses, rise / math.log(2), mixture.steepest, mixture.least_error)
     return middle, spread
+
+
+def _log_costs(mixture: Mixture, p: Array) -> Array:
+    """The log costs by all forms: ``[form, size]``."""
+    sizes = np.array(mixture.sizes)
+    return forms.log_costs(mixture.coefficients, forms.terms(p, sizes, np.ones_like(sizes)))
 
 
 def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -199,8 +205,7 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     costs = np.repeat(y, len(folds.masks), axis=0)
     use = np.tile(folds.masks, (count, 1))
     fits = [form.fit(sizes, costs, use) for form in FORMS]
-    logs = np.stack([form.log_cost(fit, sizes, sizes, use) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
-    logs = logs.reshape(count, len(folds.masks), len(FORMS), n)
+    logs = forms.log_costs(fits, forms.terms(sizes, sizes, use)).reshape(count, len(folds.masks), len(FORMS), n)
     miss = np.abs(logs - np.log(y)[:, None, None, :])
     ahead, between = _errors(miss, folds.next_sizes), _errors(miss, folds.left_out)
     outside, inside = _weights(ahead, POWER, SCALE, n, count), _weights(between, POWER_INSIDE, SCALE_INSIDE, n, count)
@@ -264,7 +269,7 @@ def _doubt(fits: Sequence[Array], p: Array, weights: Array) -> Array:
     """The largest disagreement of the forms, fitted to all sizes ``p [series, size]``, at and between these. ``[series]``."""
     low, ratio = np.log(p[:, :-1, None]), np.diff(np.log(p))[:, :, None]
     at = np.concatenate([p, np.exp(low + ratio * np.array(QUARTERS)).reshape(len(p), -1)], axis=1)
-    logs = np.stack([form.log_cost(fit, at, p, np.ones_like(p)) for form, fit in zip(FORMS, fits, strict=True)], axis=1)
+    logs = forms.log_costs(fits, forms.terms(at, p, np.ones_like(p)))
     middle = (weights[:, :, None] * logs).sum(axis=1, keepdims=True)
     return np.asarray(np.sqrt((weights[:, :, None] * (logs - middle) ** 2).sum(axis=1)).max(axis=1))
 

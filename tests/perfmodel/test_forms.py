@@ -30,11 +30,11 @@ def test_batched_nonnegative_fit_is_exact() -> None:
 
 
 def test_stored_forms_answer_as_fitted_ones() -> None:
-    """The quick evaluation of a stored mixture gives, form by form, what the fit's own evaluation gives."""
+    """A stored mixture, which is of one series, gives form by form what the fit gives among its folds."""
     series = Series(SIZES, (9.0, 5.2, 3.1, 2.0, 1.6))
     mixture = fit_many([series])[0]
     asked, knots = np.array([0.5, 3.0, 16.0, 100.0]), np.array([SIZES])
-    quick = forms.log_costs(SIZES, mixture.coefficients, asked)
-    for form, fit, row in zip(FORMS, mixture.coefficients, quick, strict=True):
-        fitted = form.log_cost(np.array([fit]), asked[None, :], knots, np.ones_like(knots))
-        np.testing.assert_allclose(row, fitted[0], rtol=1e-8, atol=1e-8)
+    one = forms.log_costs(mixture.coefficients, forms.terms(asked, knots[0], np.ones(len(SIZES))))
+    of_folds = forms.terms(asked[None, :], knots, np.ones_like(knots))
+    for form, fit, row in zip(FORMS, mixture.coefficients, one, strict=True):
+        np.testing.assert_allclose(row, form.log_cost(np.array([fit]), of_folds)[0], rtol=1e-8, atol=1e-8)
