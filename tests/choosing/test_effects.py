@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,7 +47,7 @@ def test_a_switch_is_known_in_every_spelling(column: str, word: str, on: str, of
 )
 def test_names_in_another_spelling_make_a_pair_all_the_same(other: dict[str, str]) -> None:
     """A table names the system by hand, a job's result as MODAK does."""
-    own = {"framework": "pytorch", "mpi": "openmpi-4.1"} if "mpi" in other else {"framework": "pytorch"}
+    own: dict[str, Any] = {"framework": "pytorch", "mpi": "openmpi-4.1"} if "mpi" in other else {"framework": "pytorch"}
     (pair,) = pairs([result(10.0, **own), result(8.0, compiler="xla", **{**own, **other})], "compiler", "xla")
     assert math.exp(pair.log_ratio) == pytest.approx(0.8)
     asked = Run("net", "here", ("pytorch", None, None, None, None), 1)
