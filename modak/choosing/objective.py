@@ -157,7 +157,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
     limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
     near = allowed & (scored.doublings <= limit)
     if scored.one_size_each:
-        near |= _worth_their_doubt(scored, minimise, near, allowed)
+        near |= _worth_its_doubt(scored, minimise, allowed)
     if not np.count_nonzero(near):
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
     default = _default(scored, near) if by_default else None
@@ -268,19 +268,19 @@ def _furthest(scored: Scored, allowed: Flags) -> float:
     return max(UNREQUESTED_DOUBLINGS, float(scored.doublings[allowed].min(initial=math.inf))) if allowed.any() else UNREQUESTED_DOUBLINGS
 
 
-def _worth_their_doubt(scored: Scored, minimise: Minimise, near: Flags, allowed: Flags) -> Flags:
-    """Which of the ``allowed`` configurations are expected to be better than any that is ``near`` to measured sizes.
+def _worth_its_doubt(scored: Scored, minimise: Minimise, allowed: Flags) -> Flags:
+    """Which of the ``allowed`` configurations is expected to be the best one, however far it is beyond measured sizes.
 
     Where the request gives the size, a layout that is three times as fast on fewer nodes is no guess to be avoided, if its interval is not
     wide. What is expected is the mean of a log-normal distribution: the wider, the more it lies above the median that is predicted.
     """
     expected = scores(scored, minimise) * np.exp((scored.spread / Z90) ** 2 / 2)
-    return np.asarray(allowed & (expected < expected[near].min(initial=np.inf)))
+    return np.asarray(allowed & (expected == expected.min(where=allowed, initial=np.inf)))
 
 
 def _not_considered(limit: float, one_size: bool) -> str:
     if one_size:
-        return f"layouts that were measured {further_than(limit)} away, and are not expected to be better, are not considered"
+        return f"layouts that were measured {further_than(limit)} away are not considered, unless one is expected to be the best"
     but = f", except the nearest feasible one ({limit:.2g} doublings beyond)" if limit > UNREQUESTED_DOUBLINGS else ""
     return f"sizes {further_than(UNREQUESTED_DOUBLINGS)} beyond the measured ones are not considered{but}"
 
