@@ -36,6 +36,7 @@ from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Split, Task
 from modak.perfmodel.forms import Array
+from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import Series
 from modak.target import Target
 
@@ -142,10 +143,10 @@ def predicted(case: Case, relatives: Sequence[Series]) -> Scored:
     shapes_of = [candidates.shapes[int(shape)].gpus_per_node for shape in scored.shape]
     found = {(gpus, int(nodes)): place for place, (gpus, nodes) in enumerate(zip(shapes_of, scored.nodes, strict=True))}
     order = [found[gpus, nodes] for nodes, gpus in (layout_of(case.whole, k, size) for k, size in enumerate(case.whole.sizes))]
-    return columns(case, scored.time[order], scored.spread[order], scored.below[order])
+    return columns(case, scored.time[order], scored.width.at(np.array(order)))
 
 
-def columns(case: Case, time: Array, spread: Array, below: Array) -> Scored:
+def columns(case: Case, time: Array, width: Sides) -> Scored:
     """Times as columns to rank: efficiency is relative to the smallest size."""
     sizes = case.sizes
     count = len(sizes)
@@ -153,8 +154,7 @@ def columns(case: Case, time: Array, spread: Array, below: Array) -> Scored:
         shape=np.zeros(count, dtype=np.int64),
         nodes=sizes.astype(np.int64),
         time=time,
-        spread=spread,
-        below=below,
+        width=width,
         doublings=np.zeros(count),
         efficiency=time[0] * sizes[0] / (time * sizes),
         basis=(INSIDE,) * count,
@@ -182,7 +182,7 @@ def baseline(name: str) -> Decider:
     def decide(case: Case) -> Scored:
         shown, time = case.task.shown, case.times.copy()
         time[np.searchsorted(case.sizes, case.task.asked)] = model(np.array(shown.sizes), np.array(shown.costs), np.array(case.task.asked))
-        return columns(case, time, *np.zeros((2, len(time))))
+        return columns(case, time, Sides(*np.zeros((2, len(time)))))
 
     return decide
 
@@ -190,7 +190,7 @@ def baseline(name: str) -> Decider:
 def everything(case: Case) -> Scored:
     """The largest size and nothing else."""
     time = np.where(case.sizes < case.sizes[-1], 1e12, 1.0)
-    return columns(case, time, *np.zeros((2, len(time))))
+    return columns(case, time, Sides(*np.zeros((2, len(time)))))
 
 
 def judge(cases: Sequence[Case], decider: Decider) -> str:
@@ -198,7 +198,7 @@ def judge(cases: Sequence[Case], decider: Decider) -> str:
     met, promises, needed, over, steps = [], [], [], [], []
     for case in cases:
         columns_ = decider(case)
-        hindsight = columns(case, case.times, *np.zeros((2, len(case.sizes))))
+        hindsight = columns(case, case.times, Sides(*np.zeros((2, len(case.sizes)))))
         fastest_shown = min(case.task.shown.costs)
         for deadline in case.deadlines:
             objective = Objective(minimise="node_hours", deadline=int(deadline), confidence=CONFIDENCE)

@@ -111,7 +111,7 @@ def _results(table: Table, runs: Sequence[Layout]) -> list[Result]:
 def _predicted(table: Table, results: Sequence[Result], asked: Sequence[Layout]) -> Sequence[tuple[float, float]]:
     curves, here = fit(results), {"system": table.key.system}
     found = [predict(curves, Question(here, _on_a_node(run), table.key.metric), [run.nodes or 1]) for run in asked]
-    return [(math.log(one.value[0]), float(max(one.spread[0], one.below[0])) / Z90) for one in found]
+    return [(math.log(one.value[0]), float(max(one.width.above[0], one.width.below[0])) / Z90) for one in found]
 
 
 def nearest(table: Table, visible: Sequence[Layout], asked: Sequence[Layout]) -> Sequence[tuple[float, float]]:

@@ -202,11 +202,11 @@ def interval_quality(observed: Sequence[Observed]) -> None:
                 intervals.half_widths(one, calibration=of_collection[observed[task.place].collection])
                 for one, task in zip(answers, todo, strict=True)
             ]
-            found = evaluation.coverage(miss, evaluation.in_a_row(each), names)
+            found = evaluation.coverage(miss, intervals.Sides.joined(each), names)
             by = ", ".join(f"{name} {100 * part:.0f}" for name, part in found.by_collection.items())
             what = f"{protocol}{', with relatives' if pooled else ''}; {title}"
             say(f"\n90 % intervals, {what}: coverage {100 * found.overall:.1f} %, median half-width x{found.median_width:.2f}; {by}")
-        width = evaluation.in_a_row(each)
+        width = intervals.Sides.joined(each)
         say(f"  slower than that {100 * np.mean(miss > width.above):.1f} %, faster {100 * np.mean(miss < -width.below):.1f} %")
         doublings = np.concatenate([one.doublings.ravel() for one in answers])
         disagreement = np.concatenate([one.disagreement.ravel() for one in answers])
@@ -228,7 +228,7 @@ def short_series(observed: Sequence[Observed], chosen: Mapping[str, Mapping[str,
         miss = evaluation.misses(*zip(*pairs, strict=True))
         far = np.concatenate([answer.doublings.ravel() for _, answer in pairs])
         each = [intervals.half_widths(answer, calibration=of_collection[observed[task.place].collection]) for task, answer in pairs]
-        width, cells = evaluation.in_a_row(each), []
+        width, cells = intervals.Sides.joined(each), []
         for low, high in zip(DOUBLINGS, (*DOUBLINGS[1:], np.inf), strict=True):
             here = (far >= low) & (far < high)
             if not here.any():

@@ -56,7 +56,7 @@ def repeated(noise: float, own: int, other: int) -> float:
         known = fit([*_runs(chance, noise, own, "one"), *_runs(chance, noise, other, "other")])
         found = predict(known, Question({"system": "here", "compiler": "one"}, Layout(ranks_per_node=4)), SIZES)
         miss = np.log([_cost(size) * np.exp(chance.normal(0, noise)) for size in SIZES] / found.value)
-        held.append((miss <= found.spread) & (miss >= -found.below))
+        held.append((miss <= found.width.above) & (miss >= -found.width.below))
     return float(np.mean(held))
 
 

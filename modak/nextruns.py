@@ -326,8 +326,7 @@ def _chances(request: Request, scored: Scored) -> Floats:
         drawn = replace(
             scored,
             time=time,
-            spread=np.minimum(scored.spread, RERUN_SPREAD),
-            below=np.minimum(scored.below, RERUN_SPREAD),
+            width=scored.width.each(lambda side: np.minimum(side, RERUN_SPREAD)),
             efficiency=scored.efficiency * scored.time / time,
         )
         try:
@@ -346,7 +345,7 @@ def _drawn(scored: Scored, draw: Floats) -> Floats:
     No draw scales superlinearly unless the prediction does.
     """
     drawn = draw[scored.shape]
-    time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.below, scored.spread) / Z90)
+    time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.width.below, scored.width.above) / Z90)
     for place in np.flatnonzero(draw < 0):
         rows = np.flatnonzero((scored.shape == place) & np.isfinite(time))
         nodes = scored.nodes[rows]
@@ -375,11 +374,11 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) 
     def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Floats:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
         without = predict(curves, question(request, target, evidence_for(shape, tried)), nodes, power)
-        found = applied(without, request, target, shape, nodes, tried).half_width
+        found = applied(without, request, target, shape, nodes, tried).width.middle
         inferred = [each.switch for each in tried if each.switch.name in shape.inferred]
         if not inferred or not any(all(switch.is_on_in(curve.series) for switch in inferred) for curve in curves):
             return found
-        return np.minimum(found, predict(curves, _question(request, target, shape), nodes, power).half_width)
+        return np.minimum(found, predict(curves, _question(request, target, shape), nodes, power).width.middle)
 
     def width(curves: Sequence[Curve]) -> float:
         parts = (weights @ half_width(curves, shape, nodes) for shape, nodes, weights in spots)
@@ -429,7 +428,7 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
         size=size_of(shape.layout.model_copy(update={"nodes": nodes}), scale),
         nodes=nodes,
         cost=float(decision.evidence.columns.value[index]),
-        spread=float(scored.spread[index] + scored.below[index]) / 2,
+        spread=float(scored.width.middle[index]),
         node_hours=hours,
         ranks_per_gpu=own.ranks_per_gpu if own else None,
     )

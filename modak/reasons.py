@@ -107,7 +107,7 @@ def _both_ways(decision: Decision, switch: OpenSwitch) -> str | None:
         return None
     pair = (best, min(found, key=lambda i: float(scored.time[i])))
     on, off = pair if switch.is_on(decision.shape) else pair[::-1]
-    spread = math.hypot(float(scored.spread[on]), float(scored.spread[off]))
+    spread = math.hypot(*(float(scored.width.above[index]) for index in (on, off)))
     basis = " and ".join(dict.fromkeys(scored.basis[index] for index in (on, off)))
     with_it, without = (decision.evidence.prediction(index).results_used for index in (on, off))
     rests = f"{basis}: {counted(with_it, 'result')} with it, {without} without"

@@ -20,6 +20,7 @@ from modak.nextruns import Programme, Proposal, measurement, next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
+from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import fit_many
 from tests.test_optimise import example
 
@@ -453,11 +454,11 @@ def test_no_draw_scales_better_than_perfectly() -> None:
     """A lucky draw is faster at the measured end, but its node-seconds do not fall with more nodes; an unlucky one keeps its spread."""
     nodes = np.array([1, 2, 4, 8])
     reach = np.array([0.1, 0.5, 1.0, 2.0])
-    scored = Scored(np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, reach, reach, np.zeros(4), np.ones(4), ("none",) * 4)
+    scored = Scored(np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, Sides(reach, reach), np.zeros(4), np.ones(4), ("none",) * 4)
     lucky, unlucky = (nextruns._drawn(scored, np.array([z])) for z in (-1.0, 1.0))
     assert lucky[0] == pytest.approx(100 * np.exp(-0.1 / 1.645))
     assert lucky * nodes == pytest.approx(np.full(4, lucky[0]), rel=1e-5)
-    assert unlucky == pytest.approx(100 / nodes * np.exp(scored.spread / 1.645))
+    assert unlucky == pytest.approx(100 / nodes * np.exp(scored.width.above / 1.645))
 
 
 @pytest.mark.parametrize("columns", [1, 5, 20])

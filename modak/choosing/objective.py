@@ -20,7 +20,7 @@ import numpy.typing as npt
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
-from modak.perfmodel.intervals import bound
+from modak.perfmodel.intervals import Sides, bound
 from modak.perfmodel.matching import Z90
 from modak.text.amounts import as_given, counted, span
 from modak.text.units import clock
@@ -40,7 +40,8 @@ or if they are the nearest."""
 
 @dataclass(frozen=True)
 class Scored:
-    """Predicted configurations as columns of one length, sorted by nodes and then by spread, which decides between equal scores.
+    """Predicted configurations as columns of one length, sorted by nodes and then by the width of the interval, which decides between equal
+    scores.
 
     Times are in seconds; NaN without prediction.
     """
@@ -48,10 +49,8 @@ class Scored:
     shape: npt.NDArray[np.int64]
     nodes: npt.NDArray[np.int64]
     time: Array
-    spread: Array
-    """Half-width of the 90 % interval of log time towards longer times, ..."""
-    below: Array
-    """... and towards shorter ones."""
+    width: Sides
+    """Half-widths of the 90 % interval of log time."""
     doublings: Array
     efficiency: Array
     basis: tuple[Basis, ...]
@@ -97,11 +96,11 @@ class Scored:
 
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
-        return bound(self.time, self.spread, self.below, confidence)
+        return bound(self.time, self.width, confidence)
 
     def bound_of(self, index: int, confidence: float) -> float:
         """The same of one configuration."""
-        return float(bound(self.time[index], self.spread[index], self.below[index], confidence))
+        return float(bound(self.time[index], self.width.at(index), confidence))
 
 
 @dataclass(frozen=True)
@@ -274,7 +273,7 @@ def _worth_its_doubt(scored: Scored, minimise: Minimise, allowed: Flags) -> Flag
     Where the request gives the size, a layout that is three times as fast on fewer nodes is no guess to be avoided, if its interval is not
     wide. What is expected is the mean of a log-normal distribution: the wider, the more it lies above the median that is predicted.
     """
-    expected = scores(scored, minimise) * np.exp((scored.spread / Z90) ** 2 / 2)
+    expected = scores(scored, minimise) * np.exp((scored.width.above / Z90) ** 2 / 2)
     return np.asarray(allowed & (expected == expected.min(where=allowed, initial=np.inf)))
 
 

@@ -1,4 +1,4 @@
-"""The predicted time of the request's workload on every candidate, with spread and basis.
+"""The predicted time of the request's workload on every candidate, with interval and basis.
 
 :func:`columns` predicts the time of one unit of work, which is the same for all requests with one :mod:`essence <modak.choosing.essence>`.
 :func:`score` scales it to the workload of the request.
@@ -26,7 +26,7 @@ from modak.choosing.workload import Units, lengths, of_one_kind, units, with_pro
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Question, describe, portions
-from modak.perfmodel.intervals import MOST
+from modak.perfmodel.intervals import MOST, Sides
 from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import StartUp, is_whole, start_up_correction
 from modak.prepared import prepared
@@ -38,8 +38,8 @@ BLOCK: Final = 256
 """Number of sizes to predict together if a request gives its number of nodes: the next request will give another one."""
 
 
-OF_CANDIDATES: Final = ("shape", "portion", "nodes", "value", "spread", "below", "doublings", "basis")
-"""The columns of :class:`Columns` with a value for each candidate."""
+OF_CANDIDATES: Final = ("shape", "portion", "nodes", "value", "doublings", "basis")
+"""The columns of :class:`Columns` with a value for each candidate, beside the widths."""
 
 
 class Reference(NamedTuple):
@@ -54,10 +54,7 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Predictions of every candidate for one unit; columns of one length, sorted by nodes and then by spread.
-
-    ``spread`` and ``below`` as in :class:`modak.perfmodel.Predictions`.
-    """
+    """Predictions of every candidate for one unit; columns of one length, sorted by nodes and then by the width of the interval."""
 
     candidates: Candidates
     predictions: tuple[Predictions, ...]
@@ -66,8 +63,8 @@ class Columns:
     portion: Ints
     nodes: Ints
     value: Floats
-    spread: Floats
-    below: Floats
+    width: Sides
+    """As in :class:`modak.perfmodel.Predictions`."""
     doublings: Floats
     basis: tuple[Basis, ...]
     references: tuple[Reference, ...]
@@ -145,7 +142,7 @@ class Evidence:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
         time = float(self.scored.time[index])
         known = self.units_at(index) is not None and math.isfinite(time)
-        return time * math.exp(float(self.scored.spread[index])) if known else None
+        return time * math.exp(float(self.scored.width.above[index])) if known else None
 
     def prediction(self, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""
@@ -155,8 +152,8 @@ class Evidence:
         time, start_up, found = float(scored.time[index]), float(self.columns.start_up_s[portion]), self.predictions_at(index)
         return Prediction(
             value=time,
-            lower=time * math.exp(-float(scored.below[index])),
-            upper=time * math.exp(float(scored.spread[index])),
+            lower=time * math.exp(-float(scored.width.below[index])),
+            upper=time * math.exp(float(scored.width.above[index])),
             start_up=start_up or None,
             per_unit=(time - start_up) / unit.count,
             per="pass" if self.inference and unit.per == "epoch" else unit.per,
@@ -188,7 +185,8 @@ def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:
     shapes = len(candidates.shapes)
     start = (nodes - int(block.nodes[0])) * shapes
     rows = slice(start, start + shapes)
-    return replace(block, candidates=candidates, **{name: getattr(block, name)[rows] for name in OF_CANDIDATES})
+    columns = {name: getattr(block, name)[rows] for name in OF_CANDIDATES}
+    return replace(block, candidates=candidates, width=block.width.at(rows), **columns)
 
 
 def _columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> Columns:
@@ -216,8 +214,8 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     counts = [len(portion.places) for _, portion in found]
     shape = np.repeat([place for place, _ in found], counts)
     nodes = np.concatenate([pairs[place][1][portion.places] for place, portion in found])
-    spread = np.concatenate([portion.found.spread for _, portion in found])
-    order = np.lexsort((spread, nodes))
+    width = Sides.joined(portion.found.width for _, portion in found)
+    order = np.lexsort((width.above, nodes))
     basis = [name for _, portion in found for name in portion.found.basis]
     return Columns(
         candidates,
@@ -226,8 +224,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         portion=np.repeat(np.arange(len(found)), counts)[order],
         nodes=nodes[order],
         value=np.concatenate([portion.found.value for _, portion in found])[order],
-        spread=spread[order],
-        below=np.concatenate([portion.found.below for _, portion in found])[order],
+        width=width.at(order),
         doublings=np.concatenate([portion.found.doublings for _, portion in found])[order],
         basis=tuple(basis[index] for index in order),
         references=tuple(references),
@@ -244,14 +241,12 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     time = start_up[predicted.portion] + predicted.value * scale[predicted.portion]
     work = [(float(start_up[one.portion]) + one.cost * factors[one.portion]) * one.share for one in predicted.references]
     least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
-    above, below = _of_length(predicted, scale, *_with_start(predicted, time))
     node, partition = target.node, target.partition
     scored = Scored(
         shape=predicted.shape,
         nodes=predicted.nodes,
         time=time,
-        spread=above,
-        below=below,
+        width=_of_length(predicted, scale, _with_start(predicted, time)),
         doublings=predicted.doublings,
         efficiency=np.minimum(least_work / (time * predicted.shares), predicted.most_efficient),
         basis=predicted.basis,
@@ -264,25 +259,26 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     return Evidence(scored, predicted, per_portion, request.optimisation.app_type == "ai_inference")
 
 
-def _with_start(predicted: Columns, time: Floats) -> tuple[Floats, Floats]:
-    """``(spread, below)`` of the whole time: those of work and of a measured start-up, each by its share.
+def _with_start(predicted: Columns, time: Floats) -> Sides:
+    """Half-widths of the whole time: those of work and of a measured start-up, each by its share.
 
-    A start-up that was not measured in this configuration tells no share: then the spread of the work applies to the whole time.
+    A start-up that was not measured in this configuration tells no share: then those of the work apply to the whole time.
     """
     if not any(predicted.start_ups):
-        return predicted.spread, predicted.below
+        return predicted.width
     doubt = np.array([one.doubt if one else 0.0 for one in predicted.start_ups])
     own = np.array([bool(one) and not each.differences for one, each in zip(predicted.start_ups, predicted.predictions, strict=True)])
     each = [of_portion[predicted.portion] for of_portion in (predicted.start_up_s, doubt, own)]
-    return of_whole_time(predicted.spread, time, *each), of_whole_time(predicted.below, time, *each)
+    return of_whole_time(predicted.width, time, *each)
 
 
-def _of_length(predicted: Columns, scale: Floats, above: Floats, below: Floats) -> tuple[Floats, Floats]:
-    """``(above, below)``, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
+def _of_length(predicted: Columns, scale: Floats, width: Sides) -> Sides:
+    """Half-widths, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
     if predicted.whole is None:
-        return above, below
+        return width
     parts = start_up_correction(np.where(predicted.whole, scale, 1.0))[predicted.portion]
-    return np.minimum(np.hypot(above, np.fmax(parts, 0.0)), MOST), np.minimum(np.hypot(below, np.fmin(parts, 0.0)), MOST)
+    wider = width.each(np.hypot, Sides(below=np.fmin(parts, 0.0), above=np.fmax(parts, 0.0)))
+    return wider.each(lambda side: np.minimum(side, MOST))
 
 
 def question(request: Request, target: Target, shape: Shape) -> Question:

@@ -48,7 +48,7 @@ def _all_lines(scored: Scored, ranking: Ranking, objective: Objective, describe:
 
 def _only_if_slower(scored: Scored, best: int, slack: float) -> str:
     """``slack``: the factor that the time may grow by."""
-    reach = math.exp(float(scored.spread[best])) - 1
+    reach = math.exp(float(scored.width.above[best])) - 1
     more = f"more than {_percent(slack - 1)}" if slack >= 1 + LEAST else "any"
     slower = f"takes more than {slack:.0f} times as long as" if slack >= MANY else f"is {more} slower than"
     return f"only if it {slower} predicted (its 90% interval reaches {reach:.0%})"
@@ -65,7 +65,7 @@ def _measured(scored: Scored, ranking: Ranking, describe: Describe) -> Iterator[
         return
     fewer = (i for i in ranking.order if scored.basis[i] == "measured" and scored.nodes[i] < scored.nodes[best])
     seen = next(fewer, None)
-    if seen is not None and scored.time[seen] <= scored.time[best] * np.exp(scored.spread[best]):
+    if seen is not None and scored.time[seen] <= scored.time[best] * np.exp(scored.width.above[best]):
         took = f"took {scored.time[seen] / scored.time[best] - 1:.0%} longer than predicted for {describe(best)}"
         yield f"{describe(seen)} was measured and {took}, which lies within that prediction's 90% interval"
 
@@ -78,7 +78,7 @@ def _other_size(scored: Scored, ranking: Ranking, describe: Describe) -> Iterato
     if other is None:
         return
     wanted = scores(scored, ranking.minimise)
-    less, early = 1 - wanted[best] / wanted[other], 1 - math.exp(-float(scored.below[other]))
+    less, early = 1 - wanted[best] / wanted[other], 1 - math.exp(-float(scored.width.below[other]))
     faster = f"only if it took {less:.1%}" if less >= LEAST else "if it took any"
     text = f"{describe(other)}, the best other size, would be better {faster} less time than predicted"
     yield f"{text} (its 90% interval reaches {early:.0%} less)"
@@ -91,7 +91,7 @@ def _other_variant(scored: Scored, ranking: Ranking, describe: Describe) -> Iter
         return
     wanted = scores(scored, ranking.minimise)
     margin = wanted[rival] / wanted[best]
-    both = math.exp(math.hypot(float(scored.spread[best]), float(scored.below[rival]))) - 1
+    both = math.exp(math.hypot(float(scored.width.above[best]), float(scored.width.below[rival]))) - 1
     least = "time" if ranking.minimise == "time" else "node-hours"
     only = "only if" if margin >= 1 + LEAST else "if"
     text = f"the best other variant, {describe(rival)}, would be better {only} the chosen one took"

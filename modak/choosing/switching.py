@@ -80,8 +80,7 @@ def applied(
         if each.switch.name in shape.inferred:
             log_ratio, half_width = _effects(request, target, shape, nodes, each)
             basis: tuple[Basis, ...] = tuple("none" if name == "none" else "transferred" for name in found.basis)
-            below, spread = (np.hypot(side, half_width) for side in (found.below, found.spread))
-            found = replace(found, value=found.value * np.exp(log_ratio), spread=spread, below=below, basis=basis)
+            found = replace(found, value=found.value * np.exp(log_ratio), width=found.width.widened(half_width), basis=basis)
     return found
 
 

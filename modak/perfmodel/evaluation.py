@@ -137,11 +137,6 @@ def misses(all_tasks: Sequence[Task], answers: Sequence[Forecast]) -> Array:
     return np.concatenate([np.log(task.actual) - answer.log_value for task, answer in zip(all_tasks, answers, strict=True)])
 
 
-def in_a_row(several: Sequence[Sides]) -> Sides:
-    """The intervals of several forecasts, concatenated."""
-    return Sides(*(np.concatenate(side) for side in zip(*several, strict=True)))
-
-
 def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:
     """Coverage of the intervals; ``collections`` is the collection of each miss."""
     held = width.holds(miss)

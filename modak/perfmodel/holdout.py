@@ -123,7 +123,7 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
         raise ValueError(f"no curve is of a problem size over which others tell a trend: {needed}")
     actual = np.concatenate([one.curve.costs for one in found])
     trend, nearest = (np.concatenate([getattr(one, name) for one in found]) for name in ("trend", "nearest"))
-    miss, width = np.log(actual / trend), evaluation.in_a_row([one.width for one in found]).each(lambda side: side * stretch(level))
+    miss, width = np.log(actual / trend), Sides.joined([one.width for one in found]).each(lambda side: side * stretch(level))
     owners = [one.curve.series.application for one in found for _ in one.curve.sizes]
     doublings = np.repeat([one.doublings for one in found], [len(one.curve.sizes) for one in found])
     ours = Judged(
@@ -155,7 +155,7 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
         answers[RELATIVES] = (together, [_width(own, one, level) for own, one in zip(alone, together, strict=True)])
     found = []
     for name, (forecasts, widths) in answers.items():
-        whole = evaluation.in_a_row([at_least(each, least, level) for each, least in zip(widths, repeats, strict=True)])
+        whole = Sides.joined([at_least(each, least, level) for each, least in zip(widths, repeats, strict=True)])
         found.append(_judged(name, todo, observed, forecasts, whole))
     return found
 

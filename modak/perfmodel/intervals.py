@@ -10,7 +10,7 @@ interval reaches further towards higher costs. Bounds are exponentials of log co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -73,6 +73,19 @@ class Sides(NamedTuple):
     below: Array
     above: Array
 
+    @classmethod
+    def joined(cls, several: Iterable[Sides]) -> Sides:
+        """Those of several arrays, in a row."""
+        return cls(*(np.concatenate(side) for side in zip(*several, strict=True)))
+
+    def at(self, places: npt.NDArray[np.int_] | slice | int) -> Sides:
+        """Those at some places."""
+        return self.each(lambda side: side[places])
+
+    def widened(self, doubt: npt.ArrayLike) -> Sides:
+        """Both sides, with a further half-width in quadrature."""
+        return self.each(lambda side: np.hypot(side, doubt))
+
     def each(self, change: Callable[..., Any], *others: Sides) -> Sides:
         """Both sides changed, by a function of this side and of the same side of the ``others``."""
         return Sides(*map(change, self, *others))
@@ -117,10 +130,10 @@ def beyond_sizes(rows: Array, coefficients: tuple[float, ...]) -> Array:
     return np.asarray(np.maximum(np.exp(rows @ np.array(coefficients)) - LEAST, LEAST))
 
 
-def bound(value: Array, above: Array, below: Array, probability: float) -> Array:
+def bound(value: Array, width: Sides, probability: float) -> Array:
     """The value that is not exceeded with a probability in (0, 1), by the half-widths of the 90 % interval; else raises ``ValueError``."""
     reach = stretch(abs(2 * probability - 1))
-    return np.asarray(value * np.exp(reach * above if probability > 0.5 else -reach * below))
+    return np.asarray(value * np.exp(reach * width.above if probability > 0.5 else -reach * width.below))
 
 
 def features(forecast: Forecast) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from modak.perfmodel.curves import Curve
+from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import Predictions, of_whole_time
 from modak.perfmodel.questions import Question
 from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, start_up_correction
@@ -54,8 +55,8 @@ def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
     done = lengths(found.curve.series.params)
     scale = next((length / done[name] for name, length in wanted.items() if name in done), 1.0)
     reach = start_up_correction(scale)
-    above, below = np.hypot(found.spread, np.fmax(reach, 0.0)), np.hypot(found.below, np.fmin(reach, 0.0))
-    return replace(found, value=found.value * scale, spread=above, below=below)
+    width = found.width.each(np.hypot, Sides(below=np.fmin(reach, 0.0), above=np.fmax(reach, 0.0)))
+    return replace(found, value=found.value * scale, width=width)
 
 
 def _with_start_up(found: Predictions, measured: StartUp | None) -> Predictions:
@@ -63,5 +64,4 @@ def _with_start_up(found: Predictions, measured: StartUp | None) -> Predictions:
     if measured is None:
         return found
     time, own = found.value + measured.seconds, not found.differences
-    spread, below = (of_whole_time(side, time, measured.seconds, measured.doubt, own) for side in (found.spread, found.below))
-    return replace(found, value=time, spread=spread, below=below)
+    return replace(found, value=time, width=of_whole_time(found.width, time, measured.seconds, measured.doubt, own))

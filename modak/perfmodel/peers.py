@@ -18,6 +18,7 @@ from modak.grouping import grouped
 from modak.perfmodel import layouts, problems, startup
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
+from modak.perfmodel.intervals import Sides
 from modak.perfmodel.kriging import parted
 from modak.perfmodel.matching import Z90, Match, best_match, of_another_count, seen
 from modak.perfmodel.predictions import Predictions
@@ -151,7 +152,7 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     shares = [_share(peer, layout, on) for peer in peers]
     away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
     logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]
-    variances = np.array([(one.spread.ravel() / Z90) ** 2 for one in answers])
+    variances = np.array([(one.width.above.ravel() / Z90) ** 2 for one in answers])
     kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
     alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
     together = np.equal.outer(kind, kind) * of_kind.T[:, None]
@@ -159,15 +160,14 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
     log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
     own = answers[0] if peers[0].counted == layout else answer(match, layout)
-    spread = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(own.value.shape)
+    half = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(own.value.shape)
     transferred: Basis = "transferred"
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
     return replace(
         own,
         value=np.exp(log_cost).reshape(own.value.shape),
-        spread=spread,
-        below=spread,
+        width=Sides(half, half),
         basis=(transferred,) * own.value.size,
         others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
         other_results=results_behind(curve for curve in used if curve is not match.curve),

@@ -51,7 +51,12 @@ def portions(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, 
     if not found:
         unknown: Basis = "none"
         nothing = np.full(count.shape, np.nan)
-        return [Portion(np.arange(count.size), Predictions(nothing, nothing, nothing, (unknown,) * count.size, np.zeros(count.shape)))]
+        return [
+            Portion(
+                np.arange(count.size),
+                Predictions(nothing, intervals.Sides(nothing, nothing), (unknown,) * count.size, np.zeros(count.shape)),
+            )
+        ]
     return [one for places in alike(found, count) for one in _portions_of(found, question, places, forecasts)]
 
 
@@ -71,7 +76,7 @@ def _portions_of(found: Sequence[Match], question: Question, places: npt.NDArray
     if not laws:
         yield Portion(places, by_one)
         return
-    narrowest = np.argmin([law.spread for law in laws], axis=0)
+    narrowest = np.argmin([law.width.above for law in laws], axis=0)
     tells_more = np.array([problems.tells_more(law, by_one, found, question) for law in laws])
     told = np.where(tells_more[narrowest, np.arange(len(places))], narrowest, len(laws))
     for option, each in enumerate((*laws, by_one)):
@@ -98,7 +103,7 @@ class PooledForecast(NamedTuple):
         """The forecast at some of the sizes, which must be in one row."""
         return self._replace(
             log_value=self.log_value[places],
-            width=self.width.each(lambda side: side[places]),
+            width=self.width.at(places),
             doublings=self.doublings[places],
             pooled=self.pooled[places],
         )
@@ -284,11 +289,10 @@ def _answer(match: Match, layout: Layout, places: npt.NDArray[np.int_], forecast
     doubt = Z90 * match.doubt
     at_measured = 0.0 if curve.estimated else RERUN_SPREAD  # the interval of an estimate is that of the next run already
     there = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))
-    below, spread = there.each(lambda side: np.hypot(side, doubt))
     kinds = zip(measured.ravel(), (forecast.doublings > 0).ravel(), forecast.pooled.ravel(), strict=True)
     basis = tuple(_basis(match, few, bool(m), bool(d), bool(h)) for m, d, h in kinds)
     others = tuple(one.relative for one in forecast.kin) if forecast.pooled.any() else ()
-    return Predictions(value, spread, below, basis, forecast.doublings, curve, match.differences, others, forecast.smallest)
+    return Predictions(value, there.widened(doubt), basis, forecast.doublings, curve, match.differences, others, forecast.smallest)
 
 
 def noise(curve: Curve, curves: Sequence[Curve]) -> float:

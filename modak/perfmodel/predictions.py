@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,12 +20,11 @@ from modak.perfmodel.matching import Z90
 class Predictions:
     """Costs at the requested sizes: arrays of one shape.
 
-    ``spread`` and ``below`` are the half-widths of the 90 % interval of log cost towards higher and lower costs.
+    ``width`` are the half-widths of the 90 % interval of log cost.
     """
 
     value: Array
-    spread: Array
-    below: Array
+    width: intervals.Sides
     basis: tuple[Basis, ...]
     doublings: Array
     curve: Curve | None = None
@@ -42,11 +41,6 @@ class Predictions:
     other_results: int = 0
     """The number of results at these sizes, or in the layouts on whose trend the prediction lies, beside those of ``curve``."""
 
-    @property
-    def half_width(self) -> Array:
-        """Half of the whole width of the interval of log cost."""
-        return np.asarray((self.spread + self.below) / 2)
-
     def at(self, places: npt.NDArray[np.int_]) -> Predictions:
         """Those at some of the sizes, which must be in one row."""
         if len(places) == len(self.value):
@@ -54,15 +48,14 @@ class Predictions:
         return replace(
             self,
             value=self.value[places],
-            spread=self.spread[places],
-            below=self.below[places],
+            width=self.width.at(places),
             basis=tuple(self.basis[place] for place in places.tolist()),
             doublings=self.doublings[places],
         )
 
     def quantile(self, probability: float) -> Array:
         """The cost that is not exceeded with this probability."""
-        return intervals.bound(self.value, self.spread, self.below, probability)
+        return intervals.bound(self.value, self.width, probability)
 
 
 class Portion(NamedTuple):
@@ -79,32 +72,29 @@ def together(portions: Sequence[Portion], shape: tuple[int, ...]) -> Predictions
     found, order = [one.found for one in portions], np.argsort(places)
     basis = [name for each in found for name in each.basis]
 
-    def joined(arrays: Iterable[Array]) -> Array:
-        return np.concatenate(list(arrays))[order].reshape(shape)
-
     return replace(
         found[0],
-        value=joined(each.value for each in found),
-        spread=joined(each.spread for each in found),
-        below=joined(each.below for each in found),
+        value=np.concatenate([each.value for each in found])[order].reshape(shape),
+        width=intervals.Sides.joined(each.width for each in found).each(lambda side: side[order].reshape(shape)),
         basis=tuple(basis[place] for place in order.tolist()),
-        doublings=joined(each.doublings for each in found),
+        doublings=np.concatenate([each.doublings for each in found])[order].reshape(shape),
     )
 
 
 def surest(options: Sequence[Sequence[Portion]]) -> list[Portion]:
     """For each size the option with the narrowest interval."""
-    spread = np.array([together(portions, (-1,)).spread for portions in options])
-    option = spread.argmin(axis=0)
+    option = np.argmin([together(portions, (-1,)).width.above for portions in options], axis=0)
     chosen = ((each, np.flatnonzero(option[each.places] == at)) for at, portions in enumerate(options) for each in portions)
     return [Portion(each.places[here], each.found.at(here)) for each, here in chosen if here.size]
 
 
-def of_whole_time(half_width: Array, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike) -> Array:
-    """Half-width of the interval of the log of a whole ``time``, from that of its work.
+def of_whole_time(
+    width: intervals.Sides, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike
+) -> intervals.Sides:
+    """Half-widths of the interval of the log of a whole ``time``, from those of its work.
 
     ``start_up`` seconds of the time, with a standard deviation ``doubt``, are start-up. ``own``: whether that was measured in the
-    configuration in question; else the half-width of the work applies to the whole time.
+    configuration in question; else the half-widths of the work apply to the whole time.
     """
     of_work = np.where(own, 1 - np.asarray(start_up) / time, 1.0)
-    return np.hypot(half_width * of_work, Z90 * np.asarray(doubt) / time)
+    return width.each(lambda side: side * of_work).widened(Z90 * np.asarray(doubt) / time)

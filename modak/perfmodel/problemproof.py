@@ -64,7 +64,7 @@ def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers])
     return Hidden(
         curve,
         np.concatenate([one.value for one in trends]),
-        Sides(*(np.concatenate(side) for side in ([one.below for one in trends], [one.spread for one in trends]))),
+        Sides.joined(one.width for one in trends),
         np.concatenate([one.value for one in alone]),
         max(_outside(value, [dict(numbers[id(one)]).get(name) for one in rest]) for name, value in numbers[id(curve)]),
     )

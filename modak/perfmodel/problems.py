@@ -160,7 +160,7 @@ def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], q
     """Where predictions of a law tell more than those of the ``nearest`` results alone: where their interval is narrower; and everywhere if
     they are based on these results, too, and on others in every number in which these differ from the question. Then they know how steeply
     the cost changes, and the interval of the nearest results does not."""
-    return np.asarray((law.spread < nearest.spread) | _knows_how(law, nearest, found, question))
+    return np.asarray((law.width.above < nearest.width.above) | _knows_how(law, nearest, found, question))
 
 
 def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
@@ -336,7 +336,7 @@ def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
     names = sorted({name for one in answers for name in one.away})
     away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])
     logs = np.array([np.log(one.found.value).ravel() for one in answers])
-    halves = np.array([one.found.half_width.ravel() for one in answers])
+    halves = np.array([one.found.width.middle.ravel() for one in answers])
     kind = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
     unlike = np.repeat([_unlikeness(source, first=source is sources[0]) for source in sources], [len(source) for source in sources])
     # Of answers from another layout it is not told apart how unlike they are.
@@ -363,16 +363,14 @@ def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) ->
     """Predictions of a law over the problem sizes of ``answers``, the nearest first, whose interval tells how lopsided theirs are."""
     nearest = answers[0].found
     half = half_width.reshape(nearest.value.shape)
-    more = nearest.half_width**2
-    spread, below = (np.sqrt(np.maximum(half**2 + side**2 - more, (half / 2) ** 2)) for side in (nearest.spread, nearest.below))
+    more = nearest.width.middle**2
     transferred: Basis = "transferred"
     names = {name for one in answers for name in one.away}
     beside = dict.fromkeys(one.found.curve.measured for one in answers[1:] if one.found.curve)
     return replace(
         nearest,
         value=np.exp(log_cost).reshape(nearest.value.shape),
-        spread=spread,
-        below=below,
+        width=nearest.width.each(lambda side: np.sqrt(np.maximum(half**2 + side**2 - more, (half / 2) ** 2))),
         basis=(transferred,) * log_cost.size,
         differences=tuple(dict.fromkeys((*nearest.differences, "params"))),
         others=(*beside, *(series for one in answers for series in one.found.others)),

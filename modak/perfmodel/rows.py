@@ -189,8 +189,8 @@ def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve])
     if found.curve is None or "system" in asked.attributes or len(systems) < 2:
         return found
     basis: Basis = "transferred"
-    spread, below = (np.hypot(side, Z90 * SPREAD["system"]) for side in (found.spread, found.below))
-    return replace(found, spread=spread, below=below, basis=(basis,) * len(found.basis), differences=(*found.differences, "system"))
+    width = found.width.widened(Z90 * SPREAD["system"])
+    return replace(found, width=width, basis=(basis,) * len(found.basis), differences=(*found.differences, "system"))
 
 
 def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:
@@ -203,9 +203,9 @@ def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:
 
 def _under_another_name(found: Predictions) -> Predictions:
     """Predictions of times that may be of somewhat more, or less, than the whole run in question."""
-    spread, below = (np.hypot(side, math.log(SAME_TIME)) for side in (found.spread, found.below))
+    width = found.width.widened(math.log(SAME_TIME))
     basis: Basis = "transferred"
-    return replace(found, spread=spread, below=below, basis=(basis,) * len(found.basis), differences=(*found.differences, "metric"))
+    return replace(found, width=width, basis=(basis,) * len(found.basis), differences=(*found.differences, "metric"))
 
 
 def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
@@ -347,7 +347,7 @@ def _columns(predictions: Predictions, place: int, row: Row, level: float) -> di
     if curve is None or not np.isfinite(predictions.value[place]):
         unit = row.get("unit") or (curve.series.unit if curve else None)
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
-    reach = stretch(level) * np.array([0.0, -predictions.below[place], predictions.spread[place]])
+    reach = stretch(level) * np.array([0.0, -predictions.width.below[place], predictions.width.above[place]])
     return {
         **_numbers(predictions.value[place] * np.exp(reach), metric_of(curve.series), row),
         "basis": predictions.basis[place],

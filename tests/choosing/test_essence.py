@@ -110,7 +110,7 @@ def test_a_size_predicted_with_its_neighbours_is_what_it_is_alone(known: Facts, 
     assert among.basis == alone.basis
     assert set(among.nodes) == {nodes}
     np.testing.assert_allclose(among.references, alone.references, rtol=1e-12)
-    for name in ("value", "spread", "doublings"):
+    for name in ("value", "width", "doublings"):
         np.testing.assert_allclose(getattr(among, name), getattr(alone, name), rtol=1e-12, err_msg=name)
 
 

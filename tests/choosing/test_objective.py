@@ -15,6 +15,7 @@ from modak.choosing.objective import Scored, further_than, pareto, rank, rank_cl
 from modak.dsl import Basis, Objective, Request
 from modak.errors import Infeasible
 from modak.optimise import ranking_of
+from modak.perfmodel.intervals import Sides
 from modak.text.units import duration
 
 
@@ -24,7 +25,7 @@ def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, l
     time = serial + work / nodes
     flat = np.zeros(largest)
     inside: tuple[Basis, ...] = tuple(repeat("interpolated", largest))
-    return Scored(nodes * 0, nodes, time, flat + spread, flat + spread, flat, time[0] / (time * nodes), inside)
+    return Scored(nodes * 0, nodes, time, Sides(flat + spread, flat + spread), flat, time[0] / (time * nodes), inside)
 
 
 def test_a_deadline_is_met_at_its_confidence() -> None:
@@ -181,7 +182,7 @@ def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
     """Without an objective, too, nearer sizes come first, though of these short runs only the guess looks worth its nodes."""
     flat = np.zeros(3)
     shape, nodes, time, doublings = np.array([0, 1, 0]), np.array([1, 1, 2]), np.array([70.0, 60, 40]), np.array([0.5, 1.6, 0])
-    table = Scored(shape, nodes, time, flat, flat, doublings, np.array([0.9, 2.0, 0.8]), ("extrapolated",) * 3)
+    table = Scored(shape, nodes, time, Sides(flat, flat), doublings, np.array([0.9, 2.0, 0.8]), ("extrapolated",) * 3)
     assert rank(table, Objective()).best == 0
 
 
@@ -189,7 +190,7 @@ def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
 def test_at_the_only_size_a_layout_that_was_measured_on_fewer_nodes_is_considered_if_it_is_worth_it(spread: float, chosen: int) -> None:
     """A request that gives its nodes asks for that size. A layout three times as fast on four of them is better, unless that is a guess."""
     time, width = np.array([11_000.0, 3_700.0]), np.array([0.1, spread])
-    table = Scored(np.array([0, 1]), np.array([10, 10]), time, width, width, np.array([0, 1.3]), time, ("measured", "extrapolated"))
+    table = Scored(np.array([0, 1]), np.array([10, 10]), time, Sides(width, width), np.array([0, 1.3]), time, ("measured", "extrapolated"))
     ranking = rank(table, Objective(minimise="time"))
     assert ranking.best == chosen
     assert any("set max_nodes" in line for line in ranking.decisions) == (chosen == 0)

@@ -14,6 +14,7 @@ from modak.choosing.objective import Scored, rank
 from modak.choosing.sensitivity import lines
 from modak.dsl import Minimise, Objective, Request
 from modak.optimise import ranking_of
+from modak.perfmodel.intervals import Sides
 
 
 def scored(ratio: float = 1.3) -> Scored:
@@ -23,7 +24,7 @@ def scored(ratio: float = 1.3) -> Scored:
     time = (20.0 + 64_000.0 / nodes) * np.where(shape == 1, ratio, 1.0)
     order = np.lexsort((shape, nodes))
     flat = np.zeros(128)
-    return Scored(shape[order], nodes[order], time[order], flat + 0.08, flat + 0.08, flat, flat + 1.0, ("interpolated",) * 128)
+    return Scored(shape[order], nodes[order], time[order], Sides(flat + 0.08, flat + 0.08), flat, flat + 1.0, ("interpolated",) * 128)
 
 
 def told(table: Scored, objective: Objective) -> list[str]:
@@ -51,7 +52,8 @@ def test_the_margin_to_another_variant_is_where_the_choice_changes(ratio: float)
 
 def test_the_intervals_together_are_the_chosen_one_late_and_the_other_early() -> None:
     """Where no time can be earlier than predicted, they reach as far as the chosen one does."""
-    table = replace(scored(), below=np.zeros(128))
+    table = scored()
+    table = replace(table, width=table.width._replace(below=np.zeros(128)))
     assert percent(told(table, Objective(minimise="time", max_nodes=64))[-1], r"together reach ([0-9]+)%") == 0.08
 
 
@@ -93,7 +95,7 @@ def one_variant() -> Scored:
     time = 200.0 + 64_000.0 / nodes
     basis = tuple("measured" if size <= 32 else "extrapolated" for size in nodes)
     beyond = np.maximum(np.log2(nodes / 32), 0)
-    return Scored(flat.astype(int), nodes, time, flat + 0.08, flat + 0.08, beyond, time[0] / (time * nodes), basis)  # type: ignore[arg-type]
+    return Scored(flat.astype(int), nodes, time, Sides(flat + 0.08, flat + 0.08), beyond, time[0] / (time * nodes), basis)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("minimise", ["time", "node_hours"])
@@ -145,7 +147,7 @@ def test_a_measured_size_that_may_be_as_fast_is_named() -> None:
     """It was seen; the chosen size is beyond all that were."""
     table, objective = one_variant(), Objective(minimise="time", max_nodes=34)
     assert "0/32 was measured and took 6% longer than predicted for 0/34" in told(table, objective)[0]
-    surer = replace(table, spread=table.spread / 4)
+    surer = replace(table, width=table.width._replace(above=table.width.above / 4))
     assert not any("was measured" in line for line in told(surer, objective))
 
 

@@ -121,7 +121,7 @@ def test_overhead_that_grows_is_seen() -> None:
 def test_few_sizes_are_no_scaling_claim(sizes: tuple[int, ...]) -> None:
     """Three sizes or fewer leave a wider interval than five."""
     few, more = (predict((curve({n: 100 / n for n in each}),), Question({}), [32 * each[-1]]) for each in (sizes, (4, 8, 16, 32, 64)))
-    assert few.spread[0] > more.spread[0]
+    assert few.width.above[0] > more.width.above[0]
 
 
 @given(st.lists(st.floats(min_value=0.01, max_value=1e6), min_size=1, max_size=9))

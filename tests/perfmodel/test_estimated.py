@@ -57,7 +57,7 @@ def test_an_answer_says_that_it_was_transferred() -> None:
     (curve,) = told(100, measured("here", range(60)))
     found = predict((curve,), Question({"system": "here"}, Layout(gpus_per_node=1)), [1, 4])
     assert found.basis == ("transferred", "transferred")
-    assert found.spread[1] > found.spread[0] >= curve.estimated.half_width  # type: ignore[union-attr]
+    assert found.width.above[1] > found.width.above[0] >= curve.estimated.half_width  # type: ignore[union-attr]
     assert describe(curve) == "3 parameters of 60 runs"
 
 
@@ -94,7 +94,7 @@ def test_a_run_at_the_told_size_is_no_repeat() -> None:
     guess = narrow.model_copy(update={"estimated": Estimated(model="a wide guess", half_width=0.5)})
     run = Run(guess.series, guess.layout, guess.scale, guess.sizes[0], nodes=1, cost=guess.costs[0], spread=0.5, node_hours=0.1)
     asked = Question({"system": "here"}, Layout(gpus_per_node=1))
-    (step,) = propose((guess,), [run], lambda curves: float(predict(curves, asked, [1]).spread[0]))
+    (step,) = propose((guess,), [run], lambda curves: float(predict(curves, asked, [1]).width.above[0]))
     assert step.after < step.before / 2
 
 

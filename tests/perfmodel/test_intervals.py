@@ -20,8 +20,7 @@ def forecast(disagreement: float = 0.1, doublings: float = 1.0, error: float = 0
 
 def quantile(one: Forecast, probability: float) -> float:
     """The cost that is not exceeded with this probability."""
-    sides = half_widths(one)
-    return float(bound(one.value, sides.above, sides.below, probability)[0])
+    return float(bound(one.value, half_widths(one), probability)[0])
 
 
 @pytest.mark.parametrize("relatives", [0, 3])

@@ -49,7 +49,7 @@ def test_one_layout_here_makes_results_of_another_system_surer() -> None:
     """It tells by how much this system is faster; without it that is guessed, without those of the other system the layout is."""
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there")
     alone, elsewhere, both = (asked(fit(known), 8, 6) for known in (here, there, [*here, *there]))
-    assert both.spread[0] < 0.65 * min(alone.spread[0], elsewhere.spread[0])
+    assert both.width.above[0] < 0.65 * min(alone.width.above[0], elsewhere.width.above[0])
     assert both.value[0] == pytest.approx(100 / 2 / 4, rel=0.4)
     assert (both.curve.series.system if both.curve else "", both.other_results) == ("here", 20)
 
@@ -59,7 +59,7 @@ def test_layouts_of_several_other_systems_share_what_sets_this_one_apart() -> No
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there")
     slower = runs(*((ranks, threads, 1.3 * cost) for ranks, threads, cost in LAYOUTS), system="elsewhere")
     one, two = asked(fit([*here, *there]), 8, 6), asked(fit([*here, *there, *slower]), 8, 6)
-    assert 0.85 * one.spread[0] < two.spread[0] < 1.01 * one.spread[0]
+    assert 0.85 * one.width.above[0] < two.width.above[0] < 1.01 * one.width.above[0]
 
 
 def test_other_layouts_here_correct_results_of_other_software_in_the_layout_in_question() -> None:
@@ -76,7 +76,7 @@ def test_the_more_alike_a_configuration_is_the_more_its_layouts_tell() -> None:
     spreads = []
     for name in ("image", "framework"):
         known = fit([*runs(*LAYOUTS, **{name: "one"}), *runs((2, 24, 140.0), **{name: "other"})])
-        spreads.append(predict(known, Question({**HERE, name: "other"}, Layout(ranks_per_node=48, threads_per_rank=1)), [4]).spread[0])
+        spreads.append(predict(known, Question({**HERE, name: "other"}, Layout(ranks_per_node=48, threads_per_rank=1)), [4]).width.above[0])
     assert spreads[0] < 0.7 * spreads[1]
 
 
@@ -102,7 +102,7 @@ def test_how_far_tastes_differ_is_told_by_a_second_layout() -> None:
     """That another layout here takes as long as there says that a third one does, too: the interval of a far one is a third narrower."""
     here, there = runs((2, 24, 150.0)), runs(*LAYOUTS, system="there")
     one, two = (asked(fit([*known, *there]), 48, 1) for known in (here, [*here, *runs((8, 6, 100.0))]))
-    assert two.spread[0] < 0.7 * one.spread[0]
+    assert two.width.above[0] < 0.7 * one.width.above[0]
 
 
 def test_another_image_may_differ_by_far_more_than_is_usual() -> None:
@@ -119,7 +119,7 @@ def test_how_unlike_other_software_is_does_not_depend_on_counts_that_are_left_op
         predict(known, Question({**HERE, "framework": "new"}, Layout(ranks_per_node=8, threads_per_rank=threads)), [4])
         for threads in (None, 2)
     )
-    assert (open_.value[0], open_.spread[0]) == pytest.approx((given.value[0], given.spread[0]))
+    assert (open_.value[0], open_.width.above[0]) == pytest.approx((given.value[0], given.width.above[0]))
 
 
 def test_many_layouts_of_one_configuration_leave_room_for_the_layout_in_question_in_another() -> None:
@@ -145,7 +145,7 @@ def test_results_that_leave_something_open_are_made_surer_too() -> None:
         predict(known, Question({**HERE, **more}, Layout(ranks_per_node=8, threads_per_rank=6)), [4]) for more in ({"mpi": "mpich"}, {})
     )
     assert named.value[0] == pytest.approx(unnamed.value[0])
-    assert unnamed.spread[0] < named.spread[0] < 1.5 * unnamed.spread[0]
+    assert unnamed.width.above[0] < named.width.above[0] < 1.5 * unnamed.width.above[0]
 
 
 def test_runs_without_gpus_tell_nothing_of_layouts_on_gpus() -> None:
@@ -161,7 +161,7 @@ def test_runs_without_gpus_tell_nothing_of_layouts_on_gpus() -> None:
     ]
     question = Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12, gpus_per_node=4))
     alone, both = (predict(fit(known), question, [4], power) for known in (on_gpus, [*on_gpus, *runs(*LAYOUTS, system="there")]))
-    assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+    assert (alone.value[0], alone.width.above[0]) == (both.value[0], both.width.above[0])
 
 
 def others(most: int, attribute: str) -> list[Result]:
@@ -177,14 +177,14 @@ def test_five_other_frameworks_tell_no_less_than_one() -> None:
     here, there = runs((2, 24, 75.0), framework="own"), others(len(LAYOUTS), "framework")
     question = Question({**HERE, "framework": "own"}, Layout(ranks_per_node=8, threads_per_rank=6))
     one, five = (predict(fit([*here, *known]), question, [4]) for known in (there[: 4 * len(LAYOUTS)], there))
-    assert five.spread[0] < 1.05 * one.spread[0]
+    assert five.width.above[0] < 1.05 * one.width.above[0]
 
 
 def test_systems_that_ran_the_layout_in_question_come_before_others() -> None:
     """Of six systems, the slowest one alone ran it."""
     here, there = runs((2, 24, 75.0)), runs(*((ranks, threads, 3 * cost) for ranks, threads, cost in LAYOUTS), system="there")
     one, six = (asked(fit([*here, *known]), 8, 6) for known in (there, [*there, *others(2, "system")]))
-    assert six.spread[0] < 1.05 * one.spread[0]
+    assert six.width.above[0] < 1.05 * one.width.above[0]
 
 
 def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
@@ -192,7 +192,7 @@ def test_times_of_other_steps_tell_nothing_of_layouts() -> None:
     here, there = runs((2, 24, 75.0)), runs(*LAYOUTS, system="there", metric="step_time")
     question = Question(HERE, Layout(ranks_per_node=8, threads_per_rank=6), "wall_time")
     alone, both = (predict(fit(known), question, [4]) for known in (here, [*here, *there]))
-    assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+    assert (alone.value[0], alone.width.above[0]) == (both.value[0], both.width.above[0])
 
 
 def test_runs_of_another_length_tell_nothing_of_layouts() -> None:
@@ -200,7 +200,7 @@ def test_runs_of_another_length_tell_nothing_of_layouts() -> None:
     here, there = runs((2, 24, 75.0), params={"epochs": "10"}), runs(*LAYOUTS, system="there", params={"epochs": "1"})
     question = Question(HERE, Layout(ranks_per_node=8, threads_per_rank=6), lengths={"epochs": 10.0})
     alone, both = (predict(fit(known), question, [4]) for known in (here, [*here, *there]))
-    assert (alone.value[0], alone.spread[0]) == (both.value[0], both.spread[0])
+    assert (alone.value[0], alone.width.above[0]) == (both.value[0], both.width.above[0])
 
 
 def test_the_nearest_results_answer_where_other_layouts_here_tell_of_other_work() -> None:
@@ -239,14 +239,14 @@ def test_the_nearest_layout_is_named_and_the_results_of_all_are_counted() -> Non
 def test_the_interval_widens_with_the_distance_of_layouts() -> None:
     """And a measured layout has the narrowest."""
     known = curves((1, 48, 400.0))
-    spreads = [float(asked(known, ranks, 48 // ranks).spread[0]) for ranks in (1, 2, 4, 16)]
+    spreads = [float(asked(known, ranks, 48 // ranks).width.above[0]) for ranks in (1, 2, 4, 16)]
     assert spreads == sorted(set(spreads))
 
 
 def test_two_layouts_on_either_side_tell_more_than_one() -> None:
     """The interval between them is narrower."""
     one, both = curves((1, 48, 400.0)), curves((1, 48, 400.0), (4, 12, 300.0))
-    assert asked(both, 2, 24).spread[0] < asked(one, 2, 24).spread[0]
+    assert asked(both, 2, 24).width.above[0] < asked(one, 2, 24).width.above[0]
 
 
 def test_an_answer_depends_on_no_other_size_that_is_asked_about() -> None:
@@ -254,8 +254,8 @@ def test_an_answer_depends_on_no_other_size_that_is_asked_about() -> None:
     known = curves((1, 48, 400.0), (4, 12, 300.0))
     layout = Question(HERE, Layout(ranks_per_node=2, threads_per_rank=24))
     alone, among = predict(known, layout, [4]), predict(known, layout, [4, 64, 1024])
-    assert (alone.value[0], alone.spread[0]) == pytest.approx((among.value[0], among.spread[0]), rel=1e-12)
-    assert among.spread.tolist() == sorted(set(among.spread.tolist()))
+    assert (alone.value[0], alone.width.above[0]) == pytest.approx((among.value[0], among.width.above[0]), rel=1e-12)
+    assert among.width.above.tolist() == sorted(set(among.width.above.tolist()))
 
 
 def test_half_the_workers_take_less_than_twice_the_time() -> None:
@@ -264,7 +264,7 @@ def test_half_the_workers_take_less_than_twice_the_time() -> None:
     fewer, more = asked(known, 1, 12).value[0] / 100, asked(known, 1, 48).value[0] / 100
     assert 1.2 < fewer < 2
     assert 0.6 < more < 1
-    assert asked(known, 1, 48).below[0] > np.log(1 / 0.5) / 2
+    assert asked(known, 1, 48).width.below[0] > np.log(1 / 0.5) / 2
 
 
 def test_a_curve_that_saves_its_share_makes_others_expected_to() -> None:
@@ -441,8 +441,8 @@ def test_a_single_measured_count_is_at_no_end_of_a_range() -> None:
 def test_several_layouts_are_not_surer_than_one_of_more_nodes() -> None:
     """None of them was measured there, and all are extrapolated in the same way."""
     known = curves(*((ranks, 48 // ranks, 400.0) for ranks in (1, 2, 4, 6, 12, 16, 24, 48)))
-    alone = min(float(asked(known, ranks, 48 // ranks, nodes=128).spread[0]) for ranks in (4, 6, 12, 16))
-    assert asked(known, 8, 6, nodes=128).spread[0] >= alone
+    alone = min(float(asked(known, ranks, 48 // ranks, nodes=128).width.above[0]) for ranks in (4, 6, 12, 16))
+    assert asked(known, 8, 6, nodes=128).width.above[0] >= alone
 
 
 def test_what_layouts_here_do_not_know_of_more_nodes_is_one_error_of_all() -> None:
@@ -455,7 +455,7 @@ def test_what_layouts_here_do_not_know_of_more_nodes_is_one_error_of_all() -> No
         for nodes in (64, 128, 256)
     ]
     alone, both = (asked(fit(known), 8, 6, nodes=128) for known in (runs(*ways), [*runs(*ways), *far]))
-    assert both.spread[0] > 0.8 * alone.spread[0]
+    assert both.width.above[0] > 0.8 * alone.width.above[0]
 
 
 def test_steps_with_a_batch_per_worker_share_no_work() -> None:

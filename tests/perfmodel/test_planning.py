@@ -27,7 +27,7 @@ def curves(sizes: tuple[int, ...] = SIZES, compiler: str | None = None) -> tuple
 def run(known: Sequence[Curve], nodes: int, compiler: str | None = None, hours: float | None = None) -> Run:
     """A run of the curve, with its prediction."""
     found = predict([curve for curve in known if curve.series.compiler == compiler] or known, Question({"system": "here"}), [nodes])
-    cost, spread = float(found.value[0]), float(found.spread[0])
+    cost, spread = float(found.value[0]), float(found.width.above[0])
     return Run(key(compiler), Layout(ranks_per_node=4), "nodes", nodes, nodes, cost, spread, hours or nodes * cost / 3600)
 
 
@@ -36,7 +36,7 @@ def width_at(nodes: int, compiler: str | None = None) -> Width:
 
     def width(known: Sequence[Curve]) -> float:
         asked = {"system": "here"} | ({"compiler": compiler} if compiler else {})
-        return float(predict(known, Question(asked), [nodes]).spread[0])
+        return float(predict(known, Question(asked), [nodes]).width.above[0])
 
     return width
 

@@ -54,7 +54,7 @@ def test_a_layout_of_one_size_scales_as_other_layouts_do(nodes: int) -> None:
     found = predict(fitted, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=10)), [nodes])
     truth = 0.9 * (1000 / nodes + 100)
     assert abs(np.log(found.value[0] / truth)) < 0.15
-    assert found.value[0] * np.exp(-found.below[0]) < truth < found.value[0] * np.exp(found.spread[0])
+    assert found.value[0] * np.exp(-found.width.below[0]) < truth < found.value[0] * np.exp(found.width.above[0])
     assert found.basis == ("transferred",)
 
 
@@ -66,7 +66,7 @@ def test_a_job_at_one_size_scales_as_the_same_run_under_another_name() -> None:
     fitted = fit(Result(series=key, layout=Layout(nodes=n), value=value) for key, n, value in measured)
     found = predict(fitted, Question(HERE), [8])
     truth = 1.2 * (1000 / 8 + 200)
-    assert found.value[0] * np.exp(-found.below[0]) < truth < found.value[0] * np.exp(found.spread[0])
+    assert found.value[0] * np.exp(-found.width.below[0]) < truth < found.value[0] * np.exp(found.width.above[0])
     assert found.basis == ("transferred",)
 
 
@@ -92,7 +92,7 @@ def test_a_node_that_was_filled_with_gpus_names_its_ranks() -> None:
 def test_repeats_that_scatter_widen_the_interval(nodes: int) -> None:
     """At a measured size and between; it holds those runs. What scatters as usual is as sure as a single run."""
     single, usual, rough = (
-        predict(repeated(*factors), Question(HERE), [nodes]).spread[0] for factors in ((1,), (0.98, 1, 1.02), (0.7, 1, 1.4))
+        predict(repeated(*factors), Question(HERE), [nodes]).width.above[0] for factors in ((1,), (0.98, 1, 1.02), (0.7, 1, 1.4))
     )
     assert usual == single
     assert rough > np.log(1.4)
@@ -103,7 +103,7 @@ def test_two_repeats_say_less_than_pairs_at_every_size() -> None:
     (pairs,) = repeated(0.8, 1.25)
     assert pairs.scatter is not None
     one = pairs.model_copy(update={"scatter": pairs.scatter.model_copy(update={"freedom": 1})})
-    few, many = (predict([curve], Question(HERE), [4]).spread[0] for curve in (one, pairs))
+    few, many = (predict([curve], Question(HERE), [4]).width.above[0] for curve in (one, pairs))
     assert (pairs.scatter.freedom, few < many) == (5, True)
 
 
@@ -112,7 +112,7 @@ def test_single_runs_scatter_as_repeats_beside_them_do(system: str, wider: bool)
     """Repeats of another compiler's runs on the same system widen the interval of runs that were never repeated; other systems' do not."""
     (single,), (rough,) = curves(compiler="one"), repeated(0.7, 1, 1.4)
     rough = rough.model_copy(update={"series": rough.series.model_copy(update={"compiler": "other", "system": system})})
-    alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).spread[0] for known in ([single], [single, rough]))
+    alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).width.above[0] for known in ([single], [single, rough]))
     assert (beside > np.log(1.2)) == wider
     assert (beside == alone) != wider
 
@@ -121,7 +121,7 @@ def test_repeats_that_scatter_little_make_no_other_run_surer() -> None:
     """The usual scatter is assumed."""
     (single,), (quiet,) = curves(compiler="one"), repeated(0.999, 1, 1.001)
     quiet = quiet.model_copy(update={"series": quiet.series.model_copy(update={"compiler": "other"})})
-    alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).spread[0] for known in ([single], [single, quiet]))
+    alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).width.above[0] for known in ([single], [single, quiet]))
     assert beside == alone
 
 
@@ -132,7 +132,7 @@ def test_relatives_inform_a_short_series() -> None:
     helped = predict((*short, *long), Question({**HERE, "compiler": "one"}), [16])
     assert (alone.basis, helped.basis, len(helped.others)) == (("heuristic",), ("transferred",), 1)
     assert helped.value[0] == pytest.approx(50 / 16, rel=0.05)
-    assert helped.spread[0] < alone.spread[0]
+    assert helped.width.above[0] < alone.width.above[0]
 
 
 def test_the_unit_of_costs_decides_no_interval() -> None:
@@ -141,7 +141,7 @@ def test_the_unit_of_costs_decides_no_interval() -> None:
     spreads = set()
     for work in (100.0, 200.0, 370.0, 1e5):
         short, long = curves((4,), work=0.7 * work, compiler="one"), curves((4, 8, 16), work=work, compiler="other")
-        spreads.add(round(float(predict((*short, *long), asked, [4]).spread[0]), 9))
+        spreads.add(round(float(predict((*short, *long), asked, [4]).width.above[0]), 9))
     assert len(spreads) == 1
 
 
@@ -163,7 +163,7 @@ def test_an_epoch_of_another_data_set_may_have_many_more_samples(params: dict[st
     """Unless results say how many theirs had: then the time is scaled by those of the request."""
     question = Question({**HERE, "dataset": "large"}, scales_epochs=True)
     found = predict(curves(metric="epoch_time", dataset="small", params=params), question, [4])
-    assert factor < np.exp(found.spread[0]) < 1.5 * factor
+    assert factor < np.exp(found.width.above[0]) < 1.5 * factor
 
 
 @pytest.mark.parametrize("samples", ["60000", "many", "0"])
@@ -171,7 +171,7 @@ def test_an_epoch_that_is_not_scaled_may_have_many_more_samples(samples: str) ->
     """Results that give theirs are of no use to a question that does not, nor is a text."""
     question = Question({**HERE, "dataset": "large"}, scales_epochs=samples != "60000")
     found = predict(curves(metric="epoch_time", dataset="small", params={"samples": samples}), question, [4])
-    assert np.exp(found.spread[0]) > 10
+    assert np.exp(found.width.above[0]) > 10
 
 
 def test_a_sample_of_another_data_set_is_much_the_same_work() -> None:
@@ -282,7 +282,7 @@ def test_nothing_known_is_basis_none() -> None:
 
 def test_the_interval_widens_with_each_doubling() -> None:
     """Spread grows with distance from the data."""
-    spread = predict(curves(), Question(HERE), [16, 32, 64, 128]).spread
+    spread = predict(curves(), Question(HERE), [16, 32, 64, 128]).width.above
     assert (np.diff(spread) > 0).all()
 
 
@@ -366,7 +366,7 @@ def test_renaming_labels_changes_nothing() -> None:
     named = predict(curves(compiler="xla"), Question({**HERE, "compiler": "xla"}), [3])
     renamed = predict(curves(compiler="zebra"), Question({**HERE, "compiler": "zebra"}), [3])
     assert (named.value == renamed.value).all()
-    assert (named.spread == renamed.spread).all()
+    assert (named.width.above == renamed.width.above).all()
 
 
 @settings(max_examples=30)
@@ -392,7 +392,7 @@ def test_renaming_systems_changes_nothing(measured: list[tuple[str, str, int]], 
         for name in ({letter: letter for letter in new}, new)
     )
     assert after.value == pytest.approx(before.value, rel=1e-12)
-    assert after.spread == pytest.approx(before.spread, rel=1e-12)
+    assert after.width.above == pytest.approx(before.width.above, rel=1e-12)
 
 
 def test_a_transferred_row_says_from_what() -> None:
@@ -456,7 +456,7 @@ def test_precisions_of_half_the_width_are_nearer_to_each_other_than_to_single(as
     single, half = curves(precision="fp32"), curves(precision="fp16", work=50.0)
     found = predict((*single, *half), Question({**HERE, "precision": asked}), [4])
     assert (found.value[0], found.basis) == (pytest.approx(12.5), ("transferred",))
-    assert found.spread[0] < predict(single, Question({**HERE, "precision": asked}), [4]).spread[0] / 2
+    assert found.width.above[0] < predict(single, Question({**HERE, "precision": asked}), [4]).width.above[0] / 2
 
 
 def test_a_framework_in_capitals_is_the_same() -> None:
@@ -598,7 +598,7 @@ def test_a_jobs_result_moves_what_is_predicted_from_a_table_without_layouts(job:
     assert set(found.basis) == {"transferred"}
     assert found.value == pytest.approx(old.value * slower, rel=0.03)
     assert (found.doublings.tolist(), found.smallest) == (old.doublings.tolist(), 1)
-    assert (found.half_width > old.half_width).all()
+    assert (found.width.middle > old.width.middle).all()
 
 
 def test_a_layout_of_many_sizes_needs_no_table_without_layouts() -> None:
@@ -643,7 +643,7 @@ def test_relatives_on_one_node_do_not_make_workers_on_several_surer(seen: bool) 
     asked = Question({**HERE, "compiler": "none"}, Layout(gpus_per_node=2, ranks_per_node=2))
     own, other = on_gpus(within, compiler="none"), on_gpus(within, 0.8, "xla")
     alone, found = (predict(fit(runs), asked, [1, 2]) for runs in (own, [*own, *other, *beside]))
-    assert (found.half_width[1] < alone.half_width[1], found.basis[1]) == (seen, "transferred" if seen else "heuristic")
+    assert (found.width.middle[1] < alone.width.middle[1], found.basis[1]) == (seen, "transferred" if seen else "heuristic")
 
 
 def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
@@ -664,7 +664,7 @@ def test_a_relative_says_nothing_of_the_scatter_of_runs() -> None:
     """At a measured size the interval of a short curve is as wide with relatives as without."""
     question = Question({**HERE, "compiler": "intel"}, Layout(ranks_per_node=4))
     alone, beside = (
-        predict(fit([*amdahl((1, 2, 4), 0.9, "intel"), *others]), question, [2]).spread[0] for others in ([], amdahl((1, 2, 4, 8)))
+        predict(fit([*amdahl((1, 2, 4), 0.9, "intel"), *others]), question, [2]).width.above[0] for others in ([], amdahl((1, 2, 4, 8)))
     )
     assert beside == pytest.approx(alone, rel=0.01)
 
@@ -674,7 +674,7 @@ def test_one_relative_makes_a_wider_interval_than_many() -> None:
     question = Question({**HERE, "compiler": "intel"}, Layout(ranks_per_node=4))
     builds = [amdahl((1, 2, 4, 8, 16), 1 + number / 10, f"gcc-{number}") for number in range(8)]
     one, many = (
-        predict(fit([*amdahl((1, 2), 0.9, "intel"), *(row for build in known for row in build)]), question, [16]).spread[0]
+        predict(fit([*amdahl((1, 2), 0.9, "intel"), *(row for build in known for row in build)]), question, [16]).width.above[0]
         for known in (builds[:1], builds)
     )
     assert one > 1.1 * many
@@ -717,8 +717,9 @@ def test_each_size_is_answered_as_if_it_were_asked_alone() -> None:
     alone = [predict(known, question, [nodes]) for nodes in sizes]
     found = predict(known, question, sizes)
     assert len(portions(known, question, sizes)) > 2
-    for name in ("value", "spread", "below", "basis", "doublings"):
+    for name in ("value", "basis", "doublings"):
         assert getattr(found, name) == pytest.approx([getattr(one, name)[0] for one in alone])
+    assert np.array(found.width) == pytest.approx(np.concatenate([one.width for one in alone], axis=1))
 
 
 @pytest.mark.parametrize(("cores", "device"), [(48.0, 1.2), (None, 0.8)])
@@ -726,9 +727,9 @@ def test_results_that_do_not_say_so_are_not_taken_for_results_of_gpus(cores: flo
     """Of nodes without GPUs they are of processors; of unknown nodes they may be of either."""
     known = curves(system="there")
     question = Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12, gpus_per_node=1))
-    usual = predict(known, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12)), [4]).spread[0]
+    usual = predict(known, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12)), [4]).width.above[0]
 
     def power(system: str | None, partition: str | None, gpus: int | None, threads: int | None) -> tuple[float | None, ...]:
         return (None, cores if system == "there" and not gpus else None)
 
-    assert predict(known, question, [4], power).spread[0] >= np.hypot(usual, 1.6 * device)
+    assert predict(known, question, [4], power).width.above[0] >= np.hypot(usual, 1.6 * device)

@@ -41,7 +41,7 @@ def test_a_problem_nobody_ran_follows_the_law_of_those_that_were(asked: int, nea
     known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))
     found = predict(known, asked_about(asked), [1, 3, 8])
     truth = 1e-6 * asked**3 / np.array([1, 3, 8])
-    assert np.all((truth * np.exp(-found.spread) < found.value) & (found.value < truth * np.exp(found.below)))
+    assert np.all((truth * np.exp(-found.width.above) < found.value) & (found.value < truth * np.exp(found.width.below)))
     assert np.abs(np.log(found.value / truth)).max() < 0.15 * abs(np.log((asked / nearest) ** 3))
     assert (set(found.basis), found.differences, found.problem_sizes) == ({"transferred"}, ("params",), 3)
 
@@ -71,14 +71,14 @@ def test_a_sample_of_a_much_larger_problem_follows_the_law_too(asked: int) -> No
     before = predict(known, asked_about(asked - 100), [2])
     truth = asked / 100000
     assert (found.problem_sizes, bool(found.value[0] > before.value[0])) == (2, True)
-    assert truth * np.exp(-found.spread[0]) < found.value[0] < truth * np.exp(found.below[0])
+    assert truth * np.exp(-found.width.above[0]) < found.value[0] < truth * np.exp(found.width.below[0])
 
 
 def test_one_problem_alone_tells_no_law() -> None:
     """Its time answers for the others, within a factor of six."""
     found = predict(cubes((1000, 4, 12)), asked_about(2000), [1])
     assert (found.value[0], found.problem_sizes) == (pytest.approx(1000), 0)
-    assert found.spread[0] > np.log(6)
+    assert found.width.above[0] > np.log(6)
 
 
 def solvers(**sizes: tuple[int, ...]) -> tuple[Curve, ...]:
@@ -100,7 +100,7 @@ def test_another_solver_follows_the_trend_and_may_be_several_times_as_fast() -> 
     """Nothing is known of it, but the work grows."""
     found = predict(solvers(cg=(1000, 2000)), asked_about(4000, solver="gmres"), [1])
     assert found.value[0] == pytest.approx(64_000, rel=0.3)
-    assert (found.problem_sizes, found.spread[0] > np.log(6)) == (2, True)
+    assert (found.problem_sizes, found.width.above[0] > np.log(6)) == (2, True)
 
 
 @pytest.mark.parametrize("asked", [1000, 4000, 8000])
@@ -108,7 +108,7 @@ def test_one_run_of_a_solver_tells_how_much_it_takes_beside_another(asked: int) 
     """At sizes that the other one has measured, and beyond: the other's time there alone would be half of it."""
     found = predict(solvers(cg=(500, 1000, 2000, 4000), gmres=(500,)), asked_about(asked, solver="gmres"), [1])
     assert found.value[0] == pytest.approx(2e-6 * asked**3, rel=0.35)
-    assert found.spread[0] < np.log(3)
+    assert found.width.above[0] < np.log(3)
 
 
 @pytest.mark.parametrize("dear", [(500, 2000), (500, 1000, 2000), (2000,)], ids=str)
@@ -131,7 +131,7 @@ def test_a_law_is_of_one_way_to_compute(name: str, dear: tuple[int, ...]) -> Non
     known = fit([*timed_with("one", 1, (500, 1000, 2000)), *timed_with("other", 20, dear)])
     found = predict(known, asked_about(4000), [1])
     of_one = found.value[0] == pytest.approx(64_000, rel=0.2)
-    assert (of_one or found.value[0] == pytest.approx(20 * 64_000, rel=0.2), found.spread[0] < np.log(2)) == (True, True)
+    assert (of_one or found.value[0] == pytest.approx(20 * 64_000, rel=0.2), found.width.above[0] < np.log(2)) == (True, True)
 
 
 @pytest.mark.parametrize("spelt", [lambda n: f"{n}x{n}x{n}", lambda n: f"{n // 10 * n}k"], ids=["grid", "suffix"])
@@ -147,7 +147,7 @@ def test_sizes_are_grids_and_numbers_with_a_suffix_too(spelt: Callable[[int], st
     ]
     found = predict(fit(runs), Question({**HERE, "params": {"mesh": spelt(4000)}}, PLACED), [1])
     assert found.problem_sizes == 3
-    assert abs(np.log(found.value[0] / 64_000)) < min(found.spread[0], 0.3)
+    assert abs(np.log(found.value[0] / 64_000)) < min(found.width.above[0], 0.3)
 
 
 def test_a_far_larger_problem_is_told_to_be_far() -> None:
@@ -194,7 +194,7 @@ def test_a_layout_in_few_problems_follows_the_law_of_the_others(measured: tuple[
     known = cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12), *((n, 48, 1) for n in measured))
     few, all_ = (predict(known, asked_about(4000, ranks), [1]) for ranks in (48, 4))
     assert few.value[0] == pytest.approx(all_.value[0], rel=0.25)
-    assert few.spread[0] < np.log(3)
+    assert few.width.above[0] < np.log(3)
 
 
 @pytest.mark.parametrize("asked", [500, 1000, 4000])
@@ -208,7 +208,7 @@ def test_a_run_on_a_new_system_follows_the_law_of_the_old_one(asked: int) -> Non
     question = asked_about(asked)
     found = predict([*old, new], Question({**question.attributes, "system": "there"}, question.layout), [1])
     assert found.value[0] == pytest.approx(3e-6 * asked**3, rel=0.2)
-    assert np.log(1.2) < found.spread[0] < np.log(3)
+    assert np.log(1.2) < found.width.above[0] < np.log(3)
 
 
 def test_layouts_are_compared_at_one_problem_size() -> None:
@@ -264,7 +264,7 @@ def test_smaller_problems_of_a_build_that_is_left_open_make_a_trend_surer() -> N
     small = timed_over(*((n, 1e-6 * n**3) for n in (125, 250, 500, 1000)), compiler="one")
     alone, both = (predict(fit([*large, *more]), question, [1]) for more in ([], small))
     assert both.value[0] == pytest.approx(3e-6 * 16000**3, rel=0.05)
-    assert both.spread[0] < 0.8 * alone.spread[0]
+    assert both.width.above[0] < 0.8 * alone.width.above[0]
 
 
 def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
@@ -303,7 +303,7 @@ def asked_with(what: str, name: str, n: int = 8000) -> Question:
 def test_the_name_of_a_size_that_nobody_ran_does_not_hide_the_trend(what: str) -> None:
     """Each mesh has its own number of cells, and a new one is of another number."""
     found = predict(named(("coarse", "medium", "fine"), what), asked_with(what, "finest"), [1])
-    assert abs(np.log(found.value[0] / (1e-6 * 8000**3))) < min(found.spread[0], 1.0)
+    assert abs(np.log(found.value[0] / (1e-6 * 8000**3))) < min(found.width.above[0], 1.0)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_two_numbers_together_have_a_name() -> None:
     runs = [run for name, (x, y) in grids.items() for run in timed_over((x, x * y / 100), ny=y, mesh=name)]
     asked = Question({**HERE, "params": {"n": "400", "ny": "400", "mesh": "e"}}, PLACED)
     found = predict(fit(runs), asked, [1])
-    assert abs(np.log(found.value[0] / 1600)) < min(found.spread[0], 1.0)
+    assert abs(np.log(found.value[0] / 1600)) < min(found.width.above[0], 1.0)
 
 
 def test_larger_problems_that_were_run_for_fewer_steps_follow_a_trend() -> None:
@@ -360,7 +360,7 @@ def test_a_layout_on_gpus_does_not_disturb_the_trend_of_processors() -> None:
     on_gpus = [one.model_copy(update={"layout": Layout(nodes=1, gpus_per_node=4)}) for one in timed_over((1000, 2.0), (4000, 2.2))]
     asked = Question({**HERE, "params": {"n": "64000"}}, PLACED.model_copy(update={"gpus_per_node": 0}))
     cpus = [one.model_copy(update={"layout": one.layout.model_copy(update={"gpus_per_node": 0})}) for one in runs]
-    alone, beside = (predict(fit(known), asked, [1]).spread[0] for known in (cpus, [*cpus, *on_gpus]))
+    alone, beside = (predict(fit(known), asked, [1]).width.above[0] for known in (cpus, [*cpus, *on_gpus]))
     assert beside < 1.01 * alone
 
 
@@ -380,7 +380,7 @@ def test_a_program_that_does_not_follow_its_trend_closely_is_less_sure() -> None
     """Sizes that divide badly cost more than their neighbours: the next size may, too."""
     sizes = [100 * 2**k for k in range(8)]
     even, uneven = (fit(timed_over(*((n, 1e-3 * n**2 * np.exp(part * (-1) ** k)) for k, n in enumerate(sizes)))) for part in (0, 0.4))
-    smooth, rough = (predict(known, Question({**HERE, "params": {"n": "1100"}}, PLACED), [1]).spread[0] for known in (even, uneven))
+    smooth, rough = (predict(known, Question({**HERE, "params": {"n": "1100"}}, PLACED), [1]).width.above[0] for known in (even, uneven))
     assert (smooth < np.log(1.25), rough > 0.6) == (True, True)
 
 
@@ -421,7 +421,7 @@ def test_results_of_another_batch_size_do_not_make_many_nodes_surer() -> None:
 
     known = fit([*timed_with(32, (500, 1000, 2000), 4), *timed_with(64, (2000, 4000, 8000), 64)])
     layout = PLACED.model_copy(update={"batch_size": 32})
-    ran, unseen = (predict(known, Question({**HERE, "params": {"n": n}}, layout), [64, 256]).spread for n in ("2000", "4000"))
+    ran, unseen = (predict(known, Question({**HERE, "params": {"n": n}}, layout), [64, 256]).width.above for n in ("2000", "4000"))
     fewer, many = unseen**2 - ran**2
     assert many == pytest.approx(fewer, rel=0.1)
 
@@ -433,8 +433,8 @@ def test_one_more_problem_does_not_make_others_forget_the_trend() -> None:
         predict(fit([*large, *of_layout(4, *small)]), asked_about(16000), [1]) for small in ((500, 700, 1000), (500, 600, 700, 1000))
     )
     assert four.value[0] == pytest.approx(three.value[0], rel=0.1)
-    assert four.spread[0] < 1.1 * three.spread[0]
-    assert np.log(overheads(16000) / four.value[0]) < four.spread[0]
+    assert four.width.above[0] < 1.1 * three.width.above[0]
+    assert np.log(overheads(16000) / four.value[0]) < four.width.above[0]
 
 
 def test_a_run_that_takes_ten_times_as_long_elsewhere_does_so_for_another_problem() -> None:
@@ -445,7 +445,7 @@ def test_a_run_that_takes_ten_times_as_long_elsewhere_does_so_for_another_proble
     )
     found = predict(fit([*here, *there]), Question({**HERE, "params": {"n": "8000"}}, PLACED), [1])
     assert abs(np.log(found.value[0] / overheads(8000))) < 0.75
-    assert np.log(found.value[0] / overheads(8000)) < found.below[0]
+    assert np.log(found.value[0] / overheads(8000)) < found.width.below[0]
 
 
 def test_the_slope_of_one_number_is_known_to_change_with_the_other() -> None:
@@ -457,20 +457,20 @@ def test_the_slope_of_one_number_is_known_to_change_with_the_other() -> None:
     known = fit([run for m in (100, 400, 1600) for run in timed_over(*((n, cost(n, m)) for n in (500, 2000, 8000)), m=m)])
     found = predict(known, Question({**HERE, "params": {"n": "16000", "m": "3200"}}, PLACED), [1])
     assert found.value[0] == pytest.approx(cost(16000, 3200), rel=0.2)
-    assert abs(np.log(cost(16000, 3200) / found.value[0])) < found.spread[0] < np.log(2)
+    assert abs(np.log(cost(16000, 3200) / found.value[0])) < found.width.above[0] < np.log(2)
 
 
 def test_runs_that_vary_two_numbers_are_less_sure_of_either() -> None:
     """Nine that lie on a line may do so by chance: two doublings outside in both, the interval is a factor of 1.6 at least."""
     known = fit([run for m in (100, 200, 400) for run in timed_over(*((n, 1e-6 * n * m) for n in (1000, 2000, 4000)), m=m)])
-    assert predict(known, Question({**HERE, "params": {"n": "16000", "m": "1600"}}, PLACED), [1]).spread[0] > np.log(1.6)
+    assert predict(known, Question({**HERE, "params": {"n": "16000", "m": "1600"}}, PLACED), [1]).width.above[0] > np.log(1.6)
 
 
 def test_one_run_is_not_sure_to_keep_its_ratio_three_doublings_further() -> None:
     """Although it takes as long as with the other compiler, whose six sizes lie on a line."""
     known = [*timed_over(*((100 * 2**k, 10.0 * 4**k) for k in range(6)), compiler="gcc"), *timed_over((400, 160.0), compiler="icc")]
     found = predict(fit(known), Question({**HERE, "compiler": "icc", "params": {"n": "3200"}}, PLACED), [1])
-    assert (found.value[0], found.spread[0] > 0.35) == (pytest.approx(10240, rel=0.05), True)
+    assert (found.value[0], found.width.above[0] > 0.35) == (pytest.approx(10240, rel=0.05), True)
 
 
 @pytest.mark.parametrize("power", [1.6, 2.4])
@@ -482,7 +482,7 @@ def test_a_ratio_that_is_a_power_of_the_size_is_in_the_interval(power: float) ->
         *timed_over(*((n, 1e-3 * n**power) for n in sizes[:2]), compiler="icc"),
     ]
     found = predict(fit(known), Question({**HERE, "compiler": "icc", "params": {"n": "3200"}}, PLACED), [1])
-    assert -found.below[0] < np.log(1e-3 * 3200**power / found.value[0]) < found.spread[0]
+    assert -found.width.below[0] < np.log(1e-3 * 3200**power / found.value[0]) < found.width.above[0]
 
 
 @pytest.mark.parametrize("asked", [2000, 4000, 16000])
@@ -498,4 +498,4 @@ def test_one_size_on_gpus_is_not_sure_to_follow_processors(measured: int, asked:
     known = fit([*timed_on(0, 500, 1000, 2000, 4000, 8000), *timed_on(4, measured)])
     question = Question({**HERE, "params": {"n": str(asked)}}, PLACED.model_copy(update={"gpus_per_node": 4}))
     found = predict(known, question, [1])
-    assert abs(np.log(found.value[0] / (2 + 1e-9 * asked**3))) < min(found.spread[0], found.below[0])
+    assert abs(np.log(found.value[0] / (2 + 1e-9 * asked**3))) < min(found.width.above[0], found.width.below[0])
