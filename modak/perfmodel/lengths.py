@@ -1,4 +1,4 @@
-"""Questions about a run of known length: which results may answer them, and what the predictions are at that length."""
+"""Questions about a run of known length, or an epoch of known samples: which results may answer them, and what the predictions are then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import Predictions, of_whole_time
 from modak.perfmodel.questions import Question
-from modak.perfmodel.startup import LENGTHS, WHOLE, StartUp, is_whole, lengths, start_up_correction
+from modak.perfmodel.startup import LENGTHS, SAMPLES, WHOLE, StartUp, is_whole, lengths, number, samples_of, start_up_correction
 from modak.results.metrics import metric_of
 
 
@@ -33,6 +33,24 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
     rest = {name: text for name, text in params.items() if name not in LENGTHS or not lengths({name: text})}
     attributes = {name: value for name, value in question.attributes.items() if name != "params"} | ({"params": rest} if rest else {})
     return replace(question, attributes=attributes, lengths=asked, metric=None), able
+
+
+def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question, float | None]:
+    """The question with the samples of an epoch apart from other parameters, and their number, where results of other numbers alone answer
+    it: then times of epochs are scaled (:func:`of_samples`). Else the question itself, and ``None``."""
+    params = question.attributes.get("params", {})
+    samples, of_metric = number(params.get(SAMPLES)), [one.series for one in curves if question.metric in (None, one.series.metric)]
+    measured = {samples_of(series) if metric_of(series).per == "epoch" else None for series in of_metric}
+    if samples is None or not measured or not measured.isdisjoint((None, samples)):
+        return question, None
+    rest = {name: text for name, text in params.items() if name != SAMPLES}
+    return replace(question, attributes={**question.attributes, "params": rest}, scales_epochs=True), samples
+
+
+def of_samples(found: Predictions, samples: float | None) -> Predictions:
+    """The predictions for epochs of so many samples; unchanged without a number."""
+    measured = samples_of(found.curve.series) if found.curve else None
+    return replace(found, value=found.value * samples / measured) if samples and measured else found
 
 
 def scaled(found: Predictions, question: Question, asked: str | None) -> Predictions:

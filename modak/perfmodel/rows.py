@@ -17,7 +17,7 @@ from modak.perfmodel.curves import Curve, cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
-from modak.perfmodel.lengths import scaled, with_length
+from modak.perfmodel.lengths import of_samples, scaled, with_length, with_samples
 from modak.perfmodel.matching import Z90, Power
 from modak.perfmodel.predict import portions
 from modak.perfmodel.predictions import Portion, Predictions, surest
@@ -173,7 +173,9 @@ def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Po
 
     def of_metric(name: str | None, named: Sequence[Curve], wanted: str | None) -> list[Portion]:
         question, able = with_length(replace(asked, metric=name), named)
-        return [Portion(places, scaled(found, question, wanted)) for places, found in portions(able, question, nodes, power)]
+        question, samples = with_samples(question, able)
+        found = portions(able, question, nodes, power)
+        return [Portion(places, scaled(of_samples(each, samples), question, wanted)) for places, each in found]
 
     found = of_metric(asked.metric, curves, asked.metric)
     if found[0].found.curve is not None or asked.metric not in WHOLE_RUNS:

@@ -722,6 +722,20 @@ def test_each_size_is_answered_as_if_it_were_asked_alone() -> None:
     assert np.array(found.width) == pytest.approx(np.concatenate([one.width for one in alone], axis=1))
 
 
+@pytest.mark.parametrize(("metric", "more"), [("epoch_time", {}), ("wall_time", {"params.epochs": "10"})])
+@pytest.mark.parametrize(("known", "basis", "time"), [((200_000,), "measured", 200.0), ((200_000, 400_000), "measured", 190.0)])
+def test_a_row_of_an_epoch_is_scaled_to_its_samples(
+    metric: str, more: dict[str, str], known: tuple[int, ...], basis: str, time: float
+) -> None:
+    """As a request is; results of as many samples come first."""
+    values = {200_000: 100.0, 400_000: 190.0}
+    keys = {n: SeriesKey(application="net", system="here", params={"samples": str(n)}, metric="epoch_time", unit="s") for n in known}
+    measured = fit(Result(series=key, layout=Layout(nodes=1, gpus_per_node=1), value=values[n]) for n, key in keys.items())
+    row = {"application": "net", "system": "here", "metric": metric, "nodes": 1, "gpus_per_node": 1, "params.samples": "4e5", **more}
+    (found,) = predict_rows([row], {"net": measured})
+    assert (found["basis"], found["predicted"]) == (basis, pytest.approx(10 * time if more else time))
+
+
 @pytest.mark.parametrize(("cores", "device"), [(48.0, 1.2), (None, 0.8)])
 def test_results_that_do_not_say_so_are_not_taken_for_results_of_gpus(cores: float | None, device: float) -> None:
     """Of nodes without GPUs they are of processors; of unknown nodes they may be of either."""
