@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
@@ -199,17 +199,13 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         for places, found in portions(curves, asked, sizes, power):
             yield Portion(places, switching.applied(found, request, target, shape, sizes[places], tried))
 
-    def alone(shape: Shape, size: int) -> float:
-        (portion,) = predicted(shape, np.array([size]))
-        return float(portion.found.value[0])
-
     pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
     found = [(place, portion) for place, (shape, sizes) in enumerate(pairs) for portion in predicted(shape, sizes)]
     bounds = target.job_nodes or (1, math.inf)
     references = [
-        Reference(number, cost, 1.0 if portion.found.curve and portion.found.curve.grows else size)
-        for number, (place, portion) in enumerate(found)
-        for size, cost in _at_references(portion.found, pairs[place][1][portion.places], bounds, partial(alone, pairs[place][0]))
+        each
+        for place, (shape, sizes) in enumerate(pairs)
+        for each in _references([(at, one) for at, (of, one) in enumerate(found) if of == place], sizes, bounds, partial(predicted, shape))
     ]
     counts = [len(portion.places) for _, portion in found]
     shape = np.repeat([place for place, _ in found], counts)
@@ -326,19 +322,30 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     return found if target.system is not None or here else ()
 
 
-def _at_references(
-    found: Predictions, nodes: Ints, bounds: tuple[int, float], alone: Callable[[int], float]
-) -> Iterator[tuple[int, float]]:
-    """Sizes that efficiency may be relative to, each with its cost, ``alone`` of any size; none if nothing was measured. ``bounds``: the
-    fewest and the most nodes of a job.
+def _references(
+    found: Sequence[tuple[int, Portion]], sizes: Ints, bounds: tuple[int, float], predicted: Callable[[Ints], Iterable[Portion]]
+) -> Iterator[Reference]:
+    """What efficiency may be relative to, of one shape with its ``sizes``. ``found``: the portions of its predictions, with their numbers;
+    ``predicted``: those of any sizes."""
+    asked = {size: number for number, portion in reversed(found) for size in _reference_sizes(portion.found, bounds)}
+    for size, number in sorted(asked.items()):
+        held = [(at, portion, place) for at, portion in found for place in np.flatnonzero(sizes[portion.places] == size).tolist()]
+        if held:
+            at, portion, place = held[0]
+        else:
+            (portion,), at, place = predicted(np.array([size])), number, 0
+        curve = portion.found.curve
+        yield Reference(at, float(portion.found.value[place]), 1.0 if curve and curve.grows else size)
+
+
+def _reference_sizes(found: Predictions, bounds: tuple[int, float]) -> set[int]:
+    """Sizes that efficiency may be relative to; none if nothing was measured. ``bounds``: the fewest and the most nodes of a job.
 
     They are the smallest measured size and, because a smaller one usually has less work, half of it, which is as far as sizes beyond the
     measured ones are considered. If a job cannot have as many nodes as were measured, it is the fewest that it can have instead.
     """
     if found.curve is None:
-        return
+        return set()
     least, most = bounds
     below = least if most < found.smallest else max(least, -(-found.smallest // 2))
-    for size in sorted({found.smallest, min(below, found.smallest)}):
-        here = np.flatnonzero(nodes == size)
-        yield size, float(found.value[here[0]]) if here.size else alone(size)
+    return {found.smallest, min(below, found.smallest)}

@@ -142,7 +142,7 @@ def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Matc
     doubts = [one.doubt for one in found]
     if min(doubts) >= SAME:
         doubts = [
-            math.hypot(doubt, DOUBLING_SPREAD * _doublings_outside(_span(one.curve), nodes).min())
+            math.hypot(doubt, DOUBLING_SPREAD * _doublings_outside(_octaves(one.curve), nodes).min())
             for doubt, one in zip(doubts, found, strict=True)
         ]
     doubts = [round(doubt, 9) for doubt in doubts]
@@ -158,7 +158,7 @@ def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Matc
 
 def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
     """The places of ``nodes`` for which the same matches are nearest to a question: those as far from what each was measured on."""
-    spans = {_span(one.curve) for one in found}
+    spans = {_octaves(one.curve) for one in found}
     if len(spans) < 2 or len(nodes) == 1 or min(one.doubt for one in found) < SAME:
         return [np.arange(len(nodes))]
     far = np.array([_doublings_outside(span, nodes) for span in spans])
@@ -167,15 +167,17 @@ def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
     return [np.array(places) for places in grouped(range(len(nodes)), group.ravel().tolist().__getitem__).values()]
 
 
-def _span(curve: Curve) -> tuple[int, int]:
-    """The fewest and the most nodes that a curve was measured on."""
-    return min(curve.nodes), max(curve.nodes)
+def _octaves(curve: Curve) -> tuple[int, int]:
+    """The doublings of one node, rounded up, of the fewest and the most nodes that a curve was measured on."""
+    return (min(curve.nodes) - 1).bit_length(), (max(curve.nodes) - 1).bit_length()
 
 
-def _doublings_outside(span: tuple[int, int], nodes: Array) -> Array:
-    """Doublings, rounded up, between each of ``nodes`` and the numbers of nodes that a curve was measured on."""
-    fewest, most = span
-    return np.asarray(np.ceil(np.log2(np.maximum(np.maximum(nodes / most, fewest / nodes), 1.0))))
+def _doublings_outside(octaves: tuple[int, int], nodes: Array) -> Array:
+    """Whole doublings between each of ``nodes`` and what :func:`_octaves` tells. Powers of two divide all sizes into few groups, whatever
+    the numbers of nodes are that results have."""
+    fewest, most = octaves
+    there = np.ceil(np.log2(nodes))
+    return np.asarray(np.maximum(np.maximum(there - most, fewest - there), 0.0))
 
 
 def _says_hyperthreads(match: Match) -> bool:
