@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -768,6 +768,25 @@ def test_inference_passes_over_the_data_and_has_no_epochs(kind: str, per: str, k
     found = optimise(normalise({"job": {**job, "optimisation": wanted}}).request, facts).plan.prediction
     assert found.value == pytest.approx(50.0)
     assert found.per == per
+
+
+@pytest.mark.parametrize("nodes", [1, 32, 64])
+def test_efficiency_is_relative_to_work_in_the_units_of_the_results_behind_it(known: Known, nodes: int) -> None:
+    """Epochs of another data set are long on many nodes, those of a third one short on few: both scale to the samples in question."""
+
+    def of(dataset: str, samples: int, sizes: Sequence[int]) -> list[Result]:
+        key = SeriesKey(
+            application="net", system="zenith", metric="epoch_time", unit="s", dataset=dataset, params={"samples": str(samples)}
+        )
+        return [Result(series=key, layout=Layout(nodes=n, ranks_per_node=1), value=samples * (1 / n + 0.001)) for n in sizes]
+
+    facts = replace(known(None), models=fit([*of("long", 64_000, (32, 64)), *of("short", 1000, (1, 2, 4, 8))]))
+    work = {"dataset": "other", "samples": 16_000, "epochs": 2}
+    job = {"application": {"app_tag": "net"}, "target": {"name": "zenith"}, "job_options": {"node_count": nodes}}
+    found = recommend(normalise({"job": {**job, "optimisation": {"app_type": "ai_training", "workload": work}}}).request, facts)
+    efficiency = found.choices[0].efficiency
+    assert efficiency is not None
+    assert 0.9 < efficiency <= 1
 
 
 def test_the_same_request_gives_the_same_answer(known: Known, training: Answer) -> None:

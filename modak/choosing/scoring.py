@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from modak.choosing.wishes import carrier, graph_compilers
 from modak.choosing.workload import Units, lengths, of_one_kind, units, with_problem
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
+from modak.grouping import grouped
 from modak.perfmodel import Curve, Portion, Predictions, Question, describe, portions
 from modak.perfmodel.intervals import MOST, Sides
 from modak.perfmodel.predictions import of_whole_time
@@ -45,7 +46,10 @@ OF_CANDIDATES: Final = ("shape", "portion", "nodes", "value", "doublings", "basi
 class Reference(NamedTuple):
     """A size whose work efficiency may be relative to."""
 
+    of: int
+    """The portion whose efficiency may be."""
     portion: int
+    """The one that has the size."""
     cost: float
     """Of a unit there; NaN if unknown."""
     share: float
@@ -58,7 +62,7 @@ class Columns:
 
     candidates: Candidates
     predictions: tuple[Predictions, ...]
-    """One for each portion: those of a shape's node counts, or of more, that rest on the same results."""
+    """One for each portion: those of a shape's node counts, or of more, that rest on the same results; then those of other references."""
     shape: Ints
     portion: Ints
     nodes: Ints
@@ -107,8 +111,8 @@ class Columns:
     @cached_property
     def grows(self) -> bool:
         """Whether the problem grows with the number of nodes, for all that is predicted."""
-        known = np.array([each.curve is not None for each in self.predictions])
-        return bool(known.any() and self._grows[known].all())
+        portions = self.portion[np.isfinite(self.value)]
+        return bool(portions.size and self._grows[portions].all())
 
     @cached_property
     def _grows(self) -> npt.NDArray[np.bool_]:
@@ -181,12 +185,14 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
 
 
 def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:
-    """The rows of one size, which has one for each shape."""
+    """The rows of one size, which has one for each shape, with the references of these alone."""
     shapes = len(candidates.shapes)
     start = (nodes - int(block.nodes[0])) * shapes
     rows = slice(start, start + shapes)
     columns = {name: getattr(block, name)[rows] for name in OF_CANDIDATES}
-    return replace(block, candidates=candidates, width=block.width.at(rows), **columns)
+    here = set(block.portion[rows].tolist())
+    references = tuple(one for one in block.references if one.of in here)
+    return replace(block, candidates=candidates, width=block.width.at(rows), references=references, **columns)
 
 
 def _columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> Columns:
@@ -201,12 +207,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
 
     pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
     found = [(place, portion) for place, (shape, sizes) in enumerate(pairs) for portion in predicted(shape, sizes)]
-    bounds = target.job_nodes or (1, math.inf)
-    references = [
-        each
-        for place, (shape, sizes) in enumerate(pairs)
-        for each in _references([(at, one) for at, (of, one) in enumerate(found) if of == place], sizes, bounds, partial(predicted, shape))
-    ]
+    predictions, references = _references(found, pairs, target.job_nodes or (1, math.inf), predicted)
     counts = [len(portion.places) for _, portion in found]
     shape = np.repeat([place for place, _ in found], counts)
     nodes = np.concatenate([pairs[place][1][portion.places] for place, portion in found])
@@ -215,7 +216,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     basis = [name for _, portion in found for name in portion.found.basis]
     return Columns(
         candidates,
-        predictions=tuple(portion.found for _, portion in found),
+        predictions=predictions,
         shape=shape[order],
         portion=np.repeat(np.arange(len(found)), counts)[order],
         nodes=nodes[order],
@@ -223,7 +224,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         width=width.at(order),
         doublings=np.concatenate([portion.found.doublings for _, portion in found])[order],
         basis=tuple(basis[index] for index in order),
-        references=tuple(references),
+        references=references,
         usual_start_up_s=(target.system.start_up_s if target.system else None) or 0.0,
     )
 
@@ -323,29 +324,42 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
 
 
 def _references(
-    found: Sequence[tuple[int, Portion]], sizes: Ints, bounds: tuple[int, float], predicted: Callable[[Ints], Iterable[Portion]]
-) -> Iterator[Reference]:
-    """What efficiency may be relative to, of one shape with its ``sizes``. ``found``: the portions of its predictions, with their numbers;
-    ``predicted``: those of any sizes."""
-    asked = {size: number for number, portion in reversed(found) for size in _reference_sizes(portion.found, bounds)}
-    for size, number in sorted(asked.items()):
-        held = [(at, portion, place) for at, portion in found for place in np.flatnonzero(sizes[portion.places] == size).tolist()]
-        if held:
-            at, portion, place = held[0]
-        else:
-            (portion,), at, place = predicted(np.array([size])), number, 0
-        curve = portion.found.curve
-        yield Reference(at, float(portion.found.value[place]), 1.0 if curve and curve.grows else size)
+    found: Sequence[tuple[int, Portion]],
+    pairs: Sequence[tuple[Shape, Ints]],
+    bounds: tuple[int, float],
+    predicted: Callable[[Shape, Ints], Iterable[Portion]],
+) -> tuple[tuple[Predictions, ...], tuple[Reference, ...]]:
+    """The predictions of all portions, and the sizes that efficiency may be relative to.
+
+    ``found``: the portions of the candidates, each with the place of its shape among ``pairs`` of shapes and sizes. A reference that is no
+    candidate is a further portion: it may rest on other results, in other units or with another start-up.
+    """
+    predictions, references = [portion.found for _, portion in found], list[Reference]()
+    for place, known in grouped(enumerate(found), lambda pair: pair[1][0]).items():
+        shape, sizes = pairs[place]
+        wanted = [(number, size) for number, (_, portion) in known for size in _reference_sizes(portion.found, bounds)]
+        at: dict[int, tuple[int, int]] = {}
+        for size in dict.fromkeys(size for _, size in wanted):
+            there = ((number, int(row)) for number, (_, portion) in known for row in np.flatnonzero(sizes[portion.places] == size))
+            at[size] = next(there, (len(predictions), 0))
+            if at[size][0] == len(predictions):
+                ((_, alone),) = predicted(shape, np.array([size]))
+                predictions.append(alone)
+        for of, size in wanted:
+            number, row = at[size]
+            one = predictions[number]
+            references.append(Reference(of, number, float(one.value[row]), 1.0 if one.curve and one.curve.grows else size))
+    return tuple(predictions), tuple(references)
 
 
-def _reference_sizes(found: Predictions, bounds: tuple[int, float]) -> set[int]:
+def _reference_sizes(found: Predictions, bounds: tuple[int, float]) -> list[int]:
     """Sizes that efficiency may be relative to; none if nothing was measured. ``bounds``: the fewest and the most nodes of a job.
 
     They are the smallest measured size and, because a smaller one usually has less work, half of it, which is as far as sizes beyond the
     measured ones are considered. If a job cannot have as many nodes as were measured, it is the fewest that it can have instead.
     """
     if found.curve is None:
-        return set()
+        return []
     least, most = bounds
     below = least if most < found.smallest else max(least, -(-found.smallest // 2))
-    return {found.smallest, min(below, found.smallest)}
+    return sorted({found.smallest, min(below, found.smallest)})

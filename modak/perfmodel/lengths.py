@@ -10,7 +10,7 @@ import numpy as np
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import Predictions, of_whole_time
-from modak.perfmodel.questions import Question
+from modak.perfmodel.questions import Question, closed
 from modak.perfmodel.startup import LENGTHS, SAMPLES, WHOLE, StartUp, is_whole, lengths, number, samples_of, start_up_correction
 from modak.results.metrics import metric_of
 
@@ -36,15 +36,20 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
 
 
 def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question, float | None]:
-    """The question with the samples of an epoch apart from other parameters, and their number, where results of other numbers alone answer
-    it: then times of epochs are scaled (:func:`of_samples`). Else the question itself, and ``None``."""
+    """The question with the samples of an epoch apart from other parameters, and their number, where all results give theirs and none that
+    agree with the question otherwise had as many: then times of epochs are scaled (:func:`of_samples`). Else the question itself, and
+    ``None``."""
     params = question.attributes.get("params", {})
-    samples, of_metric = number(params.get(SAMPLES)), [one.series for one in curves if question.metric in (None, one.series.metric)]
-    measured = {samples_of(series) if metric_of(series).per == "epoch" else None for series in of_metric}
-    if samples is None or not measured or not measured.isdisjoint((None, samples)):
+    samples, of_metric = number(params.get(SAMPLES)), [one for one in curves if question.metric in (None, one.series.metric)]
+    measured = [samples_of(one.series) if metric_of(one.series).per == "epoch" else None for one in of_metric]
+    if samples is None or not measured or None in measured:
         return question, None
     rest = {name: text for name, text in params.items() if name != SAMPLES}
-    return replace(question, attributes={**question.attributes, "params": rest}, scales_epochs=True), samples
+    apart = replace(question, attributes={**question.attributes, "params": rest}, scales_epochs=True)
+    asked = closed(of_metric, apart)
+    if any(there == samples and asked.agrees(one.series, one.layout) for there, one in zip(measured, of_metric, strict=True)):
+        return question, None
+    return apart, samples
 
 
 def of_samples(found: Predictions, samples: float | None) -> Predictions:

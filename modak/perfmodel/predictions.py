@@ -67,13 +67,14 @@ class Portion(NamedTuple):
 
 
 def together(portions: Sequence[Portion], shape: tuple[int, ...]) -> Predictions:
-    """The predictions of all sizes, as arrays of a shape. What they rest on is told of the first portion alone."""
+    """The predictions of all sizes, as arrays of a shape. What they rest on is told of the first size alone."""
     places = np.concatenate([one.places for one in portions])
     found, order = [one.found for one in portions], np.argsort(places)
+    of_first = min(portions, key=lambda one: one.places.tolist()).found
     basis = [name for each in found for name in each.basis]
 
     return replace(
-        found[0],
+        of_first,
         value=np.concatenate([each.value for each in found])[order].reshape(shape),
         width=intervals.Sides.joined(each.width for each in found).each(lambda side: side[order].reshape(shape)),
         basis=tuple(basis[place] for place in order.tolist()),

@@ -288,7 +288,7 @@ def _away(match: Match, question: Question) -> Mapping[str, float] | None:
     """How far the problem of results is from the one in question; ``None``: they differ in more than numbers and texts (another algorithm),
     or there are none."""
     asked, there = question.attributes.get("params", {}), match.curve.series.params
-    if not asked or (question.plain and switched_on(there, asked, question.lengths)):
+    if not asked or (question.plain and switched_on(there, asked, question.measures)):
         return None
     texts = _texts(asked, there)
     return apart({name: text for name, text in asked.items() if name not in texts}, there)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, Final
@@ -56,6 +57,11 @@ class Question:
     """Whether times of epochs are scaled to its own number of samples, where results give theirs (``params.samples``)."""
     crowded: bool = False
     """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
+
+    @cached_property
+    def measures(self) -> frozenset[str]:
+        """Parameters that are no switches: those that tell the length of a run, or the samples of an epoch, if the question has its own."""
+        return frozenset((*(startup.LENGTHS if self.lengths else ()), *((startup.SAMPLES,) if self.scales_epochs else ())))
 
     @cached_property
     def tests(self) -> Mapping[str, Callable[[Any], bool]]:
@@ -140,13 +146,13 @@ def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
     """Whether results have a switch on that is off in the question."""
     if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
         return True
-    return question.plain and name in SWITCHES and switched_on(evidence, asked, question.lengths)
+    return question.plain and name in SWITCHES and switched_on(evidence, asked, question.measures)
 
 
-def switched_on(evidence: Any, asked: Any, lengths: Mapping[str, float]) -> bool:
-    """Whether results have a switch on that the question does not name."""
+def switched_on(evidence: Any, asked: Any, measures: AbstractSet[str]) -> bool:
+    """Whether results have a switch on that the question does not name. ``measures``: parameters that are none."""
     if isinstance(evidence, Mapping):
-        return bool(set(evidence) - set(asked or {}) - set(startup.LENGTHS if lengths else ()))
+        return bool(set(evidence) - set(asked or {}) - measures)
     return asked is None and evidence not in (None, USUAL_PRECISION) and same_precision(evidence) != USUAL_PRECISION
 
 

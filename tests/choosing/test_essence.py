@@ -109,7 +109,8 @@ def test_a_size_predicted_with_its_neighbours_is_what_it_is_alone(known: Facts, 
     alone, among = (columns(essence(asked), target, candidates, known, place) for place in (None, "there"))
     assert among.basis == alone.basis
     assert set(among.nodes) == {nodes}
-    np.testing.assert_allclose(among.references, alone.references, rtol=1e-12)
+    there, here = ([(one.cost, one.share) for one in each.references] for each in (among, alone))
+    np.testing.assert_allclose(there, here, rtol=1e-12)
     for name in ("value", "width", "doublings"):
         np.testing.assert_allclose(getattr(among, name), getattr(alone, name), rtol=1e-12, err_msg=name)
 

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, Question, fit, portions, predict, predict_rows
+from modak.perfmodel import Curve, Portion, Predictions, Question, fit, portions, predict, predict_rows
+from modak.perfmodel.intervals import Sides
+from modak.perfmodel.predictions import together
 
 HERE = {"system": "here"}
 
@@ -734,6 +736,32 @@ def test_a_row_of_an_epoch_is_scaled_to_its_samples(
     row = {"application": "net", "system": "here", "metric": metric, "nodes": 1, "gpus_per_node": 1, "params.samples": "4e5", **more}
     (found,) = predict_rows([row], {"net": measured})
     assert (found["basis"], found["predicted"]) == (basis, pytest.approx(10 * time if more else time))
+
+
+@pytest.mark.parametrize(
+    ("other", "sizes"),
+    [
+        ({"dataset": "other", "params": {"samples": "4000"}}, (8, 16)),
+        ({"dataset": "own", "params": {"samples": "1000", "amp": "on"}}, (1, 2, 4)),
+    ],
+)
+def test_a_row_is_scaled_to_its_samples_whatever_else_was_measured(other: dict[str, Any], sizes: tuple[int, ...]) -> None:
+    """Another data set has as many samples; a switch that the row does not name was on, at more sizes."""
+    own = SeriesKey(application="net", system="here", dataset="own", params={"samples": "1000"}, metric="epoch_time", unit="s")
+    results = [Result(series=own, layout=Layout(nodes=n, gpus_per_node=1), value=100.0 / n) for n in (1, 2)]
+    results += [Result(series=own.model_copy(update=other), layout=Layout(nodes=n, gpus_per_node=1), value=40.0 / n) for n in sizes]
+    row = {"application": "net", "system": "here", "dataset": "own", "metric": "epoch_time", "nodes": 1, "gpus_per_node": 1}
+    (found,) = predict_rows([{**row, "params.samples": "4000"}], {"net": fit(results)})
+    assert (found["basis"], found["predicted"]) == ("measured", pytest.approx(400.0))
+
+
+def test_of_several_portions_what_the_first_size_rests_on_is_told() -> None:
+    """Whichever portion was predicted first."""
+    one, two = np.ones(1), np.full(2, 2.0)
+    later = Portion(np.array([1, 2]), Predictions(two, Sides(two, two), ("transferred",) * 2, two, problem_sizes=3))
+    first = Portion(np.array([0]), Predictions(one, Sides(one, one), ("measured",), one, problem_sizes=1))
+    found = together([later, first], (3,))
+    assert (found.problem_sizes, found.basis[0], *found.value) == (1, "measured", 1.0, 2.0, 2.0)
 
 
 @pytest.mark.parametrize(("cores", "device"), [(48.0, 1.2), (None, 0.8)])
