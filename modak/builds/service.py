@@ -129,10 +129,10 @@ class BuildService:
         It leaves builds whose tools this process does not find: an administrator who looks need not have the service's PATH.
         """
         waiting = [build for build in builds if build.living and now() - max(build.requested_at, build.beat_at) > PATIENCE]
-        able = {runtime for runtime in {build.order["runtime"] for build in waiting} if _has_tools(runtime)}
-        if able:
-            with suppress(ModakError):
-                start_builder(self.settings, self.folder, able)
+        able = {runtime for runtime in worker.BUILDERS if _has_tools(runtime)} if waiting else set()
+        if any(build.order["runtime"] in able for build in waiting):
+            with suppress(ModakError):  # with all tools also what is ordered while it runs is built
+                start_builder(self.settings, self.folder, able if able < worker.BUILDERS.keys() else ())
         return [state(build) for build in builds]
 
     def _image(self, name: str) -> Image:

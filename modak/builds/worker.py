@@ -96,7 +96,7 @@ def _given(folder: Path) -> IO[str] | None:
 def work(builds: Builds, folder: Path, limit_s: float, runtimes: Collection[str] | None = None) -> int:
     """Run the waiting builds, or those for ``runtimes``, until none is left. Returns their number.
 
-    A build that is ordered while a builder runs is not missed: the builder looks again after it has released the lock.
+    One that is ordered for them while a builder runs is not missed: the builder looks again after it has released the lock.
     """
     done = 0
     while True:

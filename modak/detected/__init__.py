@@ -185,5 +185,5 @@ def _slug(text: str) -> str:
 
 def _given_name(name: str | None) -> str | None:
     if name is not None and (why := fault_in(Name, name)):
-        raise RequestError(f"the system's name has {why}", field="--name")
+        raise RequestError(why, field="--name")
     return name

@@ -45,18 +45,20 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     job = _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
+    starter = _started_by(job, launcher.inside(job, scheduler)[0])
     body = (
         *preamble(scheduler.submit_dir),
         *ending(job, scheduler, timed(job, scheduler)),
         *timer(job, scheduler),
         *around.lines,
-        *_started_by(job, launcher.inside(job, scheduler)[0]),
+        *(() if job.pre else starter),
         *scratch(job, scheduler),
         *stage_in(job),
         *rules(job, "staging"),
         *rules(job, "before"),
         *targets(job),
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
+        *(starter if job.pre else ()),  # which may be "source env/bin/activate"
         *watched(job, scheduler, _main(job, around, launcher, scheduler)),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),

@@ -369,12 +369,15 @@ def version_range(text: str) -> SpecifierSet:
 def overlap(first: str, second: str) -> bool:
     """Whether a version can be in both ranges.
 
-    >>> overlap(">=2.0", "<2"), overlap("1.4", "<2"), overlap(">1,<1.5", "<2"), overlap("2.*", ">=2.1")
-    (False, True, True, True)
+    >>> overlap(">=2.0", "<2"), overlap("1.4", "<2"), overlap(">1,<1.5", "<2"), overlap("2.*", ">=2.1"), overlap("!=2.0.*", ">=2.0,<3")
+    (False, True, True, True, True)
     """
     ranges = (version_range(first), version_range(second))
     bounds = [Version(one.version.removesuffix(".*")) for each in ranges for one in each]
-    able = (Version("0"), *bounds, *(Version(f"{bound.base_version}.0.0.1") for bound in bounds))  # a lower bound, or what is just above it
+    above = [f"{bound.base_version}.0.0.1" for bound in bounds]
+    after = [f"{bound.epoch}!{'.'.join(map(str, (*bound.release[:-1], bound.release[-1] + 1)))}" for bound in bounds]
+    # the lowest version in both is 0, a bound, what is just above one, or what follows all that begin with one (!=2.0.*)
+    able = (Version("0"), *bounds, *map(Version, (*above, *after)))
     return any(all(each.contains(version) for each in ranges) for version in able)
 
 

@@ -200,6 +200,24 @@ def test_a_build_without_its_tool_keeps_no_other_waiting(tmp_path: Path, monkeyp
         assert {build.order["runtime"]: build.state for build in store.builds.newest()}["charliecloud"] == "queued"
 
 
+def test_a_builder_that_has_all_tools_builds_whatever_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks at one build starts it; what is ordered meanwhile for another runtime finds it at work, and starts none."""
+    (tmp_path / "bin").mkdir()
+    for tool in ("apptainer", "ch-image", "ch-convert", "ch-run"):
+        (tmp_path / "bin" / tool).symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(service, "PATIENCE", timedelta(0))
+    url = f"sqlite:///{tmp_path}/modak.db"
+    with open_store(url, fill=False) as store:
+        first = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n", "apptainer", "test", tmp_path)
+        other = of_text("FROM busybox\nLABEL modak.framework=mpi\n", "charliecloud", "test", tmp_path)
+        seen = store.builds.ask(first.key, first.as_json(), Actor("test"))
+        store.builds.ask(other.key, other.as_json(), Actor("test"))
+        service.BuildService(store, Settings(database_url=url, images_dir=str(tmp_path / "images"))).state(seen.id)
+        until(lambda: _unlocked(tmp_path / "images"))
+        assert {build.order["runtime"]: build.state for build in store.builds.newest()} == {"apptainer": "failed", "charliecloud": "failed"}
+
+
 def _unlocked(folder: Path) -> bool:
     with builder_lock(folder) as lock:
         return lock is not None

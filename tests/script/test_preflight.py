@@ -80,6 +80,16 @@ def test_77_torchrun_is_missing(tmp_path: Path) -> None:
     assert not any("torchrun is not" in render(other, "shell").text for other in others)
 
 
+def test_torchrun_is_looked_for_after_the_command_before_the_run(tmp_path: Path) -> None:
+    """It may activate the environment that has it."""
+    (tmp_path / "env/bin").mkdir(parents=True)
+    (tmp_path / "env/bin/activate").write_text(f'PATH="{tmp_path}/env/bin:$PATH"\n')
+    job = replace(JOB, command=("train.py",), launcher="torchrun", pre=("source", "env/bin/activate"))
+    assert checked(job, tmp_path)[0] == 77
+    stub(tmp_path / "env", "torchrun", "echo ran")
+    assert checked(job, tmp_path)[0] == 0
+
+
 def test_an_image_that_was_pulled_on_another_node_is_there(tmp_path: Path) -> None:
     """Podman-HPC lists what it moved to shared storage, of which its ``image exists`` knows nothing, under the name with the registry."""
     listed = 'test "$1" = images && echo \'docker.io/x/y  1  0123456789ab  2 days ago  6.1 GB  true\' || test "$1" = run'
