@@ -785,7 +785,8 @@ def test_efficiency_is_relative_to_work_in_the_units_of_the_results_behind_it(kn
     job = {"application": {"app_tag": "net"}, "target": {"name": "zenith"}, "job_options": {"node_count": nodes}}
     found = recommend(normalise({"job": {**job, "optimisation": {"app_type": "ai_training", "workload": work}}}).request, facts)
     efficiency = found.choices[0].efficiency
-    assert efficiency and 0.9 < efficiency <= 1
+    assert efficiency
+    assert 0.9 < efficiency <= 1
 
 
 def test_the_same_request_gives_the_same_answer(known: Known, training: Answer) -> None:
