@@ -170,7 +170,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
             return (first,)
         return first, f"{_not_considered(limit, scored.one_size_each)}; set max_nodes to consider them"
 
-    score = np.where(feasible, scores(scored, minimise), np.inf)
+    score = np.where(feasible, _but_for_rounding(scores(scored, minimise)), np.inf)
     return Ranking(score, explain, minimise, default == "useful", limit, objective.min_efficiency)
 
 
@@ -205,6 +205,11 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
         case "node_hours" | "energy" | "cost":
             # Energy and cost are node-hours times what a node draws or costs: on one partition the order is the same.
             return scored.node_hours
+
+
+def _but_for_rounding(score: Array) -> Array:
+    """The scores to ten digits: those that are equal but for errors of rounding are equal, so that the width of the intervals decides."""
+    return np.asarray(np.exp(np.round(np.log(score), 10)))
 
 
 class _Constraint(NamedTuple):

@@ -50,6 +50,16 @@ def test_a_confidence_keeps_its_digits() -> None:
     assert "node-hours <= 1234567.25" in rank(scored(), asked.model_copy(update={"deadline": None})).decisions[0]
 
 
+def test_times_that_differ_by_rounding_are_equal() -> None:
+    """Of two layouts the surer one is chosen, though the other is faster by an error of rounding; not if it is faster."""
+    basis: tuple[Basis, ...] = ("measured", "transferred")
+    for less, chosen in ((1e-13, 0), (1e-6, 1)):
+        width = np.array([0.06, 3.2])
+        time = np.array([500.0, 500.0 * (1 - less)])
+        table = Scored(np.arange(2), np.full(2, 2), time, Sides(width, width), np.zeros(2), np.ones(2), basis)
+        assert rank(table, Objective(minimise="time")).best == chosen
+
+
 def test_least_time_goes_to_the_limit() -> None:
     """Minimising time takes all the nodes that are allowed."""
     table = scored()
