@@ -105,7 +105,10 @@ def _counts(names: Sequence[str], point: Sequence[object], line: int) -> dict[st
     values = [text(each) for each in point]
     if len(values) != len(names) or None in values:
         raise DataError(f"a point of {len(values)} values; there are {len(names)} parameters", field=f":{line}")
-    return {_column(name): value for name, value in zip(names, values, strict=True)}
+    columns = [_column(name) for name in names]
+    if twice := [name for name, column in zip(names, columns, strict=True) if columns.count(column) > 1]:
+        raise DataError(f"the parameters {' and '.join(twice)} are one column, {_column(twice[0])}", field=f":{line}")
+    return dict(zip(columns, values, strict=True))
 
 
 def _add(found: Found, line: int, cells: Mapping[str, str | None], values: Sequence[object]) -> None:

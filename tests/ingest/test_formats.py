@@ -453,6 +453,7 @@ def test_times_of_extrap_are_times_in_any_case(metric: str, kept: str) -> None:
         ('{"parameters": ["p"], "measurements": {"a": {"visits": [{"point": [1], "values": [1]}]}}}', "unknown metric 'visits'"),
         ("PARAMETER p\nPOINTS 1 2\nREGION a\nDATA 1\nDATA 2\nDATA 3\n", "r:6: DATA for point 3, but there are 2 POINTS"),
         ("PARAMETER p\nPOINTS 1 2\nRESULT a\n", "r:3: 'RESULT': known: PARAMETER"),
+        ("PARAMETER p np\nPOINTS (1 2)\nREGION a\nDATA 1\n", "r:4: the parameters p and np are one column, ranks_per_node"),
         ('{"parameters": ' + "[" * 100_000, "r:1: objects nested too deep"),
     ],
 )  # fmt: skip
