@@ -115,6 +115,22 @@ def test_a_size_predicted_with_its_neighbours_is_what_it_is_alone(known: Facts, 
         np.testing.assert_allclose(getattr(among, name), getattr(alone, name), rtol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("nodes", [2, 100])
+def test_efficiency_at_a_given_size_does_not_depend_on_results_that_answer_for_its_neighbours(known: Facts, nodes: int) -> None:
+    """Those of other systems, measured on few nodes and on many, each answer for sizes of their own."""
+    measured = [("few", 1, 1000.0), ("few", 2, 520.0), ("many", 64, 90.0), ("many", 128, 60.0)]
+    keys = {system: SeriesKey(application="far", system=system, metric="wall_time", unit="s") for system, *_ in measured}
+    results = [Result(series=keys[system], layout=Layout(nodes=n, ranks_per_node=48), value=time) for system, n, time in measured]
+    facts = replace(known, version="far", models=fit(results))
+    job = {"application": {"app_tag": "far", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": nodes}}
+    asked = normalise({"job": {**job, "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}}}}}).request
+    target = resolve(asked, facts)
+    candidates = enumerate_candidates(asked, target, facts.models)
+    alone, among = (columns(essence(asked), target, candidates, facts, place) for place in (None, "there"))
+    there, here = (sorted((one.cost, one.share) for one in each.references) for each in (among, alone))
+    np.testing.assert_allclose(there, here, rtol=1e-12)
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_an_answer_from_memory_is_the_answer(known: Facts, path: Path) -> None:
     """What was kept of other requests, and of this one with other nodes, gives the same plan and texts, or the same refusal, as facts
