@@ -18,7 +18,7 @@ from modak.grouping import grouped
 from modak.perfmodel import layouts, problems, startup
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import GAIN, Sides
 from modak.perfmodel.kriging import parted
 from modak.perfmodel.matching import Z90, Match, best_match, of_another_count, seen
 from modak.perfmodel.predictions import Predictions
@@ -158,16 +158,18 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     together = np.equal.outer(kind, kind) * of_kind.T[:, None]
     unlike = np.array([peer.match.unlike(match) for peer in peers])
     ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
-    log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
+    on_gpus = bool(layout.gpus_per_node)
+    log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=on_gpus)
     own = answers[0] if peers[0].counted == layout else answer(match, layout)
     half = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(own.value.shape)
+    width = Sides(GAIN * half, layouts.LOSS * half) if layouts.beyond(away) and not on_gpus else Sides(half, half)
     transferred: Basis = "transferred"
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
     return replace(
         own,
         value=np.exp(log_cost).reshape(own.value.shape),
-        width=Sides(half, half),
+        width=width,
         basis=(transferred,) * own.value.size,
         others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
         other_results=results_behind(curve for curve in used if curve is not match.curve),

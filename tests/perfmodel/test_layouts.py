@@ -243,6 +243,25 @@ def test_the_interval_widens_with_the_distance_of_layouts() -> None:
     assert spreads == sorted(set(spreads))
 
 
+@pytest.mark.parametrize(("known", "further"), [(((1, 12), (1, 24)), True), (((1, 24),), False), (((1, 24), (1, 96)), False)])
+def test_beyond_the_workers_of_several_layouts_losses_are_more_likely_than_gains(known: tuple[tuple[int, int], ...], further: bool) -> None:
+    """After a single layout, and between two, both are as likely."""
+    width = asked(curves(*((ranks, threads, 4800.0 / threads) for ranks, threads in known)), 4, 12).width
+    assert (width.above[0] > width.below[0]) == further
+
+
+def test_more_threads_that_feed_a_gpu_are_no_last_cores() -> None:
+    """The interval has equal sides."""
+    known = [
+        Result(
+            series=runs((1, 1, 1.0))[0].series, layout=Layout(nodes=1, gpus_per_node=1, ranks_per_node=1, threads_per_rank=n), value=100.0
+        )
+        for n in (2, 4)
+    ]
+    width = predict(fit(known), Question(HERE, Layout(gpus_per_node=1, ranks_per_node=2, threads_per_rank=4)), [1]).width
+    assert width.above[0] == width.below[0]
+
+
 def test_two_layouts_on_either_side_tell_more_than_one() -> None:
     """The interval between them is narrower."""
     one, both = curves((1, 48, 400.0)), curves((1, 48, 400.0), (4, 12, 300.0))
