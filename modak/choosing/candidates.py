@@ -292,13 +292,20 @@ def _spread(shape: Shape, counts: StatedCounts) -> Shape:
 
 
 def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
-    """Each shape once (a measured one is not assumed as well), in an order that does not depend on that of the results: it decides ties."""
+    """Each shape once (a measured one is not assumed as well), in an order that does not depend on that of the results: it decides ties.
+
+    Results that do not state their GPUs give all numbers of GPUs the same time: they hardly ran on few of those of a node.
+    """
     found: dict[Shape, Shape] = {}
     for shape in shapes:
         key = replace(shape, origin="topology")
         if key not in found or (found[key].origin in ("assumed", "raised", "fuller") and shape.origin not in ("assumed", "fuller")):
             found[key] = shape
-    return tuple(sorted(found.values(), key=lambda shape: (shape.ranks_per_node, shape.threads_per_rank, repr(shape))))
+
+    def order(shape: Shape) -> tuple[int, int, int, str]:
+        return -shape.gpus_per_node, shape.ranks_per_node, shape.threads_per_rank, repr(shape)
+
+    return tuple(sorted(found.values(), key=order))
 
 
 def _agrees(search: Search, shape: Shape) -> bool:

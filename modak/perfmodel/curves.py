@@ -88,6 +88,12 @@ class Curve(Fact):
         return True if self.scale == "gpus" else None if gpus is None else gpus > 0
 
     @property
+    def silent(self) -> bool:
+        """Whether its results do not state their layout, and may be of any."""
+        layout = self.layout
+        return self.scale == "nodes" and not (layout.ranks_per_node or layout.threads_per_rank or layout.gpus_per_node)
+
+    @property
     def varying(self) -> str | None:
         """The count within a node that varies along the curve; ``None``: none does."""
         return VARYING[self.scale]

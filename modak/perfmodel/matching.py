@@ -50,6 +50,8 @@ DOUBLING_SPREAD: Final = 0.15
 """The same for each doubling between the sizes in question and the measured ones. Used to find the nearest curve of another kind of run:
 intervals, of which :mod:`modak.perfmodel.intervals` tells the width, grow by about as much (factors of 1.25, 1.5 and 1.8 at one to three
 doublings)."""
+TELLS: Final = 2
+"""A curve of as many sizes shows how the run scales."""
 SAME: Final = 0.05
 """A curve with a smaller spread than this counts as measured in the configuration of the question."""
 
@@ -132,6 +134,8 @@ def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Matc
     """Of matches (at least one) that of the least spread. If it was not measured in the configuration of the question, the distance of its
     sizes from the ``nodes`` in question counts, too. Ties go, in this order, to
 
+    - if the question states a layout, results that do, before those that may be of any, unless the former are of one size and the latter
+      of several;
     - rates, whose start-up is known or added, before times of whole runs, and of these to the nearest length;
     - the nearest numbers among the parameters;
     - results that name the counts of the layout asked for, those with as many ranks, GPUs or threads per node, those that name the threads,
@@ -148,9 +152,12 @@ def best_match(found: Sequence[Match], question: Question, nodes: Array) -> Matc
     doubts = [round(doubt, 9) for doubt in doubts]
     least = min(doubts)
     near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == least]
+    asked = any(getattr(question.layout, name) for name in layouts.COUNTS[:3])
+    stated = max((len(one.curve.sizes) for one in near if asked and not one.curve.silent), default=0)
+    of_any = [one.curve.silent and min(len(one.curve.sizes), TELLS) <= stated for one in near]
     measured_with = [set(one.curve.nodes) for one in near if question.crowded and _says_hyperthreads(one)]
     left_open = [not _says_hyperthreads(one) and any(nodes.issuperset(one.curve.nodes) for nodes in measured_with) for one in near]
-    ranks = [_nearness(one, question, unclear) for one, unclear in zip(near, left_open, strict=True)]
+    ranks = [(silent, *_nearness(one, question, unclear)) for one, silent, unclear in zip(near, of_any, left_open, strict=True)]
     nearest = min(ranks)
     equal = sorted((one for one, rank in zip(near, ranks, strict=True) if rank == nearest), key=seen)
     return equal[len(equal) // 2]

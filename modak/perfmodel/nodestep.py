@@ -13,6 +13,9 @@ STEP: Final = 0.05
 """Expected log cost of leaving one node, before it is measured: between the medians of two public collections (0.014, 0.13)."""
 STEP_SPREAD: Final = 0.1
 """Standard deviation of that log cost from program to program."""
+OTHER_NODES: Final = 0.05
+"""Standard deviation of log cost for each doubling between the nodes in question and those of the results of as many ranks or GPUs: what
+leaving one node is expected to cost. Judgement: no public table has the same GPUs on several numbers of nodes."""
 NODE_SLOPE: Final = 0.03
 """Expected loss of log work per doubling of nodes, if only one node was measured: the median of all public series."""
 FRESH: Final = 0.75
@@ -45,6 +48,15 @@ def estimate(sizes: Sequence[float], costs: Sequence[float], nodes: Sequence[int
     normal = design.T @ design / NOISE**2 + precision
     change = np.linalg.solve(normal, design.T @ (z - design @ prior) / NOISE**2)
     return max(float(change[2] + prior[2]), 0.0)
+
+
+def unlike(apart: Array, nodes: Array, measured: Sequence[int]) -> Array:
+    """Standard deviation of log cost on other ``nodes`` than results of as many ranks or GPUs, which are ``apart`` doublings from these.
+
+    ``measured``: the numbers of nodes of a series. If one node is in question, and was not measured, so is the step between nodes.
+    """
+    step = STEP_SPREAD * ((nodes == 1) & (min(measured) > 1))
+    return np.asarray(np.hypot(OTHER_NODES * apart, step))
 
 
 def multiplied(nodes: Array, step: float, whole: tuple[Array, Array], node: tuple[Array, Array]) -> tuple[Array, Array]:

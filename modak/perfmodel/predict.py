@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout, same_name
-from modak.perfmodel import intervals, peers, problems, relatives, scaling, startup
+from modak.perfmodel import intervals, nodestep, peers, problems, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90, Match, Power, alike, best_match, matches
@@ -162,9 +162,20 @@ def _forecast_as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, n
     of_repeats = noise(curve, curves)
     doublings = own.doublings
     if curve.scale != "nodes":
+        if not curve.mixture.single_node:
+            width = width.widened(Z90 * intervals.stretch(level) * nodestep.unlike(_nodes_apart(curve, sizes, nodes), nodes, curve.nodes))
         beside_nodes = np.maximum(np.log2(nodes / max(curve.nodes)), np.log2(min(curve.nodes) / nodes))
         doublings = np.maximum(doublings, beside_nodes)
     return PooledForecast(value, at_least(width, of_repeats, level), doublings, pooled, kin, of_repeats, min(curve.nodes))
+
+
+def _nodes_apart(curve: Curve, sizes: Array, nodes: Array) -> Array:
+    """Doublings between ``nodes`` and the numbers of nodes that the curve has at ``sizes``: beyond the measured ones, with as much on each
+    node as at the nearest of these, but at least one node."""
+    at, there = np.log2(np.array(curve.sizes)), np.log2(np.array(curve.nodes))
+    asked = np.log2(sizes)
+    usual = np.interp(asked, at, there) + np.maximum(asked - at[-1], 0.0) - np.maximum(at[0] - asked, 0.0)
+    return np.asarray(np.abs(np.log2(nodes) - np.maximum(usual, 0.0)))
 
 
 def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
@@ -173,16 +184,10 @@ def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
     Few are :data:`FEW_SIZES`, and one for a curve over counts within a node.
     """
     measured = len(set(curve.nodes))
-    if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or _silent(curve):
+    if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or curve.silent:
         return None
-    silent = (one for one in curves if _silent(one) and one.series == curve.series)
+    silent = (one for one in curves if one.silent and one.series == curve.series)
     return next((one for one in silent if one.layout.batch_size == curve.layout.batch_size and len(one.sizes) > measured), None)
-
-
-def _silent(curve: Curve) -> bool:
-    """Whether the results of a curve do not state their layout."""
-    layout = curve.layout
-    return curve.scale == "nodes" and not (layout.ranks_per_node or layout.threads_per_rank or layout.gpus_per_node)
 
 
 def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:

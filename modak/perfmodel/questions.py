@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -36,6 +36,8 @@ are 0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against singl
 are judgement: another system changes published throughputs by a factor of about two, another container runtime by 1 % or less."""
 SWITCHES: Final = ("params", "compiler", "precision")
 """Attributes that are off (or usual) in a question that does not name them, if there are results that do not name them either."""
+PARAMETER: Final = "params."
+"""Before the name of a parameter among those of attributes, as in the columns of the table of results."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Question:
     metric: str | None = None
     plain: bool = False
     """Whether :data:`SWITCHES` that are not named are off; else they are open."""
+    always: frozenset[str] = frozenset()
+    """Of these, the ones that are open all the same, because all results have them on: attributes, and parameters as ``params.NAME``."""
     without: frozenset[str] = frozenset()
     """Compilers (spelt as by :func:`same_name`) that are off if the question names no compiler. All others are open then."""
     elsewhere: frozenset[str] = frozenset()
@@ -60,8 +64,10 @@ class Question:
 
     @cached_property
     def measures(self) -> frozenset[str]:
-        """Parameters that are no switches: those that tell the length of a run, or the samples of an epoch, if the question has its own."""
-        return frozenset((*(startup.LENGTHS if self.lengths else ()), *((startup.SAMPLES,) if self.scales_epochs else ())))
+        """Parameters that are no switches: those that tell the length of a run, or the samples of an epoch, if the question has its own,
+        and those that are always on."""
+        always = (name.removeprefix(PARAMETER) for name in self.always if name.startswith(PARAMETER))
+        return frozenset((*(startup.LENGTHS if self.lengths else ()), *((startup.SAMPLES,) if self.scales_epochs else ()), *always))
 
     @cached_property
     def tests(self) -> Mapping[str, Callable[[Any], bool]]:
@@ -94,10 +100,27 @@ class Question:
         return not any(both_differ(getattr(layout, name), getattr(self.layout, name)) for name in COUNTS)
 
 
-def closed(curves: Iterable[Curve], question: Question) -> Question:
-    """The question with unnamed switches off, if results without these switches exist; else the question itself."""
+def closed(curves: Sequence[Curve], question: Question) -> Question:
+    """The question with unnamed switches off, if results without these switches exist; else the question itself.
+
+    Switches that all results have on stay open, if some have none but these: results that all give their problem (``params.img``), some of
+    them in half precision, answer in single precision.
+    """
+    of_metric = [curve.series for curve in curves if question.metric in (None, curve.series.metric)]
     plain = replace(question, plain=True)
-    return plain if any(plain.is_of(curve.series) for curve in curves if question.metric in (None, curve.series.metric)) else question
+    if any(plain.is_of(series) for series in of_metric):
+        return plain
+    on = [_switches_on(series, question) for series in of_metric if question.is_of(series)]
+    always = frozenset.intersection(*on) if on else frozenset()
+    return replace(plain, always=always) if always in on else question
+
+
+def _switches_on(series: SeriesKey, question: Question) -> frozenset[str]:
+    """Switches that results have on and the question does not name, as in :attr:`Question.always`."""
+    names = (name for name in SWITCHES if name != "params")
+    on = {name for name in names if switched_on(getattr(series, name), question.attributes.get(name), frozenset())}
+    params = set(series.params) - set(question.attributes.get("params") or {}) - question.measures
+    return frozenset((*on, *(PARAMETER + name for name in params)))
 
 
 def doubted_of(doubted: Iterable[Doubted], question: Question, nodes: int) -> int:
@@ -146,7 +169,7 @@ def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
     """Whether results have a switch on that is off in the question."""
     if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
         return True
-    return question.plain and name in SWITCHES and switched_on(evidence, asked, question.measures)
+    return question.plain and name in SWITCHES and name not in question.always and switched_on(evidence, asked, question.measures)
 
 
 def switched_on(evidence: Any, asked: Any, measures: AbstractSet[str]) -> bool:

@@ -65,6 +65,19 @@ def test_the_order_of_results_decides_no_tie(known: Known) -> None:
     assert shapes[0] == shapes[1]
 
 
+def test_results_that_do_not_state_their_gpus_hardly_ran_on_few_of_them(known: Known) -> None:
+    """Times of steps without a batch size are no rate: all layouts have the time of the rate that states none."""
+    step = SeriesKey(application="net", system="dgx-1-v100", metric="step_time", unit="s")
+    rate = step.model_copy(update={"metric": "throughput", "unit": "samples/s"})
+    steps = [Result(series=step, layout=Layout(nodes=1, gpus_per_node=gpus), value=0.1) for gpus in (1, 8)]
+    models = fit([*steps, Result(series=rate, layout=Layout(nodes=1), value=5000.0)])
+    work = {**SPREAD, "workload": {"application": "net", "samples": 1e6}}
+    request = normalise({"job": {"optimisation": work, "target": {"name": "dgx-1-v100"}}}).request
+    choices = recommend(request, replace(known(None), models=models)).choices
+    assert len({choice.prediction.value for choice in choices}) == 1
+    assert choices[0].configuration.gpus_per_node == 8
+
+
 @pytest.mark.parametrize(
     "workload",
     [{"dataset": "another"}, {"precision": "fp16"}, {"batch_size": 7}, {"dataset": "another", "precision": "bf16", "batch_size": 7}],

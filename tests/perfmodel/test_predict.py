@@ -345,6 +345,47 @@ def test_a_switch_that_all_results_have_is_left_open() -> None:
     assert predict(curves(compiler="xla"), Question(HERE), [4]).basis == ("measured",)
 
 
+def test_switches_are_off_beside_a_parameter_that_all_results_have() -> None:
+    """Results that all give the samples of an epoch, some of them in half precision and at more sizes, answer in single precision."""
+    every: dict[str, Any] = {"params": {"samples": "1e6"}}
+    found = predict((*curves((1, 2, 4), **every), *curves(work=20.0, precision="amp", **every)), Question(HERE), [4])
+    assert found.value == pytest.approx([25.0])
+
+
+def test_of_two_switches_that_some_results_have_none_is_always_on() -> None:
+    """Where no run was without both, either is evidence of a run that names none."""
+    found = predict((*curves(precision="amp"), *curves((1, 2), compiler="xla")), Question(HERE), [4])
+    assert found.basis == ("measured",)
+
+
+def test_whole_runs_in_the_layout_asked_for_beat_rates_that_say_none() -> None:
+    """A rate of a node whose GPUs nobody knows is not measured on one of them."""
+    whole = SeriesKey(application="app", system="here", metric="wall_time", unit="s", params={"epochs": "1"})
+    rate = whole.model_copy(update={"metric": "throughput", "unit": "samples/s", "params": {}})
+    on_gpus = [Result(series=whole, layout=Layout(nodes=1, gpus_per_node=gpus), value=8000 / gpus) for gpus in (1, 2, 4)]
+    fitted = fit([*on_gpus, Result(series=rate, layout=Layout(nodes=1), value=1000.0)])
+    found = predict(fitted, Question(HERE, Layout(gpus_per_node=1), lengths={"epochs": 1.0}), [1])
+    assert found.value == pytest.approx([8000.0])
+
+
+def test_as_many_gpus_on_more_nodes_are_less_sure() -> None:
+    """Each doubling between the nodes in question and those measured widens the interval: more of what is sent crosses the network."""
+    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
+    filled = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8)]
+    known = fit([Result(series=key, layout=Layout(nodes=n, gpus_per_node=gpus), value=100.0 * n * gpus) for n, gpus in filled])
+    widths = [predict(known, Question(HERE, Layout(gpus_per_node=8 // n)), [n]).width.above[0] for n in (1, 2, 4, 8)]
+    assert widths == sorted(widths)
+    assert np.diff(widths) == pytest.approx(0.06, abs=0.03)
+
+
+def test_gpus_of_one_node_are_less_sure_if_only_several_nodes_were_measured() -> None:
+    """Nobody knows what leaving a node costs there."""
+    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
+    known = fit([Result(series=key, layout=Layout(nodes=2, gpus_per_node=gpus), value=200.0 * gpus) for gpus in (1, 2, 4, 8)])
+    one, four = (predict(known, Question(HERE, Layout(gpus_per_node=8 // n)), [n]).width.above[0] for n in (1, 4))
+    assert one > four
+
+
 def test_a_near_batch_says_more_than_another_precision() -> None:
     """The layout at hand in half precision is further off than half as large a batch in the precision that is asked about."""
     layout = {"ranks_per_node": 1, "gpus_per_node": 1}
