@@ -12,6 +12,7 @@ from typing import Final
 
 from modak.script import gate
 from modak.script.bash import Line, fixed, function
+from modak.script.meaning import Unparsable, meaning
 from modak.text.grammar import UNSOUND
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_STORAGE", "BUILD_PARALLELISM": "BUILD_PARALLELISM"}
@@ -35,8 +36,8 @@ def rule_fault(text: str) -> str:
         return f"it contains the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"
     try:
         inside = function("modak_rule", code(text))
-        closed = gate.meaning(inside.text) == list(inside.events)
-    except gate.Unparsable as error:
+        closed = meaning(inside.text) == list(inside.events)
+    except Unparsable as error:
         return f"it cannot be checked as bash: {error}"
     return "" if closed else "it ends within a quote, a here-document or after a backslash"
 
@@ -56,14 +57,14 @@ def substituted(text: str) -> str:
 def ours(text: str) -> Line:
     """Shell text of MODAK's own, without any value of a request; the parser itself finds its events."""
     whole = text.strip("\n")
-    return fixed(whole, *gate.meaning(whole))
+    return fixed(whole, *meaning(whole))
 
 
 @lru_cache(maxsize=256)
 def code(text: str) -> Line:
     """Trusted shell text; the parser itself finds its events."""
     whole = substituted(text).strip("\n")
-    return fixed(whole, *gate.meaning(whole))
+    return fixed(whole, *meaning(whole))
 
 
 def placeholders(text: str) -> tuple[str, ...]:
