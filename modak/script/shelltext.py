@@ -18,6 +18,7 @@ from modak.text.grammar import UNSOUND
 PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_STORAGE", "BUILD_PARALLELISM": "BUILD_PARALLELISM"}
 """The published placeholders ``{{ NAME }}``, and the variable that each stands for."""
 
+_PART: Final = re.compile(r"@([A-Z]+)@")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
@@ -51,6 +52,15 @@ def substituted(text: str) -> str:
     "awk '{{print}}'"
     """
     return _PLACEHOLDER.sub(lambda found: f"${{{PLACEHOLDERS[found[1]]}:?}}" if found[1] in PLACEHOLDERS else found[0], text)
+
+
+def with_parts(text: str, **parts: str) -> str:
+    """Shell text of MODAK's own, in which each ``@NAME@`` stands for one of the parts, which are MODAK's own, too.
+
+    >>> with_parts("tar -x@HOW@ -f x.tar", HOW=" --skip-old-files")
+    'tar -x --skip-old-files -f x.tar'
+    """
+    return _PART.sub(lambda found: parts[found[1]], text)
 
 
 @cache
