@@ -20,7 +20,7 @@ from fastapi.routing import APIRoute
 
 import modak
 from modak import schemas
-from modak.api import answers, builds, native, pages, published, writing
+from modak.api import answers, builds, native, openapi, pages, published, writing
 from modak.api.access import guard, scope_of
 from modak.api.direct import Direct
 from modak.api.examples import add_examples
@@ -145,7 +145,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         add_examples(document)
         error = {
             "description": "What is wrong",
-            "content": {"application/problem+json": {"schema": answers.ref("problem")}},
+            "content": {"application/problem+json": {"schema": openapi.ref("problem")}},
             "headers": {"Retry-After": {"description": "of 429 and 503: seconds after which to try again", "schema": {"type": "integer"}}},
         }
         for path, operations in document["paths"].items():
@@ -163,5 +163,5 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-REQUEST_ID: Final = {"description": "names the request in logs; that of the request where it gave one", "schema": answers.TEXT}
+REQUEST_ID: Final = {"description": "names the request in logs; that of the request where it gave one", "schema": openapi.TEXT}
 TOKEN: Final = {"type": "http", "scheme": "bearer", "description": "a key of `modak token create`, or a token of the site's issuer"}

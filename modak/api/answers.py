@@ -1,66 +1,32 @@
-"""Schemas of the answers, and what all schemas of addresses are made of, for the OpenAPI document.
+"""Schemas of the answers, for the OpenAPI document: what each field of them says, and whether it is always there.
 
 Nothing is checked against them while the service runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from modak import schemas
+from modak.api.openapi import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    Schema,
+    boolean,
+    by_name,
+    list_of,
+    maybe,
+    number,
+    object_of,
+    one_of,
+    ref,
+    text,
+    time,
+    whole,
+)
 from modak.facts import Layout, SeriesKey
-
-Schema = dict[str, Any]
-Responses = dict[int | str, dict[str, Any]]
-
-
-def ref(name: str) -> Schema:
-    """A reference to a component."""
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-TEXT: Final[Schema] = {"type": "string"}
-
-
-def object_of(required: tuple[str, ...], /, **properties: Schema) -> Schema:
-    """An object, with the names of the properties that it always has."""
-    return {"type": "object", "required": list(required), "properties": properties}
-
-
-def text(description: str, **also: Any) -> Schema:
-    """A text."""
-    return {**TEXT, "description": description, **also}
-
-
-def whole(description: str) -> Schema:
-    """A count."""
-    return {"type": "integer", "minimum": 0, "description": description}
-
-
-def list_of(of: Schema, description: str) -> Schema:
-    """A list."""
-    return {"type": "array", "items": of, "description": description}
-
-
-def request_body(schema: Schema, **also: Any) -> dict[str, Any]:
-    """The OpenAPI entry of a body in JSON that we read ourselves."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, **also}}}}
-
-
-def json_response(
-    schema: Schema, description: str = "The answer", *, status: int = 200, headers: Mapping[str, Schema] | None = None, **also: Any
-) -> Responses:
-    """The OpenAPI entry of an answer in JSON."""
-    entry: dict[str, Any] = {"description": description, "content": {"application/json": {"schema": schema, **also}}}
-    return {status: entry | ({"headers": dict(headers)} if headers else {})}
-
-
-def page(name: str) -> Schema:
-    """A page of a list of components."""
-    items = {"type": "array", "items": ref(name)}
-    following = text("`cursor` of the next page; left out on the last one")
-    return object_of(("items",), items=items, next=following)
 
 
 def components() -> dict[str, Schema]:
@@ -70,17 +36,12 @@ def components() -> dict[str, Schema]:
         "recommendation": RECOMMENDATION,
         "validation": VALIDATION,
         "predictions": _predictions(),
-        "measured_result": _measured(),
+        "measured_result": _measured_result(),
         "model": MODEL,
-        **_of_models(),
+        "series": _series(),
+        "layout": _layout(),
         "load_report": LOAD_REPORT,
-        "changed": object_of(
-            ("changed",),
-            changed={"type": "boolean", "description": "false: everything was there already"},
-            notes=list_of(
-                TEXT, "results that look wrong, or no more, beside a new description of their system; names in rules that nothing has"
-            ),
-        ),
+        "changed": CHANGED,
         "audit_entry": AUDIT_ENTRY,
         "result_token": RESULT_TOKEN,
         "infrastructure": INFRASTRUCTURE,
@@ -90,21 +51,21 @@ def components() -> dict[str, Schema]:
     }
 
 
-PROBLEM: Final = {
+PROBLEM: Final[Schema] = {
     **object_of(
-        ("type", "title", "status", "detail", "errors"),
+        "RFC 9457",
         type=text("the kind of error, for programs"),
         title=text("the same in words"),
-        status={"type": "integer", "description": "of HTTP"},
+        status={**INTEGER, "description": "of HTTP"},
         detail=text("all faults in one text"),
         errors=list_of(
-            object_of(("field", "message"), field=text("dotted path, or the file and line"), message=text("what is allowed there")),
-            "the faults one by one",
+            object_of(field=text("dotted path, or the file and line"), message=text("what is allowed there")), "the faults one by one"
         ),
-        more_errors={"type": "integer", "description": "how many more there are"},
-        warnings=list_of(ref("Notice"), "how a request was read that is then refused, where something of it was changed or left out"),
+        more_errors=maybe({**INTEGER, "description": "how many more there are"}),
+        warnings=maybe(
+            list_of(ref("Notice"), "how a request was read that is then refused, where something of it was changed or left out")
+        ),
     ),
-    "description": "RFC 9457",
     "examples": [
         {
             "type": "urn:modak:problem:the-request-is-wrong",
@@ -115,232 +76,242 @@ PROBLEM: Final = {
         }
     ],
 }
+
+# --- answers to requests
+
 _NOTICES: Final = list_of(ref("Notice"), "what was done instead of what was asked, or should be known")
 RECOMMENDATION: Final = object_of(
-    ("choices", "decisions", "advice", "warnings"),
     choices=list_of(ref("Choice"), "best first"),
     decisions=list_of(TEXT, "why the first is first"),
     advice=list_of(TEXT, "what the evidence says of it"),
     warnings=_NOTICES,
-    least_work={"type": "number", "description": "what the efficiencies are relative to: node-hours, in weak scaling hours"},
-    missed=text("with `closest`, where nothing meets the constraints: what stands in the way"),
+    least_work=maybe(number("what the efficiencies are relative to: node-hours, in weak scaling hours")),
+    missed=maybe(text("with `closest`, where nothing meets the constraints: what stands in the way")),
 )
-
-
-VALIDATION: Final = object_of(
-    ("valid", "warnings"),
-    valid={"type": "boolean", "description": "true; a wrong request is refused instead"},
-    warnings=_NOTICES,
-)
+VALIDATION: Final = object_of(valid=boolean("true; a wrong request is refused instead"), warnings=_NOTICES)
 
 
 def _predictions() -> Schema:
-    number = {"type": ["number", "null"]}
-    counts = ("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size", "numa_mode", "hyperthreads")
-    cells = schemas.components("points")["points"]["properties"]
-    row = {
-        "type": "object",
-        "additionalProperties": {"type": ["string", "null"]},
-        "description": "the row as it was sent, `params.NAME` as text, and what is predicted; null: an empty cell, or no prediction",
-        "required": ["predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation"],
-        "properties": {
-            **{name: cell if name in counts else {**cell, "type": ["string", "null"]} for name, cell in cells.items() if name != "params"},
-            "predicted": {**number, "description": "in `unit`"},
-            "lower": {**number, "description": "lower end of the interval, in `unit`"},
-            "upper": {**number, "description": "upper end of the interval, in `unit`"},
-            "unit": {"type": ["string", "null"], "description": "the row's own, or that of the metric"},
-            "basis": schemas.components("response")["Prediction"]["properties"]["basis"],
-            "model": {"type": ["string", "null"], "description": "what says so"},
-            "results_used": whole("how many measured results it rests on"),
-            "extrapolation": {**number, "description": "doublings beyond the measured sizes"},
-        },
-    }
-    level = {"type": "number", "description": "probability that an interval holds the next run's value"}
     return object_of(
-        ("rows", "level", "warnings"), rows=list_of(row, "in the order that they were sent in"), level=level, warnings=_NOTICES
+        rows=list_of(_predicted_row(), "in the order that they were sent in"),
+        level=number("probability that an interval holds the next run's value"),
+        warnings=_NOTICES,
     )
 
 
-def _measured() -> Schema:
+def _predicted_row() -> Schema:
+    """The columns of the row that was sent, and those that are predicted."""
+    counts = ("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size", "numa_mode", "hyperthreads")
+    columns = schemas.components("points")["points"]["properties"]
+    sent = {
+        name: column if name in counts else {**column, "type": ["string", "null"]} for name, column in columns.items() if name != "params"
+    }
+    number_or_null, text_or_null = {"type": ["number", "null"]}, {"type": ["string", "null"]}
+    predicted = {
+        "predicted": {**number_or_null, "description": "in `unit`"},
+        "lower": {**number_or_null, "description": "lower end of the interval, in `unit`"},
+        "upper": {**number_or_null, "description": "upper end of the interval, in `unit`"},
+        "unit": {**text_or_null, "description": "the row's own, or that of the metric"},
+        "basis": schemas.components("response")["Prediction"]["properties"]["basis"],
+        "model": {**text_or_null, "description": "what says so"},
+        "results_used": whole("how many measured results it rests on"),
+        "extrapolation": {**number_or_null, "description": "doublings beyond the measured sizes"},
+    }
+    return {
+        "type": "object",
+        "additionalProperties": text_or_null,
+        "description": "the row as it was sent, `params.NAME` as text, and what is predicted; null: an empty cell, or no prediction",
+        "required": list(predicted),
+        "properties": {**sent, **predicted},
+    }
+
+
+# --- results and models
+
+
+def _measured_result() -> Schema:
     """A result in a list; unknown columns are left out."""
-    sent = schemas.components("result")["result"]
-    known = {name: _without_null(field) for name, field in sent["properties"].items() if name != "params"}
+    further = {
+        "id": whole("its number, which doubts and confirmations name"),
+        "suspect": text("why no model rests on it"),
+        "doubted": boolean("true: `suspect` is a doubt of this service, not of the row's file"),
+        "by_hand": boolean("true: somebody doubted or confirmed it, and no load judges it"),
+        "replaced_at": time("when another took its place"),
+        "replaced_by": text("who loaded that one"),
+        "replaced_from": text("the file of that one"),
+    }
     return {
         "type": "object",
         "required": ["application", "metric", "unit", "value", "id"],
-        "properties": {
-            **known,
-            "id": whole("its number, which doubts and confirmations name"),
-            "suspect": text("why no model rests on it"),
-            "doubted": {"type": "boolean", "description": "true: `suspect` is a doubt of this service, not of the row's file"},
-            "by_hand": {"type": "boolean", "description": "true: somebody doubted or confirmed it, and no load judges it"},
-            "replaced_at": text("when another took its place", format="date-time"),
-            "replaced_by": text("who loaded that one"),
-            "replaced_from": text("the file of that one"),
-        },
+        "properties": {**_columns(), **further},
         "additionalProperties": TEXT,
         "description": "one measured value; `params.NAME` are further parameters, as text",
     }
 
 
-def _without_null(field: Schema) -> Schema:
-    if "enum" in field:
-        return {**field, "enum": [word for word in field["enum"] if word is not None]}
-    kinds = field["type"] if isinstance(field["type"], list) else [field["type"]]
-    return {**field, "type": next(kind for kind in kinds if kind != "null")}
+def _series() -> Schema:
+    known = {name: column for name, column in _columns().items() if name in SeriesKey.model_fields}
+    always = ("application", "metric", "unit")
+    return object_of(
+        "what its results have in common, in the columns of the results table",
+        **{name: known[name] if name in always else maybe(known[name]) for name in SeriesKey.model_fields if name in known},
+        params=maybe(by_name(TEXT, "further parameters by name")),
+    )
 
 
-def _of_models() -> dict[str, Schema]:
-    """What the results of a model have in common."""
-    columns = schemas.components("result")["result"]["properties"]
-    known = {name: _without_null(columns[name]) for name in (*SeriesKey.model_fields, *Layout.model_fields) if name != "params"}
-    counts = {name: known.pop(name) for name in Layout.model_fields}
-    params = {"type": "object", "additionalProperties": TEXT, "description": "further parameters by name"}
-    series = object_of(("application", "metric", "unit"), **known, params=params)
-    return {
-        "series": series | {"description": "what its results have in common, in the columns of the results table"},
-        "layout": object_of((), **counts) | {"description": "the counts that they have in common"},
-    }
+def _layout() -> Schema:
+    known = _columns()
+    return object_of("the counts that they have in common", **{name: maybe(known[name]) for name in Layout.model_fields})
 
 
-_NUMBERS: Final[Schema] = {"type": "array", "items": {"type": "number"}}
-_PAIR: Final = list_of({"type": "integer"}, "GPUs per node, threads per rank")
+def _columns() -> dict[str, Schema]:
+    """The columns of the results table that are values: without their ``null``, because what is empty is left out."""
+    sent = schemas.components("result")["result"]["properties"]
+    return {name: _without_null(column) for name, column in sent.items() if name != "params"}
+
+
+def _without_null(column: Schema) -> Schema:
+    if "enum" in column:
+        return {**column, "enum": [word for word in column["enum"] if word is not None]}
+    kinds = column["type"] if isinstance(column["type"], list) else [column["type"]]
+    return {**column, "type": next(kind for kind in kinds if kind != "null")}
+
+
+_PAIR: Final = list_of(INTEGER, "GPUs per node, threads per rank")
 MODEL: Final = object_of(
-    ("id", "application", "series", "layout", "scale", "sizes", "costs", "repeats", "nodes", "mixture", "results_used"),
     id=text("changes with the series and the layout, not with the results"),
     application=text("what ran"),
-    series={"$ref": "#/components/schemas/series"},
-    layout={"$ref": "#/components/schemas/layout"},
-    scale={"enum": ["nodes", "ranks", "gpus", "threads"], "description": "the count that varies"},
-    sizes={**_NUMBERS, "description": "that count, ascending"},
-    costs={**_NUMBERS, "description": "median at each size: seconds, or for a rate seconds for one of its unit (a sample, a FLOP)"},
-    repeats=list_of({"type": "integer"}, "results at each size"),
-    nodes=list_of({"type": "integer"}, "the most nodes at each size"),
-    scatter=object_of(("deviation", "freedom"), deviation={"type": "number", "description": "standard"}, freedom=whole("degrees"))
-    | {"description": "of the log costs of repeats; absent: nothing was repeated"},
+    series=ref("series"),
+    layout=ref("layout"),
+    scale=one_of("the count that varies", "nodes", "ranks", "gpus", "threads"),
+    sizes=list_of(NUMBER, "that count, ascending"),
+    costs=list_of(NUMBER, "median at each size: seconds, or for a rate seconds for one of its unit (a sample, a FLOP)"),
+    repeats=list_of(INTEGER, "results at each size"),
+    nodes=list_of(INTEGER, "the most nodes at each size"),
+    scatter=maybe(
+        object_of("of the log costs of repeats; absent: nothing was repeated", deviation=number("standard"), freedom=whole("degrees"))
+    ),
     mixture={"type": "object", "additionalProperties": True, "description": "coefficients and weights of the forms, for MODAK itself"},
-    result_ids=list_of(
-        {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]},
-        "numbers of those results; [first, last] of several that follow each other",
+    result_ids=maybe(
+        list_of(
+            {"anyOf": [INTEGER, {"type": "array", "items": INTEGER}]},
+            "numbers of those results; [first, last] of several that follow each other",
+        )
     ),
     results_used=whole("how many results it rests on"),
-    ranks_per_gpu={"type": "number", "description": "of a curve over GPUs whose ranks per node vary with these"},
-    threads_on=list_of(_PAIR, "of a curve over GPUs whose threads vary with these"),
+    ranks_per_gpu=maybe(number("of a curve over GPUs whose ranks per node vary with these")),
+    threads_on=maybe(list_of(_PAIR, "of a curve over GPUs whose threads vary with these")),
 )
+
+# --- changes
+
 _ROWS: Final = {
     "rows": whole("read"),
     "new": whole("that were not there"),
     "duplicates": whole("that were there"),
 }
 _FILE: Final = object_of(
-    ("name", "format", "sha256", "rows", "new", "duplicates"),
     name=text("as it was sent"),
     format=text("as it was read"),
     sha256=text("of its content"),
     **_ROWS,
-    already_loaded=text("when the same content was loaded before", format="date-time"),
+    already_loaded=maybe(time("when the same content was loaded before")),
 )
 LOAD_REPORT: Final = object_of(
-    ("rows", "new", "duplicates", "notes"),
-    version=text("of the data, from now on"),
+    version=maybe(text("of the data, from now on")),
     **_ROWS,
-    replaced=whole("whose place others took"),
-    series_count=whole("series that changed"),
-    models=whole("fitted models that rest on them; the next use fits them anew"),
-    suspicious_count=whole("rows that no model rests on until they are confirmed"),
-    dry_run={"type": "boolean", "description": "true: nothing was changed"},
-    series=list_of(TEXT, "the first of the series that changed"),
-    suspicious=list_of(TEXT, "the first of the suspicious rows, and why"),
+    replaced=maybe(whole("whose place others took")),
+    series_count=maybe(whole("series that changed")),
+    models=maybe(whole("fitted models that rest on them; the next use fits them anew")),
+    suspicious_count=maybe(whole("rows that no model rests on until they are confirmed")),
+    dry_run=maybe(boolean("true: nothing was changed")),
+    series=maybe(list_of(TEXT, "the first of the series that changed")),
+    suspicious=maybe(list_of(TEXT, "the first of the suspicious rows, and why")),
     notes=list_of(TEXT, "what else to know"),
-    files=list_of(_FILE, "one by one"),
+    files=maybe(list_of(_FILE, "one by one")),
+)
+CHANGED: Final = object_of(
+    changed=boolean("false: everything was there already"),
+    notes=maybe(
+        list_of(TEXT, "results that look wrong, or no more, beside a new description of their system; names in rules that nothing has")
+    ),
 )
 AUDIT_ENTRY: Final = object_of(
-    ("id", "at", "principal", "request_id", "action", "target", "outcome"),
     id=whole("its number"),
-    at=text("when", format="date-time"),
+    at=time("when"),
     principal=text("who"),
     request_id=text("`X-Request-ID` of the answer"),
     action=text("what"),
     target=text("of what"),
     outcome=text("`done`, or how else it ended"),
 )
-RESULT_TOKEN: Final = object_of(
-    ("token", "expires_at"), token=text("to send one result of the plan with"), expires_at=text("until when", format="date-time")
-)
+RESULT_TOKEN: Final = object_of(token=text("to send one result of the plan with"), expires_at=time("until when"))
+
+# --- the published addresses
+
 _ID: Final = text("the same on every server", format="uuid")
 _NODE: Final = object_of(
-    (),
-    ncpus=whole("sockets"),
-    cpu=object_of((), arch=text("x86_64, aarch64, ppc64le"), microarch=text("skylake"), ncores=whole("cores of a socket"),
-                  nthreads=whole("threads of a core")) | {"description": "each processor"},
-    naccel=whole("accelerators"),
-    accel=object_of((), type=text("gpu"), model=text("its name")) | {"description": "each accelerator"},
-    memory=whole("bytes"),
-)  # fmt: skip
+    "each of its nodes",
+    ncpus=maybe(whole("sockets")),
+    cpu=maybe(
+        object_of(
+            "each processor",
+            arch=maybe(text("x86_64, aarch64, ppc64le")),
+            microarch=maybe(text("skylake")),
+            ncores=maybe(whole("cores of a socket")),
+            nthreads=maybe(whole("threads of a core")),
+        )
+    ),
+    naccel=maybe(whole("accelerators")),
+    accel=maybe(object_of("each accelerator", type=maybe(text("gpu")), model=maybe(text("its name")))),
+    memory=maybe(whole("bytes")),
+)
 _PARTITION: Final = object_of(
-    ("nnodes", "default", "node"),
     nnodes={"type": ["integer", "null"], "description": "nodes"},
-    default={"type": "boolean", "description": "whether jobs get it that name none"},
-    node=_NODE | {"description": "each of its nodes"},
+    default=boolean("whether jobs get it that name none"),
+    node=_NODE,
 )
 INFRASTRUCTURE: Final = object_of(
-    ("id", "name", "description", "configuration"),
     id=_ID,
     name=text("of the system"),
     description=text("its title"),
     configuration=object_of(
-        (),
-        scheduler=text("slurm"),
-        storage={"type": "object", "description": "by address", "additionalProperties": object_of((), storage_class=text("its kind"))},
-        partitions={"type": "object", "description": "by name", "additionalProperties": _PARTITION},
-    )
-    | {"description": "what it consists of"},
+        "what it consists of",
+        scheduler=maybe(text("slurm")),
+        storage=maybe(by_name(object_of(storage_class=maybe(text("its kind"))), "by address")),
+        partitions=maybe(by_name(_PARTITION, "by name")),
+    ),
 )
+_FOR_APPLICATION: Final = object_of(
+    "what it is for",
+    name=text("of a framework, an MPI library or an application"),
+    feature=by_name({"type": ["boolean", "string"]}, "what must be on: graph compilers, distribution, version"),
+)
+_FOR_INFRASTRUCTURE: Final = object_of("where it is for", name=maybe(text("of a system")), storage_class=maybe(text("kind of storage")))
 SCRIPT: Final = object_of(
-    ("id", "conditions", "data"),
     id=_ID,
-    description=text("the rule's title; left out if it was sent without one"),
+    description=maybe(text("the rule's title; left out if it was sent without one")),
     conditions=object_of(
-        (),
-        application=object_of(
-            ("name", "feature"),
-            name=text("of a framework, an MPI library or an application"),
-            feature={
-                "type": "object",
-                "description": "what must be on: graph compilers, distribution, version",
-                "additionalProperties": {"type": ["boolean", "string"]},
-            },
-        )
-        | {"description": "what it is for"},
-        infrastructure=object_of((), name=text("of a system"), storage_class=text("kind of storage")) | {"description": "where it is for"},
-    )
-    | {"description": "when it is added: all that is given must hold"},
-    data=object_of(("stage", "raw"), stage={"enum": ["pre", "post"], "description": "before or after the run"}, raw=text("shell text"))
-    | {"description": "what is added"},
+        "when it is added: all that is given must hold",
+        application=maybe(_FOR_APPLICATION),
+        infrastructure=maybe(_FOR_INFRASTRUCTURE),
+    ),
+    data=object_of("what is added", stage=one_of("before or after the run", "pre", "post"), raw=text("shell text")),
 )
 SCALING_MODEL: Final = object_of(
-    ("id", "opt_dsl_code", "model"),
     id=_ID,
     opt_dsl_code=text("names joined by _"),
-    model=object_of(
-        ("name", "F"),
-        name={"enum": ["amdahl"], "description": "Amdahl's law"},
-        F={"type": "number", "description": "parallel fraction, 0 to 1"},
-    )
-    | {"description": "how the application scales"},
+    model=object_of("how the application scales", name=one_of("Amdahl's law", "amdahl"), F=number("parallel fraction, 0 to 1")),
 )
-_ON: Final[Schema] = {"type": "object", "description": "what the image has, by name", "additionalProperties": {"type": "boolean"}}
 CONTAINER_MAPPING: Final = object_of(
-    ("id", "opt_dsl_code", "app_name", "version", "enable_opt_build", "target", "selectors", "container_name", "container_type"),
     id=_ID,
     opt_dsl_code=text("names joined by _"),
     app_name=text("the framework"),
     version=text("its version"),
-    enable_opt_build={"type": "boolean", "description": "built from source"},
-    target=object_of(("cpu_type", "acc_type"), cpu_type=text("x86, arm, power"), acc_type=text("nvidia, amd, intel, fpga, none"))
-    | {"description": "what it is built for"},
-    selectors=_ON,
+    enable_opt_build=boolean("built from source"),
+    target=object_of("what it is built for", cpu_type=text("x86, arm, power"), acc_type=text("nvidia, amd, intel, fpga, none")),
+    selectors=by_name(BOOLEAN, "what the image has, by name"),
     container_name=text("repository/name:tag"),
-    container_type={"enum": ["docker", "shub"], "description": "kind of registry"},
-    container_registry=text("host of the registry, or library"),
+    container_type=one_of("kind of registry", "docker", "shub"),
+    container_registry=maybe(text("host of the registry, or library")),
 )

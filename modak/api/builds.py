@@ -8,37 +8,42 @@ from fastapi import FastAPI, Path, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of
-from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text, whole
 from modak.api.bodies import Body, document
 from modak.api.native import Limit, address, service_of
+from modak.api.openapi import TEXT, json_response, list_of, maybe, object_of, one_of, ref, request_body, text, time, whole
 from modak.api.problems import answer
 
 if TYPE_CHECKING:
     from modak.builds.service import BuildService
 
 Identity = Annotated[str, Path(max_length=64, description="the build's `id`")]
-STATE: Final = {
-    **object_of(
-        ("id", "state", "name", "runtime", "requested_by", "requested_at"),
-        id=text("its id"),
-        state={"enum": ["queued", "running", "done", "failed", "cancelled"], "description": "whether it waits, runs or how it ended"},
-        name=text("the image file's name without its ending"),
-        runtime={"enum": ["apptainer", "charliecloud"], "description": "the container runtime that builds it"},
-        requested_by=text("who ordered it first"),
-        **{f"{what}_at": text(f"when it was {what}", format="date-time") for what in ("requested", "started", "finished")},
-        step=text("what it is at"),
-        message=text("why it failed: the step, and what went wrong in it"),
-        image=text("the image's reference in the catalogue, once it is done"),
-        files=list_of(
-            object_of(("file",), file=text("its path"), sha256=text("of its content; left out for a directory"), bytes=whole("its size")),
+STATE: Final = object_of(
+    "how far a build is",
+    id=text("its id"),
+    state=one_of("whether it waits, runs or how it ended", "queued", "running", "done", "failed", "cancelled"),
+    name=text("the image file's name without its ending"),
+    runtime=one_of("the container runtime that builds it", "apptainer", "charliecloud"),
+    requested_by=text("who ordered it first"),
+    requested_at=time("when it was requested"),
+    started_at=maybe(time("when it was started")),
+    finished_at=maybe(time("when it was finished")),
+    step=maybe(text("what it is at")),
+    message=maybe(text("why it failed: the step, and what went wrong in it")),
+    image=maybe(text("the image's reference in the catalogue, once it is done")),
+    files=maybe(
+        list_of(
+            object_of(
+                file=text("its path"),
+                sha256=maybe(text("of its content; left out for a directory")),
+                bytes=maybe(whole("its size")),
+            ),
             "every form of the image",
-        ),
-        findings=list_of(TEXT, "what running it showed, a line a label"),
+        )
     ),
-    "description": "how far a build is",
-}
-LISTED: Final = object_of(("items",), items={"type": "array", "items": ref("build_state")})
-LOG: Final = object_of(("log",), log=text("at most 128 KiB"))
+    findings=maybe(list_of(TEXT, "what running it showed, a line a label")),
+)
+LISTED: Final = object_of(items={"type": "array", "items": ref("build_state")})
+LOG: Final = object_of(log=text("at most 128 KiB"))
 
 
 def add_routes(app: FastAPI) -> None:

@@ -10,10 +10,10 @@ from fastapi import FastAPI, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from modak import schemas
-from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text
-from modak.api.answers import page as page_of
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, in_time, one_at_a_time
+from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_body, text
+from modak.api.openapi import page as page_of
 from modak.api.problems import NOSNIFF, answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
@@ -86,10 +86,8 @@ FILLED: Final = json_response(ref(schemas.COMPONENTS["response"]), "The document
 SIZED: Final = json_response(
     ref("sizing"), "The platforms, those that meet the goal first; every figure with unit, interval, basis and what it follows from"
 )
-HEALTH: Final = object_of(("status",), status={"const": "ok", "description": "the process runs"})
-READY: Final = object_of(
-    ("status", "data"), status={"const": "ready", "description": "requests are answered"}, data=text("version of the data")
-)
+HEALTH: Final = object_of(status={"const": "ok", "description": "the process runs"})
+READY: Final = object_of(status={"const": "ready", "description": "requests are answered"}, data=text("version of the data"))
 POINTS: Final = {
     "requestBody": {
         "required": True,

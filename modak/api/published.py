@@ -19,10 +19,10 @@ from starlette.responses import Response
 
 from modak.api import posted, postedsystems, shapes
 from modak.api.access import actor_of
-from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text
 from modak.api.bodies import Body, document, read
 from modak.api.direct import SHORT, add_direct, at_hand, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
+from modak.api.openapi import TEXT, json_response, list_of, maybe, object_of, ref, request_body, text
 from modak.api.problems import answer, answer_document
 from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
@@ -34,15 +34,18 @@ from modak.schemas import AS_SENT, OPENAPI, of_model
 from modak.service import Known, Service
 
 TAG: Final = TOLERANT
-_JOB: Final = object_of(
-    (),
-    application={"type": "object", **AS_SENT, "description": "as sent, with `container_runtime` where an image is known"},
-    job_content=text("text of the job script, as it can be submitted"),
-    build_script=text("text of the job that builds the application or its image"),
-    warnings=list_of(ref("Notice"), "what was read in another way, or could not be had"),
-) | {**AS_SENT, "description": "as sent, with what was found"}
+_JOB: Final = {
+    **object_of(
+        "as sent, with what was found",
+        application=maybe({"type": "object", **AS_SENT, "description": "as sent, with `container_runtime` where an image is known"}),
+        job_content=maybe(text("text of the job script, as it can be submitted")),
+        build_script=maybe(text("text of the job that builds the application or its image")),
+        warnings=maybe(list_of(ref("Notice"), "what was read in another way, or could not be had")),
+    ),
+    **AS_SENT,
+}
 ANSWERED: Final = json_response(
-    object_of((), job=_JOB) | AS_SENT,
+    object_of(job=maybe(_JOB)) | AS_SENT,
     "The caller's own document with one thing filled in; what is absent is left out",
     example={"job": {"application": {"app_tag": "solver"}, "job_content": "#!/bin/bash\n#SBATCH --job-name=solver\n…"}},
 )

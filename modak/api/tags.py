@@ -9,7 +9,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from modak import __version__
-from modak.api.answers import Responses, json_response
+from modak.api.openapi import Responses, json_response
 from modak.api.problems import answer
 from modak.service import Service
 

@@ -9,10 +9,10 @@ from fastapi import FastAPI, Query, Request
 from starlette.responses import Response
 
 from modak.api.access import actor_of, used_token
-from modak.api.answers import TEXT, json_response, list_of, object_of, ref, request_body, text, whole
-from modak.api.answers import page as page_of
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
+from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_body, text, whole
+from modak.api.openapi import page as page_of
 from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
@@ -40,7 +40,7 @@ def add_routes(app: FastAPI) -> None:
         ("doubts", doubt, "Doubt results", "doubted", "how many of them nobody had doubted before", {"why": WHY}),
         ("unmarkings", unmark, "Take back confirmations and doubts", "unmarked", "how many somebody had confirmed or doubted", {}),
     ):
-        shown = json_response(object_of((counted, *JUDGED), **{counted: whole(what)}, **JUDGED))
+        shown = json_response(object_of(**{counted: whole(what)}, **JUDGED))
         asked = request_body(_selection_schema(**more), example={"results": [1, 2]} | dict.fromkeys(more, "the nodes were shared"))
         add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
     for kind in KINDS:
@@ -193,7 +193,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
         return answer(_changed(added.changed, added.notes), status=201 if added else 200)
 
     reference = ref(KINDS[kind])
-    schema = request_body({"anyOf": [reference, object_of((kind,), **{kind: {"type": "array", "items": reference}})]})
+    schema = request_body({"anyOf": [reference, object_of(**{kind: {"type": "array", "items": reference}})]})
     summary = f"Add {kind}"
     answers = json_response(ref("changed"), "Everything was there already", example={"changed": False})
     answers |= json_response(ref("changed"), "Something was added or replaced", status=201)

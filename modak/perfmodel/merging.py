@@ -10,7 +10,7 @@ the rest of the time is start-up (:mod:`modak.perfmodel.startup`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from typing import Final, NamedTuple
@@ -41,6 +41,8 @@ MOST_RUNS: Final = 8
 
 Values = tuple[object, ...]
 """The values of a series in the columns :data:`OPTIONAL`; ``None`` where empty."""
+Measure = tuple[object, ...]
+"""What series measure that differ in optional columns only: metric, unit and parameters."""
 
 
 class Destination(NamedTuple):
@@ -79,20 +81,62 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
     for key in keys:
         by_run[run_key(key)][key.model_dump_json()] = key
     found: dict[str, tuple[Destination, ...]] = {}
-    for group in by_run.values():
-        metrics = {key.metric for key in group.values()}
-        timed = {id(wall) for wall, work in startup.pairs([*group.values()]) if not startup.maybe_part(work)}
-        rates = {(key.metric, key.unit) for key in group.values() if metric_of(key).is_rate}
-        bare = _may_lack_amount(group.values())
-        groups: dict[Hashable, dict[str, Destination]] = defaultdict(dict)
-        for name, key in group.items():
-            for one in (Destination(key),) if id(key) in timed else (_per_part(key, metrics, bare), *_as_rates(key, rates, group)):
-                groups[(one.series.metric, one.series.unit, *sorted(one.series.params.items()))][name] = one
-        rated = any((one.series.metric, one.series.unit) == RATE for members in groups.values() for one in members.values())
-        for members in groups.values():
-            for name, several in _merged_by_run(members).items():
-                found[name] = (*found.get(name, ()), *(several if rated else _with_rate(several)))
+    for members in by_run.values():
+        found |= _destinations_within(members)
     return found
+
+
+def _destinations_within(members: Mapping[str, SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
+    """The destinations of series, by their JSON, that may be of one run."""
+    together = _measured_together(members)
+    by_measure: dict[Measure, dict[str, Destination]] = defaultdict(dict)
+    for name, key in members.items():
+        for one in _told_by(key, together):
+            by_measure[_measure(one.series)][name] = one
+    rated = any(measure[:2] == RATE for measure in by_measure)
+    found: dict[str, list[Destination]] = {name: [] for name in members}
+    for alike in by_measure.values():
+        for name, merged in _merged_by_run(alike).items():
+            found[name] += merged if rated else _with_rate(merged)
+    return {name: tuple(several) for name, several in found.items()}
+
+
+def _measure(series: SeriesKey) -> Measure:
+    return (series.metric, series.unit, *sorted(series.params.items()))
+
+
+class _Together(NamedTuple):
+    """What series that may be of one run measured, taken together."""
+
+    known: Collection[str]
+    """The series, by their JSON."""
+    metrics: Collection[str]
+    rates: Sequence[tuple[str, str]]
+    """Metric and unit of those that are rates, sorted."""
+    with_start_up: Collection[int]
+    """The ``id`` of each series of whole times whose runs also measured the speed of their work: the rest of the time is start-up."""
+    may_lack_amount: bool
+    """See :func:`_may_lack_amount`."""
+
+
+def _measured_together(members: Mapping[str, SeriesKey]) -> _Together:
+    keys = [*members.values()]
+    return _Together(
+        known=members,
+        metrics={key.metric for key in keys},
+        rates=sorted({(key.metric, key.unit) for key in keys if metric_of(key).is_rate}),
+        with_start_up={id(wall) for wall, work in startup.pairs(keys) if not startup.maybe_part(work)},
+        may_lack_amount=_may_lack_amount(keys),
+    )
+
+
+def _told_by(key: SeriesKey, together: _Together) -> Iterator[Destination]:
+    """Of what series its results are, beside what else was measured of the run."""
+    if id(key) in together.with_start_up:
+        yield Destination(key)
+    else:
+        yield _per_part(key, together)
+        yield from _as_rates(key, together)
 
 
 def _with_rate(several: tuple[Destination, ...]) -> tuple[Destination, ...]:
@@ -139,28 +183,39 @@ def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
     per node, an empty number of ranks or threads is that of the others, if all of them agree, and on GPUs if all layouts have as many ranks
     per GPU, or per node. Layouts without any of these counts stay as they are: they may be any layout.
     """
-    every = dict.fromkeys(known)
-    batches, gpus = ({getattr(one, name) for one in every} - {None} for name in ("batch_size", "gpus_per_node"))
-    filled = {"batch_size": next(iter(batches))} if len(batches) == 1 else {}
-    filled |= {"gpus_per_node": 0} if gpus == {0} else {}
-    found = {one: _with(one, filled) for one in every}
+    given = [*dict.fromkeys(known)]
+    everywhere = _same_everywhere(given)
+    found = {one: _with(one, everywhere) for one in given}
     pairs: dict[int | None, set[tuple[int | None, int | None]]] = defaultdict(set)
-    partial = {given: one for given, one in found.items() if one.ranks_per_node or one.threads_per_rank or one.gpus_per_node}
-    for one in partial.values():
-        pairs[one.gpus_per_node].add((one.ranks_per_node, one.threads_per_rank))
-    ways = ({one.ranks_per_gpu for one in every}, {one.ranks_per_node for one in every if one.gpus_per_node})
-    alike = any(len(way - {None}) < 2 for way in ways)
-    agreed = {count: _agreed(of_count) for count, of_count in pairs.items() if alike or not count}
-    return found | {given: _with(one, agreed.get(one.gpus_per_node, {})) for given, one in partial.items()}
+    partial = {one: filled for one, filled in found.items() if filled.ranks_per_node or filled.threads_per_rank or filled.gpus_per_node}
+    for filled in partial.values():
+        pairs[filled.gpus_per_node].add((filled.ranks_per_node, filled.threads_per_rank))
+    alike = _alike_on_gpus(given)
+    agreed = {gpus: _agreed(of_gpus) for gpus, of_gpus in pairs.items() if alike or not gpus}
+    return found | {one: _with(filled, agreed.get(filled.gpus_per_node, {})) for one, filled in partial.items()}
+
+
+def _same_everywhere(layouts: Collection[Layout]) -> Mapping[str, int]:
+    """The batch size, if all layouts that give one give the same, and no GPUs, if none of them has any."""
+    batches = {one.batch_size for one in layouts if one.batch_size is not None}
+    gpus = {one.gpus_per_node for one in layouts if one.gpus_per_node is not None}
+    return {**({"batch_size": batches.pop()} if len(batches) == 1 else {}), **({"gpus_per_node": 0} if gpus == {0} else {})}
+
+
+def _alike_on_gpus(layouts: Collection[Layout]) -> bool:
+    """Whether all layouts have as many ranks per GPU, or those with GPUs as many per node, as far as they tell."""
+    per_gpu = {one.ranks_per_gpu for one in layouts if one.ranks_per_gpu is not None}
+    per_node = {one.ranks_per_node for one in layouts if one.gpus_per_node and one.ranks_per_node is not None}
+    return len(per_gpu) < 2 or len(per_node) < 2
 
 
 def _agreed(pairs: Collection[tuple[int | None, int | None]]) -> Mapping[str, int]:
     """Ranks per node and threads per rank, from pairs of them; empty if two pairs contradict each other."""
-    columns = [set(column) - {None} for column in zip(*pairs, strict=True)]
-    if any(len(column) > 1 for column in columns):
+    ranks = {of_ranks for of_ranks, _ in pairs if of_ranks is not None}
+    threads = {of_threads for _, of_threads in pairs if of_threads is not None}
+    if len(ranks) > 1 or len(threads) > 1:
         return {}
-    named = zip(("ranks_per_node", "threads_per_rank"), columns, strict=True)
-    return {name: count for name, column in named for count in column if count is not None}
+    return {name: count for name, counts in (("ranks_per_node", ranks), ("threads_per_rank", threads)) for count in counts}
 
 
 def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
@@ -169,10 +224,10 @@ def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
     return layout.model_copy(update=empty) if empty else layout
 
 
-def _per_part(key: SeriesKey, measured: Collection[str], bare: bool) -> Destination:
-    """For the time of a whole run, that of its epochs or steps if it is among the ``measured`` metrics. Without the length of the run.
+def _per_part(key: SeriesKey, together: _Together) -> Destination:
+    """For the time of a whole run, that of its epochs or steps if such times were measured, too. Without the length of the run.
 
-    Else itself, but without the amount if epochs or steps tell its length, and that of other runs (``bare``) without any amount.
+    Else itself, but without the amount if epochs or steps tell its length, and that of other runs without any amount.
     """
     if not metric_of(key).tells_cost:
         return Destination(key)
@@ -182,10 +237,11 @@ def _per_part(key: SeriesKey, measured: Collection[str], bare: bool) -> Destinat
         return Destination(key)
     counts = _counts(key)
     for part, count in counts.items():
-        if f"{part}_time" in measured:
+        if f"{part}_time" in together.metrics:
             return Destination(key.model_copy(update={"metric": f"{part}_time", "params": _without_length(key.params)}), 1 / count)
-    params = {name: text for name, text in key.params.items() if name != "amount"} if bare and counts else key.params
-    return Destination(key.model_copy(update={"params": params}))
+    if together.may_lack_amount and counts:
+        return Destination(key.model_copy(update={"params": {name: text for name, text in key.params.items() if name != "amount"}}))
+    return Destination(key)
 
 
 def _counts(key: SeriesKey) -> dict[str, float]:
@@ -196,19 +252,31 @@ def _counts(key: SeriesKey) -> dict[str, float]:
 
 def _may_lack_amount(keys: Iterable[SeriesKey]) -> bool:
     """Whether some runs of known epochs or steps give no amount, and those of the others are as large for each epoch, or step."""
-    counted = [(startup.amount_of(key.params), *next(iter(counts.items()))) for key in keys if (counts := _counts(key))]
-    each = {(part, amount.counts, f"{amount.number / count:.9g}") for amount, part, count in counted if amount}
-    return any(amount is None for amount, _, _ in counted) and len(each) == len({(part, counts) for part, counts, _ in each})
+    lacking = False
+    kinds: set[tuple[str, str]] = set()
+    sizes: set[tuple[str, str, str]] = set()
+    for key in keys:
+        counts = _counts(key)
+        if not counts:
+            continue
+        part, count = next(iter(counts.items()))
+        amount = startup.amount_of(key.params)
+        if amount:
+            kinds.add((part, amount.counts))
+            sizes.add((part, amount.counts, f"{amount.number / count:.9g}"))
+        else:
+            lacking = True
+    return lacking and len(sizes) == len(kinds)
 
 
-def _as_rates(key: SeriesKey, rates: Iterable[tuple[str, str]], known: Collection[str]) -> Iterable[Destination]:
-    """For the time of a whole run of known work, the ``rates`` (metric and unit) that count it, unless it gives them itself: ``known`` are
-    series by their JSON."""
-    whole = startup.is_whole(key) and not startup.maybe_part(key)
-    for name, unit in sorted(rates) if whole else ():
+def _as_rates(key: SeriesKey, together: _Together) -> Iterator[Destination]:
+    """For the time of a whole run of known work, the measured rates that count it, unless a series gives them itself."""
+    if not startup.is_whole(key) or startup.maybe_part(key):
+        return
+    for name, unit in together.rates:
         rate = key.model_copy(update={"metric": name, "unit": unit})
         done = startup.work(rate)
-        if done and rate.model_dump_json() not in known:
+        if done and rate.model_dump_json() not in together.known:
             yield Destination(rate.model_copy(update={"params": _without_length(key.params)}), done, of_amount=True)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from modak.jobs.spec import JobSpec, Report
@@ -15,7 +15,7 @@ from modak.schedulers import Scheduler
 from modak.script import gate
 from modak.script.bash import Expansion, Line, Part, assign, cached, run, together
 from modak.script.parts import PLAN, section
-from modak.script.shelltext import ours
+from modak.script.shelltext import ours, with_parts
 from modak.text.words import Word
 
 NOW: Final = "$(modak_now)"
@@ -33,24 +33,45 @@ modak_end() {
         printf 'modak: a signal ended the script before its last command\n' >&2
         MODAK_STATUS=143
     fi
-    %s
+    @STEPS@
     exit "${MODAK_STATUS}"
 }
 """
 _REPORT: Final = r"""
 modak_report() {
-    local took=0 seconds=null ended lost='' results='' unfinished=''
+    local took=0 seconds=null ended@LOST@ results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
+@OUTCOME@@FOLDER@    printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
+ "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
+        "${ended}" "${MODAK_STATUS}" "${seconds}@EARLIER@" "${results}" "${unfinished}" >"${MODAK_RESULT}"
+}
 """
-_MEASURED: Final = r"""    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
+"""The node's name is not ``HOSTNAME``, which may be inherited from the submit host."""
+_OUTCOME: Final = r"""@PREEMPTED@@FIRST@@WHOLE@    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
-%s    elif test "${took}" -gt 0%s; then
-        results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${%s}}"
-%s    fi
+@UNKNOWN@    elif test "${took}" -gt 0@KNOWN@; then
+        results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${@TIME@}}"
+@PRINTED@    fi
 """
 """``unfinished`` says which run a later job of a chain may continue."""
+_FIRST: Final = """    test "${@RESTARTS@:-0}" = 0 || lost=1 # the start before may have done a part
+"""
+_WHOLE: Final = r"""    local before earlier=null whole=''
+    if before="$(modak_earlier)"; then
+        printf -v whole '%d.%03d' "$(((took + before) / 1000))" "$(((took + before) % 1000))"
+        printf -v earlier '%d.%03d' "$((before / 1000))" "$((before % 1000))"
+    else
+        lost=1
+    fi
+"""
+_UNKNOWN: Final = """        test -z "${lost}" || unfinished=', "unfinished": null'
+"""
+_PRINTED: Final = """        results+="$(modak_metric)"
+"""
+_FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
+"""
 _EARLIER: Final = r"""
 modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
     local part parts job jobs file text own before known=1 most=0
@@ -62,7 +83,7 @@ modak_earlier() { # milliseconds of this run in the jobs before, each with those
         [[ ${jobs[0]} =~ ^after(any|ok|notok)$ ]] || continue
         for job in "${jobs[@]:1}"; do
             test "${jobs[0]}" = afterok || known='' # one that succeeded may have been no part of the run
-            for file in %s; do
+            for file in @FILES@; do
                 test -f "${file}" || continue
                 text="$(<"${file}")"
                 [[ ${text} == *"\"job\": \"${job}"[.\"]* ]] || continue
@@ -75,36 +96,22 @@ modak_earlier() { # milliseconds of this run in the jobs before, each with those
             done
         done
     done
-    test -n "${known}" && printf '%%d' "${most}"
+    test -n "${known}" && printf '%d' "${most}"
 }
 """
 _OWN_FILES: Final = '"${MODAK_HERE}/modak-result-${job}".*json'
 """``4711.json``, and ``4711.server.json`` where requests may leave out the server."""
-_WHOLE: Final = r"""    local before earlier=null whole=''
-    if before="$(modak_earlier)"; then
-        printf -v whole '%d.%03d' "$(((took + before) / 1000))" "$(((took + before) % 1000))"
-        printf -v earlier '%d.%03d' "$((before / 1000))" "$((before % 1000))"
-    else
-        lost=1
-    fi
-"""
-_FIRST: Final = """    test "${%s:-0}" = 0 || lost=1 # the start before may have done a part
-"""
-_UNKNOWN: Final = """        test -z "${lost}" || unfinished=', "unfinished": null'
-"""
-_PRINTED: Final = """        results+="$(modak_metric)"
-"""
-_FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
-"""
-_WRITTEN: Final = r"""    printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
- "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
-        "${ended}" "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
-}
-"""
-"""The node's name is not ``HOSTNAME``, which may be inherited from the submit host."""
 _METRIC: Final = """
 modak_metric() {
     local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
+@SOUGHT@    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
+        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&2
+    elif ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
+        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\\n' "${value}" >&2
+    else
+        printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
+    fi
+}
 """
 _OF_OUTPUT: Final = """    line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
@@ -114,15 +121,6 @@ _OF_OUTPUT: Final = """    line="$(<"${MODAK_NOTES}/output.last")"
 _OF_LOG: Final = """    line="${MODAK_LINE:-}"
     if ! [[ -n ${line} && ${line} =~ ${MODAK_PATTERN} ]]; then
         printf 'modak: no metric: %s\\n' "${MODAK_UNREAD}" >&2
-"""
-_NUMBER: Final = """    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
-        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&2
-    elif ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
-        printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\\n' "${value}" >&2
-    else
-        printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
-    fi
-}
 """
 _SEND: Final = """
 modak_send() {
@@ -154,26 +152,33 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     ``timed``: whether the script has a timer, which may still be running.
     """
     report = report_of(job)
-    steps = (
-        *(("modak_untimed",) if timed else ()),
-        *((_REPORTED,) if report else ()),
-        *(('test -z "${MODAK_MADE:-}" || modak_tidy',) if job.staging else ()),
-        *((_SENT,) if report else ()),
-        *(('test -z "${MODAK_TEE[*]:-}" || modak_kept', 'rm -rf -- "${MODAK_NOTES:-}"') if reads_output(job) else ()),
-    )
+    steps = [*_steps(job, timed=timed)]
     if not steps:
         return ()
-    name = (scheduler.array_id if is_array(job, scheduler) else None) or scheduler.job_id
-    number = _number(name) if name else ours('MODAK_JOB="$$"')
-    signalled = bool(job.attributes.signal) and (timed or scheduler.signals(job))
-    suspended = report and not signalled and not scheduler.preempted
-    written = _written(job, report, scheduler) if report else ()
-    where = (_HERE, number, _CLOCK) if report or job.staging else ()
     title = "at exit, however the job ends"
     if report:
         title += f": {report.file or 'modak-result-JOB'}.json records the outcome (the job itself is below)"
-    end = (ours(_END % "\n    ".join(steps)), run("trap", "modak_end", "EXIT"), *((ours(_SUSPENDED),) if suspended else ()))
-    return (_as_one(*section(title, where)), *written, _as_one(*end))
+    start = section(title, (_HERE, _job_number(job, scheduler), _CLOCK) if report or job.staging else ())
+    end = [ours(with_parts(_END, STEPS="\n    ".join(steps))), run("trap", "modak_end", "EXIT")]
+    signalled = bool(job.attributes.signal) and (timed or scheduler.signals(job))
+    if report and not signalled and not scheduler.preempted:
+        end.append(ours(_SUSPENDED))
+    return (_as_one(*start), *(_written(job, report, scheduler) if report else ()), _as_one(*end))
+
+
+def _steps(job: JobSpec, *, timed: bool) -> Iterator[str]:
+    """What ``modak_end`` does, in order."""
+    if timed:
+        yield "modak_untimed"
+    if report_of(job):
+        yield _REPORTED
+    if job.staging:
+        yield 'test -z "${MODAK_MADE:-}" || modak_tidy'
+    if report_of(job):
+        yield _SENT
+    if reads_output(job):
+        yield 'test -z "${MODAK_TEE[*]:-}" || modak_kept'
+        yield 'rm -rf -- "${MODAK_NOTES:-}"'
 
 
 def ended(job: JobSpec, timed: bool) -> tuple[Line, ...]:
@@ -185,6 +190,11 @@ def ended(job: JobSpec, timed: bool) -> tuple[Line, ...]:
 def _as_one(*lines: Line) -> Line:
     """Lines that are the same in many scripts as one, which is checked once."""
     return gate.sound(lines)
+
+
+def _job_number(job: JobSpec, scheduler: Scheduler) -> Line:
+    name = (scheduler.array_id if is_array(job, scheduler) else None) or scheduler.job_id
+    return _number(name) if name else ours('MODAK_JOB="$$"')
 
 
 @cached
@@ -233,38 +243,53 @@ def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
     return (asked,) if waits else ()
 
 
-def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> tuple[Line, ...]:
+def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Line]:
     """Variables and functions of the report."""
-    metric = {"metric": report.metric or "", "unit": report.unit or ""}
     named = bool(report.record.get("application"))
-    pattern = pattern_of(job)
-    before = _before(job, scheduler) if named else ()
-    restarts = scheduler.restarts if job.attributes.requeue is not False else None
-    files = '"${MODAK_RESULT}"' if report.file else _OWN_FILES
-    chain = (assign("MODAK_BEFORE", *before), ours(_EARLIER % files)) if before else ()
-    folder = bool(report.file and "/" in report.file)
-    reading = ours(_METRIC + (_OF_LOG if log_of(job) else _OF_OUTPUT) + _NUMBER)
-    printed = (assign("MODAK_PATTERN", pattern), assign("MODAK_METRIC", _members(metric)), reading) if pattern else ()
-    return (
-        assign("MODAK_PLAN", job.plan_id),
-        *((assign("MODAK_RECORD", _members(report.record)),) if named else ()),
-        _file(report.file, task(job, scheduler)),
-        *printed,
-        *chain,
-        _functions(named, bool(pattern), bool(before), restarts, folder, scheduler.preempted),
+    pattern, before = pattern_of(job), _before(job, scheduler) if named else ()
+    yield assign("MODAK_PLAN", job.plan_id)
+    if named:
+        yield assign("MODAK_RECORD", _members(report.record))
+    yield _file(report.file, task(job, scheduler))
+    if pattern:
+        yield assign("MODAK_PATTERN", pattern)
+        yield assign("MODAK_METRIC", _members({"metric": report.metric or "", "unit": report.unit or ""}))
+        yield ours(with_parts(_METRIC, SOUGHT=_OF_LOG if log_of(job) else _OF_OUTPUT))
+    if before:
+        yield assign("MODAK_BEFORE", *before)
+        yield ours(with_parts(_EARLIER, FILES='"${MODAK_RESULT}"' if report.file else _OWN_FILES))
+    yield _functions(
+        named=named,
+        printed=bool(pattern),
+        chained=bool(before),
+        restarts=scheduler.restarts if job.attributes.requeue is not False else None,
+        folder=bool(report.file and "/" in report.file),
+        preempted=scheduler.preempted,
     )
 
 
 @cached
 def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, preempted: str) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
-    lost = (_FIRST % restarts if restarts else "") + (_WHOLE if chained else "")
-    unknown, known, time = _UNKNOWN if lost else "", ' && test -z "${lost}"' if lost else "", "whole" if chained else "seconds"
-    measured = _MEASURED % (unknown, known, time, _PRINTED if printed else "")
-    outcome = preempted + lost + measured if named else ""
-    report = _REPORT if named and lost else _REPORT.replace(" lost=''", "")
-    written = _WRITTEN.replace('"${seconds}"', r'"${seconds}, \"earlier\": ${earlier}"') if chained else _WRITTEN
-    return gate.sound((ours(report + outcome + (_FOLDER if folder else "") + written), ours(_SEND)))
+    may_lose = bool(restarts) or chained
+    outcome = with_parts(
+        _OUTCOME,
+        PREEMPTED=preempted,
+        FIRST=with_parts(_FIRST, RESTARTS=restarts) if restarts else "",
+        WHOLE=_WHOLE if chained else "",
+        UNKNOWN=_UNKNOWN if may_lose else "",
+        KNOWN=' && test -z "${lost}"' if may_lose else "",
+        TIME="whole" if chained else "seconds",
+        PRINTED=_PRINTED if printed else "",
+    )
+    report = with_parts(
+        _REPORT,
+        LOST=" lost=''" if named and may_lose else "",
+        OUTCOME=outcome if named else "",
+        FOLDER=_FOLDER if folder else "",
+        EARLIER=r", \"earlier\": ${earlier}" if chained else "",
+    )
+    return gate.sound((ours(report), ours(_SEND)))
 
 
 @cached

@@ -12,11 +12,13 @@ from typing import Final
 
 from modak.script import gate
 from modak.script.bash import Line, fixed, function
+from modak.script.meaning import Unparsable, meaning
 from modak.text.grammar import UNSOUND
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_STORAGE", "BUILD_PARALLELISM": "BUILD_PARALLELISM"}
 """The published placeholders ``{{ NAME }}``, and the variable that each stands for."""
 
+_PART: Final = re.compile(r"@([A-Z]+)@")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
@@ -35,8 +37,8 @@ def rule_fault(text: str) -> str:
         return f"it contains the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"
     try:
         inside = function("modak_rule", code(text))
-        closed = gate.meaning(inside.text) == list(inside.events)
-    except gate.Unparsable as error:
+        closed = meaning(inside.text) == list(inside.events)
+    except Unparsable as error:
         return f"it cannot be checked as bash: {error}"
     return "" if closed else "it ends within a quote, a here-document or after a backslash"
 
@@ -52,18 +54,27 @@ def substituted(text: str) -> str:
     return _PLACEHOLDER.sub(lambda found: f"${{{PLACEHOLDERS[found[1]]}:?}}" if found[1] in PLACEHOLDERS else found[0], text)
 
 
+def with_parts(text: str, **parts: str) -> str:
+    """Shell text of MODAK's own, in which each ``@NAME@`` stands for one of the parts, which are MODAK's own, too.
+
+    >>> with_parts("tar -x@HOW@ -f x.tar", HOW=" --skip-old-files")
+    'tar -x --skip-old-files -f x.tar'
+    """
+    return _PART.sub(lambda found: parts[found[1]], text)
+
+
 @cache
 def ours(text: str) -> Line:
     """Shell text of MODAK's own, without any value of a request; the parser itself finds its events."""
     whole = text.strip("\n")
-    return fixed(whole, *gate.meaning(whole))
+    return fixed(whole, *meaning(whole))
 
 
 @lru_cache(maxsize=256)
 def code(text: str) -> Line:
     """Trusted shell text; the parser itself finds its events."""
     whole = substituted(text).strip("\n")
-    return fixed(whole, *gate.meaning(whole))
+    return fixed(whole, *meaning(whole))
 
 
 def placeholders(text: str) -> tuple[str, ...]:

@@ -15,12 +15,11 @@ from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, Part, command_line, export, named, need, needed, parts, require, run, variable, word
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
-from modak.script.shelltext import ours
+from modak.script.shelltext import ours, with_parts
 from modak.text.words import Word, lead, shell, variables
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
-_EACH: Final = "modak_each "
 _EACH_NODE: Final = """
 modak_each() {
     srun --nodes="${SLURM_JOB_NUM_NODES:?}" --ntasks="${SLURM_JOB_NUM_NODES:?}" --ntasks-per-node=1 --export=ALL "$@" </dev/null
@@ -31,35 +30,36 @@ modak_copy_in() {
     mkdir -p -- "$(dirname -- "${MODAK_SCRATCH:?}/$2")" && cp -R -H -- "$1" "${MODAK_SCRATCH:?}/$2"
 }
 """
-_EVERYWHERE: Final = f"""
-modak_copy_in() {{
-    local to="${{MODAK_SCRATCH:?}}/$2"
-    {_EACH}mkdir -p -- "$(dirname -- "${{to}}")" || return
+_EVERYWHERE: Final = """
+modak_copy_in() {
+    local to="${MODAK_SCRATCH:?}/$2"
+    modak_each mkdir -p -- "$(dirname -- "${to}")" || return
     if test -d "$1"; then
-        {_EACH}cp -R -H -- "$1" "${{to}}"
+        modak_each cp -R -H -- "$1" "${to}"
     else
-        test ! -d "${{to}}" || to+="/${{1##*/}}" # as cp does: sbcast takes no directory
-        sbcast --force "$1" "${{to}}"
+        test ! -d "${to}" || to+="/${1##*/}" # as cp does: sbcast takes no directory
+        sbcast --force "$1" "${to}"
     fi
-}}
+}
 """
 _UNPACK: Final = """
 modak_unpack() {
-    local packed=%(packed)s into="${MODAK_SCRATCH:?}/$2"
-    %(fetch)s%(each)smkdir -p -- "${into}" || return
+    local packed=@PACKED@ into="${MODAK_SCRATCH:?}/$2"
+    @FETCH@@EACH@mkdir -p -- "${into}" || return
     case "$1" in
-        *.sqfs | *.squashfs) %(each)sunsquashfs -quiet -no-progress -force -dest "${into}" "${packed}" ;;
-        *) %(each)star -x -f "${packed}" -C "${into}" ;;
-    esac%(tidy)s
+        *.sqfs | *.squashfs) @EACH@unsquashfs -quiet -no-progress -force -dest "${into}" "${packed}" ;;
+        *) @EACH@tar -x -f "${packed}" -C "${into}" ;;
+    esac@TIDY@
 }
 """
-_UNPACK_HERE: Final = _UNPACK % {"packed": '"$1"', "fetch": "", "each": "", "tidy": ""}
-_UNPACK_EVERYWHERE: Final = _UNPACK % {
-    "packed": '"${MODAK_SCRATCH:?}/.packed"',
-    "fetch": 'sbcast --force "$1" "${packed}" || return\n    ',
-    "each": _EACH,
-    "tidy": f' && {_EACH}rm -f -- "${{packed}}"',
-}
+_UNPACK_HERE: Final = with_parts(_UNPACK, PACKED='"$1"', FETCH="", EACH="", TIDY="")
+_UNPACK_EVERYWHERE: Final = with_parts(
+    _UNPACK,
+    PACKED='"${MODAK_SCRATCH:?}/.packed"',
+    FETCH='sbcast --force "$1" "${packed}" || return\n    ',
+    EACH="modak_each ",
+    TIDY=' && modak_each rm -f -- "${packed}"',
+)
 _GATHER: Final = """
 modak_gather() { # torchrun decides which node has its first rank: what the other nodes have of this, and the first has not, comes here
     local node
@@ -75,7 +75,7 @@ modak_gather() { # torchrun decides which node has its first rank: what the othe
 _OUT: Final = """
 modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
     local from failed=0
-    while test "$#" -gt 1; do%s
+    while test "$#" -gt 1; do@GATHER@
         from="${MODAK_SCRATCH:?}/$1"
         if test -d "${from}"; then # the directory may exist from an earlier job
             mkdir -p -- "$2" && cp -R -f -- "${from}/." "$2"
@@ -87,21 +87,23 @@ modak_copy_out() { # FROM TO ...; what is missing does not keep the others back
     return "${failed}"
 }
 """
-_STRIPE: Final = '! command -v lfs >/dev/null 2>&1 || lfs setstripe -c %d "${MODAK_SCRATCH:?}" || : # on Lustre: for all files made below'
+_STRIPE: Final = (
+    '! command -v lfs >/dev/null 2>&1 || lfs setstripe -c @STRIPES@ "${MODAK_SCRATCH:?}" || : # on Lustre: for all files made below'
+)
 _SINCE: Final = f'MODAK_SINCE="{NOW}" # an earlier start, on a node that failed, may have left its directory'
 _ADVICE: Final = "the job could not create its directory on the storage: check free space and write permission"
 _TIDY: Final = """
 modak_tidy() {
     cd -- "${MODAK_HERE}" || return 0
     if test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
-        printf 'modak: not everything could be copied from %%s on %%s: the directory is kept\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
+        printf 'modak: not everything could be copied from %s on %s: the directory is kept\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
-    %s
+    @REMOVE@
 }
 """
 _REMOVED: Final = 'rm -rf -- "${MODAK_SCRATCH:?}"'
-_REMOVED_EVERYWHERE: Final = f"{_EACH}{_REMOVED} || {_REMOVED} # Slurm starts nothing more in a job that it ends"
+_REMOVED_EVERYWHERE: Final = f"modak_each {_REMOVED} || {_REMOVED} # Slurm starts nothing more in a job that it ends"
 
 
 def writable(job: JobSpec) -> tuple[Line, ...]:
@@ -121,23 +123,21 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     if has is None:
         return ()
     each = _on_each(job, has, scheduler)
-    paths = [path for copy in has.out for path in (copy.inside, copy.outside)]
-    outwards = command_line(("modak_copy_out", *paths), range(3, len(paths), 2)) if paths else run(":")
-    return section(
-        "the job's own directory",
-        (
-            ours(_SINCE),
-            export(
-                "MODAK_SCRATCH", *_place(has), "/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?")
-            ),
-            *(ours(text) for text in _functions(has, each, gathered=each and job.launcher == "torchrun", log=_log_inside(job))),
-            named("modak_stage_out", outwards),
-            ours(_TIDY % (_REMOVED_EVERYWHERE if each else _REMOVED)),
-            need(_made(each), NO_SCRATCH, _ADVICE + (", and that each node has its own storage there" if each else "")),
-            ours("MODAK_MADE=1"),
-            *((ours(_STRIPE % has.stripes),) if has.stripes else ()),
-        ),
-    )
+    return section("the job's own directory", [*_directory(job, has, scheduler, each=each)])
+
+
+def _directory(job: JobSpec, has: Staging, scheduler: Scheduler, *, each: bool) -> Iterator[Line]:
+    """``each``: every node has its own."""
+    yield ours(_SINCE)
+    name = ("/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?"))
+    yield export("MODAK_SCRATCH", *_place(has), *name)
+    yield from map(ours, _functions(has, each, gathered=each and job.launcher == "torchrun", log=_log_inside(job)))
+    yield named("modak_stage_out", _copied_out(has))
+    yield ours(with_parts(_TIDY, REMOVE=_REMOVED_EVERYWHERE if each else _REMOVED))
+    yield need(_made(each), NO_SCRATCH, _ADVICE + (", and that each node has its own storage there" if each else ""))
+    yield ours("MODAK_MADE=1")
+    if has.stripes:
+        yield ours(with_parts(_STRIPE, STRIPES=str(has.stripes)))
 
 
 def stage_in(job: JobSpec) -> tuple[Line, ...]:
@@ -173,10 +173,11 @@ def one_target(job: JobSpec, scheduler: Scheduler) -> tuple[Notice, ...]:
     """A warning for each place that all jobs of an array copy to, and for one file of the metric: their files would replace each other."""
     if not is_array(job, scheduler):
         return ()
-    copies, log = job.staging.out if job.staging else (), log_of(job)
-    own = {scheduler.array_index, None if scheduler.array_shares_id else scheduler.job_id}
-    shared = [("application.stage_out", copy.outside, "copy there") for copy in copies if not own & set(variables((copy.outside,)))]
-    if log and not (own | {"MODAK_SCRATCH", "TMPDIR"}) & set(variables((log,))):
+    places = [("application.stage_out", copy.outside, "copy there") for copy in (job.staging.out if job.staging else ())]
+    of_task = {scheduler.array_index, None if scheduler.array_shares_id else scheduler.job_id}
+    shared = [place for place in places if of_task.isdisjoint(variables((place[1],)))]
+    log = log_of(job)
+    if log and (of_task | {"MODAK_SCRATCH", "TMPDIR"}).isdisjoint(variables((log,))):
         shared.append(("application.metric_file", log, "write it"))
     advice = f"put ${{{scheduler.array_index}}} into the path"
     return tuple(Notice(field=field, message=f"{shell(path)}: all jobs of the array {how}: {advice}") for field, path, how in shared)
@@ -208,7 +209,7 @@ def _functions(has: Staging, each: bool, gathered: bool, log: bool) -> Iterator[
     if gathered and (has.out or log):
         yield _GATHER
     if has.out:
-        yield _OUT % ('\n        modak_gather "$1" || failed=1' if gathered else "")
+        yield with_parts(_OUT, GATHER='\n        modak_gather "$1" || failed=1' if gathered else "")
 
 
 def _place(has: Staging) -> tuple[Part, ...]:
@@ -219,7 +220,14 @@ def _made(each: bool) -> Line:
     """Makes a new directory, for the owner alone; an existing one is an error, because it belongs to another job. If a node fails, those of
     the other nodes are removed: they are empty."""
     made = 'mkdir -m 700 -- "${MODAK_SCRATCH:?}"'
-    return ours(f'{_EACH}{made} || {{ {_EACH}rmdir -- "${{MODAK_SCRATCH:?}}" 2>/dev/null || :; false; }}' if each else made)
+    removed = 'rmdir -- "${MODAK_SCRATCH:?}"'
+    return ours(f"modak_each {made} || {{ modak_each {removed} 2>/dev/null || :; false; }}" if each else made)
+
+
+def _copied_out(has: Staging) -> Line:
+    """The copies after the run, each on a line of its own."""
+    paths = [path for copy in has.out for path in (copy.inside, copy.outside)]
+    return command_line(("modak_copy_out", *paths), range(3, len(paths), 2)) if paths else run(":")
 
 
 def _copied(copy: Copy) -> Line:

@@ -9,7 +9,7 @@ from modak.schedulers import Scheduler
 from modak.script.bash import Line, assign, behind, command_line, into, named, parts, quiet, run, variable, word
 from modak.script.ending import NOW, log_of, reads_output, report_of
 from modak.script.parts import section
-from modak.script.shelltext import ours
+from modak.script.shelltext import ours, with_parts
 from modak.script.staging import gather_log
 from modak.text import words
 
@@ -26,8 +26,8 @@ modak_wait() {
 _SIGNAL: Final = """
 modak_signal() {
     MODAK_SIGNALLED=1
-%s    printf 'modak: the time limit is near\\n' >&2
-    modak_checkpoint || printf 'modak: the checkpoint failed with status %%s\\n' "$?" >&2
+@STOPPED@    printf 'modak: the time limit is near\\n' >&2
+    modak_checkpoint || printf 'modak: the checkpoint failed with status %s\\n' "$?" >&2
 }
 """
 _STOPPED: Final = "    MODAK_STOPPED=perhaps\n"
@@ -155,7 +155,7 @@ def _signal_handler(job: JobSpec, signal: Signal) -> tuple[Line, ...]:
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
     saves = command_line(job.checkpoint) if job.checkpoint else _forward_signal(job, signal)
-    return named("modak_checkpoint", saves), *map(ours, (_SIGNAL % (_STOPPED if report_of(job) else ""), _WAIT))
+    return named("modak_checkpoint", saves), ours(with_parts(_SIGNAL, STOPPED=_STOPPED if report_of(job) else "")), ours(_WAIT)
 
 
 def _signalled(signal: Signal, command: Line) -> tuple[Line, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from modak.errors import DataError
-from modak.ingest import csv as csv_format
+from modak.ingest import csvrows
 from modak.ingest.reading import parse_pairs, table, tables
 from modak.ingest.sources import from_bytes, from_stream
 from modak.ingest.table import Options
@@ -42,7 +42,7 @@ def cell(column: str, text: str) -> str:
 def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small and large blocks are cut by different hands; both must see the same."""
     if request.param == "pandas":
-        monkeypatch.setattr(csv_format, "SMALL", 0)
+        monkeypatch.setattr(csvrows, "SMALL", 0)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_faults_of_several_columns_stand_by_line() -> None:
 
 def test_faults_in_later_blocks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is read in blocks; lines are counted through, and no block before the fault is handed on after it."""
-    monkeypatch.setattr(csv_format, "BLOCK", 500)
+    monkeypatch.setattr(csvrows, "BLOCK", 500)
     text = HEADER + GOOD * 100 + GOOD.replace("2.5", "~2.5") + GOOD * 100
     assert faults(text) == [f"r.csv:102: column 'value': '~2.5': {_allowed()}"]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from modak.errors import DataError
 from modak.facts import SeriesKey
-from modak.ingest import csv as csv_format
+from modak.ingest import csvrows
 from modak.ingest.checking import distinct
 from modak.ingest.columns import COLUMNS
 from modak.ingest.csv import Csv
@@ -101,7 +101,7 @@ def test_a_date_is_its_first_instant_in_utc() -> None:
 @pytest.mark.parametrize("small", [2**20, 0], ids=["standard library", "pandas"])
 def test_semicolons_separate_cells_where_commas_are_decimal(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As spreadsheets write CSV in many countries; a text with a comma stays, and the file is said to have been read so."""
-    monkeypatch.setattr(csv_format, "SMALL", small)
+    monkeypatch.setattr(csvrows, "SMALL", small)
     batch = only('application;params.dt;dataset;metric;value\r\nfoam;0,5;"a;b, c";wall_time;812,5\r\nfoam;0,5;"a;b, c";wall_time;1e3\r\n')
     (key,) = batch.series
     assert (key.params, key.dataset, batch.values.tolist()) == ({"dt": "0.5"}, "a;b, c", [812.5, 1000.0])
@@ -144,7 +144,7 @@ def test_a_column_is_renamed_by_its_name_in_any_case() -> None:
 @pytest.mark.parametrize("small", [0, 2**20])
 def test_the_header_again_is_no_row(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that append a table each to one file."""
-    monkeypatch.setattr(csv_format, "SMALL", small)
+    monkeypatch.setattr(csvrows, "SMALL", small)
     text = "application,nodes,metric,value\na,1,wall_time,4\n"
     batch = only(text + text.replace("a,1", "a,2") + text.replace("a,1", "a,4"))
     assert batch.numbers["nodes"].tolist() == [1, 2, 4]
@@ -254,8 +254,8 @@ def test_a_value_for_a_column_without_an_empty_cell_is_noted(cell: str, noted: b
 @pytest.mark.parametrize("small", [0, 2**20])
 def test_the_row_numbers_of_pandas_are_left_out(start: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A first column without a name that counts the rows, with one note, also over several blocks."""
-    monkeypatch.setattr(csv_format, "SMALL", small)
-    monkeypatch.setattr(csv_format, "BLOCK", 60)
+    monkeypatch.setattr(csvrows, "SMALL", small)
+    monkeypatch.setattr(csvrows, "BLOCK", 60)
     rows = "".join(f"{start + row},a,{row + 1},wall_time,{row + 2}\n" for row in range(12))
     batches = list(table(from_bytes(f",application,nodes,metric,value\n{rows}".encode(), "r.csv")).batches())
     assert len(batches) > 1
@@ -356,7 +356,7 @@ def test_what_is_written_is_read_again(rows: list[tuple[str, str]]) -> None:
     write_csv([{"one": one, "two": two} for one, two in rows], stream)
     for small in (0, 2**20):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(csv_format, "SMALL", small)
+            patch.setattr(csvrows, "SMALL", small)
             (raw,) = Csv().read(from_bytes(stream.getvalue().encode(), "x.csv"))
         assert [(raw.columns["one"][i], raw.columns["two"][i]) for i in range(len(raw.lines))] == rows
 

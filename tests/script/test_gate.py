@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from modak import plugins
 from modak.errors import RequestError
 from modak.script.bash import Continued, Line, command_line, comment, continued, export, fixed, piped, run, write
-from modak.script.gate import DIRECTIVE, Unparsable, check_line, check_script, meaning, start
+from modak.script.gate import DIRECTIVE, check_line, check_script, start
+from modak.script.meaning import Unparsable, meaning
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)
@@ -60,6 +61,13 @@ def test_a_line_ends_where_it_ends(text: str, event: tuple[object, ...]) -> None
     """What would take the next line into itself is refused."""
     with pytest.raises(RequestError):
         check_line(fixed(text, event))
+
+
+def test_a_here_document_without_an_end_is_refused() -> None:
+    """In words, also where a parser finds all events of the line, and only the command behind it is missing."""
+    text = 'sort <<-EOF && echo y\nx\n"$X" a\n'
+    with pytest.raises(RequestError, match="modak_behind"):
+        check_line(fixed(text, *meaning(text)))
 
 
 NESTED = [("(", "true", ")"), ("true && ", "true", ""), ("$(", "true", ")"), ("${a:-", "x", "}"), ("if true; then ", "true", "; fi")]

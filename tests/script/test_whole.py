@@ -25,6 +25,7 @@ from modak.schedulers.header import FIELDS
 from modak.script import bash, gate, surroundings
 from modak.script.build import delimiter, render_build
 from modak.script.job import render
+from modak.script.meaning import meaning
 from modak.script.shelltext import rule_fault
 from modak.text import words
 from modak.text.grammar import UNSOUND
@@ -316,7 +317,7 @@ def test_no_value_that_the_request_accepts_adds_an_option(scheduler: str, field:
     written = render(job, scheduler)
     plain = render(SMALL, scheduler)
     assert flags(written.text, scheduler) - flags(plain.text, scheduler) <= OPTIONS_OF[field], MEANT
-    assert gate.meaning(written.text) == gate.meaning(plain.text)
+    assert meaning(written.text) == meaning(plain.text)
 
 
 @pytest.mark.parametrize("scheduler", PREFIXES)
@@ -331,7 +332,7 @@ def test_a_value_that_nobody_checked_is_refused_or_harmless(scheduler: str, attr
         return
     plain = render(SMALL, scheduler).text
     assert flags(written, scheduler) - flags(plain, scheduler) <= OPTIONS_OF[FIELDS[attribute]], MEANT
-    assert gate.meaning(written) == gate.meaning(plain)
+    assert meaning(written) == meaning(plain)
 
 
 SHELLISH = st.lists(
@@ -350,7 +351,7 @@ def test_the_parser_reads_every_quoted_text_as_it_was_meant(arguments: list[str]
         bash.subshell(bash.run(*arguments)),
     )
     whole = bash.together(lines)
-    assert gate.meaning(whole.text) == list(whole.events)
+    assert meaning(whole.text) == list(whole.events)
 
 
 @settings(max_examples=60, deadline=None)
@@ -361,9 +362,9 @@ def test_no_text_adds_a_command(arguments: list[str], value: str, name: str) -> 
         written = render(replace(SMALL, command=("./solver", *arguments), environment={name: value}), "shell").text
     except RequestError:
         return
-    commands = [event for event in gate.meaning(written) if event[0] == "command"]
+    commands = [event for event in meaning(written) if event[0] == "command"]
     assert commands[-1] == ("command", ("./solver",), *(bash.parts(each) for each in arguments))
-    assert len(commands) == len([event for event in gate.meaning(render(SMALL, "shell").text) if event[0] == "command"])
+    assert len(commands) == len([event for event in meaning(render(SMALL, "shell").text) if event[0] == "command"])
 
 
 @pytest.mark.parametrize(
@@ -442,7 +443,7 @@ def test_lines_that_are_looked_at_once_are_looked_at() -> None:
 def look_at(text: str, planned: str) -> None:
     """The last look at a text that was meant to be another one."""
     head, body = text.split("\n\n", 1)
-    meant = bash.Line(body, tuple(gate.meaning(planned)))
+    meant = bash.Line(body, tuple(meaning(planned)))
     gate.check_script(f"{head}\n", gate.header(planned, "#SBATCH"), [meant], "#SBATCH")
 
 

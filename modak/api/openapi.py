@@ -1,0 +1,109 @@
+"""What the OpenAPI entries of addresses are made of: schemas, bodies and answers.
+
+An answer reads as a list of its fields, those that may be absent marked as such::
+
+    object_of("a file", name=text("as it was sent"), rows=whole("read"), already_loaded=maybe(text("when")))
+
+They are not made from pydantic models: answers are plain JSON values, which no model has to read again. Typed dictionaries would do, but
+pydantic takes those of the standard library from Python 3.12 on only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+Schema = dict[str, Any]
+Responses = dict[int | str, dict[str, Any]]
+
+TEXT: Final[Schema] = {"type": "string"}
+BOOLEAN: Final[Schema] = {"type": "boolean"}
+NUMBER: Final[Schema] = {"type": "number"}
+INTEGER: Final[Schema] = {"type": "integer"}
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """The schema of a property that an object need not have."""
+
+    schema: Schema
+
+
+def maybe(schema: Schema) -> Maybe:
+    """The property may be absent."""
+    return Maybe(schema)
+
+
+def object_of(description: str = "", /, **properties: Schema | Maybe) -> Schema:
+    """An object, and what its properties are."""
+    return {
+        "type": "object",
+        "required": [name for name, one in properties.items() if not isinstance(one, Maybe)],
+        "properties": {name: one.schema if isinstance(one, Maybe) else one for name, one in properties.items()},
+        **({"description": description} if description else {}),
+    }
+
+
+def ref(name: str) -> Schema:
+    """A reference to a component."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def text(description: str, **also: Any) -> Schema:
+    """A text."""
+    return {**TEXT, "description": description, **also}
+
+
+def time(description: str) -> Schema:
+    """A time."""
+    return text(description, format="date-time")
+
+
+def whole(description: str) -> Schema:
+    """A count."""
+    return {**INTEGER, "minimum": 0, "description": description}
+
+
+def number(description: str) -> Schema:
+    """A number."""
+    return {**NUMBER, "description": description}
+
+
+def boolean(description: str) -> Schema:
+    """True or false."""
+    return {**BOOLEAN, "description": description}
+
+
+def one_of(description: str, *words: str) -> Schema:
+    """One of these words."""
+    return {"enum": list(words), "description": description}
+
+
+def list_of(of: Schema, description: str) -> Schema:
+    """A list."""
+    return {"type": "array", "items": of, "description": description}
+
+
+def by_name(of: Schema, description: str) -> Schema:
+    """An object with any names, and the same kind of value under each."""
+    return {"type": "object", "additionalProperties": of, "description": description}
+
+
+def page(name: str) -> Schema:
+    """A page of a list of components."""
+    items = {"type": "array", "items": ref(name)}
+    return object_of(items=items, next=maybe(text("`cursor` of the next page; left out on the last one")))
+
+
+def request_body(schema: Schema, **also: Any) -> dict[str, Any]:
+    """The OpenAPI entry of a body in JSON that we read ourselves."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, **also}}}}
+
+
+def json_response(
+    schema: Schema, description: str = "The answer", *, status: int = 200, headers: Mapping[str, Schema] | None = None, **also: Any
+) -> Responses:
+    """The OpenAPI entry of an answer in JSON."""
+    entry: dict[str, Any] = {"description": description, "content": {"application/json": {"schema": schema, **also}}}
+    return {status: entry | ({"headers": dict(headers)} if headers else {})}

@@ -1,0 +1,114 @@
+"""What other tables call things: the words by which :mod:`modak.ingest.headings` knows an unknown heading. Add a synonym here.
+
+Headings are in lower case here, with underscores for blanks (``number_of_nodes``), but for metrics, which have no separators at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from modak.results import metrics
+
+
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in text.split())
+
+
+def _by_word(meanings: Mapping[str, str]) -> Mapping[str, str]:
+    """The meaning of each word, from the words of each meaning."""
+    return {word: meaning for meaning, words in meanings.items() for word in words.split()}
+
+
+# --- columns
+
+COLUMN_OF: Final = _by_word(
+    {
+        "application": "app app_name application_name code program benchmark benchmark_name model model_name name test test_name net",
+        "dataset": "problem input input_file case data data_set dataset_name",
+        "params.epochs": "epochs n_epochs num_epochs",
+        "params.steps": "steps n_steps num_steps nsteps iterations iters n_iters niter niters n_iterations timesteps time_steps",
+        "framework": "framework_name backend",
+        "compiler": "compiler_name compiler_version",
+        "image": "container container_image image_name",
+        "precision": "dtype data_type datatype prec",
+        "system": "cluster cluster_name machine machine_name host hostname platform supercomputer",
+        "partition": "queue queue_name partition_name",
+        "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes",
+        "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node",
+        "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads cpus_per_task cores_per_rank "
+        "threads_per_task threads_per_process",
+        "gpus_per_node": "gpn gpu_per_node ngpus_per_node n_gpus_per_node num_gpus_per_node devices_per_node",
+        "batch_size": "batch bs batchsize minibatch mini_batch mini_batch_size local_batch local_batch_size batch_per_gpu "
+        "batch_size_per_gpu per_gpu_batch_size per_device_batch_size",
+        "mpi": "mpi_lib mpi_library mpi_version mpi_implementation",
+        "runtime": "container_runtime",
+        "metric": "metric_name measurement",
+        "value": "mean avg average median result val",
+        "unit": "units unit_name",
+        "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt",
+        "measured_at": "date day timestamp time_stamp datetime date_time",
+        "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id",
+    }
+)
+"""The column that a heading means."""
+TOTALS: Final = _words(
+    "ranks n_ranks num_ranks nranks mpi_ranks num_mpi_ranks number_of_ranks mpi_procs mpi_processes mpi_tasks tasks n_tasks num_tasks",
+    "ntasks number_of_tasks p np procs n_procs num_procs nprocs processes num_processes number_of_processes world_size",
+    "workers nworkers n_workers cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus",
+)
+"""Columns of other tables that count over all nodes; a similar name here means something else."""
+GPU_TOTALS: Final = _words(
+    "gpus n_gpus num_gpus ngpus ngpu gpu_count number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators"
+)
+"""The same of GPUs."""
+RATIOS: Final = _words("speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency")
+"""What is computed from times."""
+SCATTER: Final = "the scatter is computed from repeats: write each run into a row of its own, or leave the column out"
+ROW_NUMBERS: Final = "leave out what numbers the rows"
+SAID: Final = _by_word(
+    {
+        "the type of GPU is told by 'system' and 'partition', the number on each node by 'gpus_per_node'": "gpu device gpu_type gpu_model "
+        "gpu_name accelerator",
+        "'batch_size' is that of each worker: divide it by the GPUs of the run, or by its ranks if there are none": "global_batch "
+        "global_batch_size total_batch total_batch_size effective_batch_size",
+        "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node cpus_per_node",
+        "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
+        "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
+        "configuration decomposition setup",
+        SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
+        "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
+        "a neural network is an 'application', an interconnect a parameter: 'params.network'": "network",
+        ROW_NUMBERS: "index id row row_number nr no",
+    }
+)
+"""What is said of a heading that is no column under another name."""
+
+# --- metrics and their units
+
+METRIC_OF: Final[Mapping[str, str]] = {
+    **{name.replace("_", ""): name for name in metrics.METRICS},
+    **_by_word(
+        {
+            "time": "elapsed duration exectime executiontime totaltime timetaken solvetime",
+            "wall_time": "wall wallclock wallclocktime",
+            "step_time": "iterationtime timeperstep timeperiteration timeperiter timeperbatch",
+            "epoch_time": "timeperepoch",
+            "performance": "perf",
+        }
+    ),
+}
+"""Metrics by their name and by what else tables call them, without separators."""
+TIMES: Final = ("s", "sec", "secs", "second", "seconds", "ms", "milliseconds", "minutes", "hours")
+"""Units that are headings of their own; ``min`` may be a minimum."""
+TIME_ENDINGS: Final = (*TIMES, "us", "ns")
+"""Units of time that headings end with."""
+PART_OF: Final[Mapping[str, str]] = {**{part: part for part in metrics.PARTS}, **_by_word({"step": "iter iteration it batch"})}
+"""Parts of a run that have a time of their own, by what headings call them."""
+SPREAD: Final = _words("std stddev stdev sem min max")
+"""Words for what several runs differ by, and for their extremes."""
+UNIT_OF: Final[Mapping[str, str]] = {
+    **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
+    **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"},
+}
+"""Units as lower-case headings write them."""
