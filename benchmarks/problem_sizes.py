@@ -23,8 +23,9 @@ from benchmarks.output import say
 from modak.grouping import grouped
 from modak.perfmodel import kriging, problems
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import OTHER_SIZE, WORK_SPREAD, Z90
+from modak.perfmodel.matching import Z90
 from modak.perfmodel.questions import SPREAD
+from modak.perfmodel.unlikeness import OTHER_SIZE, WORK_SPREAD
 
 EXPONENTS = np.arange(0.25, 4.01, 0.25)
 MOST_ASKED: Final = 8

@@ -19,7 +19,7 @@ from modak.errors import Conflict, Infeasible, RequestError, UnknownName
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, decide, optimise, recommend
-from modak.perfmodel import Question, fit, predict
+from modak.perfmodel import NodePower, Question, Used, fit, predict
 from modak.perfmodel.curves import fitted
 from modak.perfmodel.intervals import stretch
 from modak.prepared import prepared
@@ -135,7 +135,7 @@ def test_half_confidence_takes_the_mean(known: Known) -> None:
 def test_the_power_behind_a_run_is_that_of_what_it_uses(known: Known, system: str, whole: Any, part: Any, share: float) -> None:
     """GPUs by their number; processors by the cores that threads keep busy, of which hyper-threads make no more."""
     power = node_power(known(None))
-    found = [power(system, None, *used)[1] for used in (part, whole)]
+    found = [power(Used(system, None, *used)).tflops for used in (part, whole)]
     assert None not in found
     assert (found[0] or 0) / (found[1] or 1) == pytest.approx(share)
 
@@ -147,15 +147,17 @@ def test_the_gpus_of_a_run_are_not_held_against_processors_of_the_default_partit
     gpu = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"name": "gpu", "default": False})
     mixed = facts.systems["zenith"].model_copy(update={"name": "mixed", "partitions": (cpu, gpu)})
     power = node_power(replace(facts, systems={**facts.systems, "mixed": mixed}))
-    assert power("mixed", None, 8, None) == power("dgx-1-v100", None, 8, None) == (pytest.approx(7200), pytest.approx(125.6), None)
+    there, here = (power(Used(system, None, gpus=8)) for system in ("mixed", "dgx-1-v100"))
+    assert there == here
+    assert there == NodePower(pytest.approx(7200), pytest.approx(125.6))
 
 
 def test_processors_of_which_one_peak_is_not_known_are_compared_by_their_cores(known: Known) -> None:
     """48 cores of SuperMUC-NG are not what 12 cores of a slow processor are."""
     power = node_power(known(None))
-    there, here = (power(system, None, 0, None) for system in ("supermuc-ng", "skylake-bronze-1080ti"))
-    assert (there[1], here[1]) == (None, None)
-    assert (there[2], here[2]) == (48, 12)
+    there, here = (power(Used(system, None, gpus=0)) for system in ("supermuc-ng", "skylake-bronze-1080ti"))
+    assert (there.tflops, here.tflops) == (None, None)
+    assert (there.cores, here.cores) == (48, 12)
 
 
 @pytest.mark.parametrize(("measured", "asked"), [("supermuc-ng", "dgx-1"), ("dgx-1", "supermuc-ng")])

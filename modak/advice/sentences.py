@@ -20,9 +20,9 @@ from modak.dsl import Prediction
 from modak.facts import Layout, Rule, parameter
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import of_another_count
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import SAMPLES, samples_of
+from modak.perfmodel.unlikeness import of_another_count
 from modak.results.metrics import metric_of
 from modak.text.amounts import counted, listed, span
 from modak.text.grammar import indices

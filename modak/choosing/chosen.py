@@ -14,8 +14,8 @@ from modak.dsl import Prediction, Request
 from modak.facts import parameter
 from modak.perfmodel import Curve, predict
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import tells_of_work
 from modak.perfmodel.questions import SPREAD, closed, doubted_of
+from modak.perfmodel.unlikeness import tells_of_work
 from modak.target import Target
 
 

@@ -5,36 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from modak.facts import Facts, Partition, System
-from modak.perfmodel import Power
+from modak.perfmodel import NodePower, Power, Used
 from modak.target import find_system, other_nodes
 
 
 def node_power(facts: Facts) -> Power:
     """A function that gives the computing power of a node, for transfers between systems.
 
-    Its figures are the memory bandwidth of the GPUs in use (GB/s), the peak single-precision rate of these GPUs or else of the cores in use
-    (TFLOP/s), and the number of these cores; ``None`` where unknown. Two nodes are compared by the first figure that both have.
-
-    Bandwidth comes first because of 1154 pairs of GPU types in a public table of training throughput: log ratios of throughput deviate from
-    those of bandwidth by 0.37 (root mean square), from those of peak rates by 0.96, and from 0 by 0.81. With tensor cores and TF32, peak
-    rates of different generations are not comparable.
+    Bandwidth comes first in :class:`modak.perfmodel.NodePower` because of 1154 pairs of GPU types in a public table of training throughput:
+    log ratios of throughput deviate from those of bandwidth by 0.37 (root mean square), from those of peak rates by 0.96, and from 0 by
+    0.81. With tensor cores and TF32, peak rates of different generations are not comparable.
     """
 
-    def power(system_name: str | None, partition_name: str | None, gpus: int | None, threads: int | None) -> tuple[float | None, ...]:
-        system = find_system(system_name, facts) if system_name else None
+    def power(used: Used) -> NodePower:
+        system = find_system(used.system, facts) if used.system else None
         if system is None:
-            return None, None, None
-        node = _partition_of(system, partition_name, gpus or 0).node
-        accelerator = facts.accelerators.get(node.accelerator or "")
-        processor = facts.processors.get(node.processor)
-        if node.accelerators and gpus != 0:
-            used = gpus or node.accelerators
-            figures = (accelerator.memory_bandwidth_gbs, accelerator.fp32_tflops) if accelerator else (None, None)
-            return _times(figures[0], used), _times(figures[1], used), None
-        if gpus:
-            return None, None, None
-        cores = min(threads or node.usable_cores, node.usable_cores)
-        return None, _times(processor.fp32_tflops if processor else None, node.sockets * cores / node.cores), float(cores)
+            return NodePower()
+        node = _partition_of(system, used.partition, used.gpus or 0).node
+        if node.accelerators and used.gpus != 0:
+            gpu, gpus = facts.accelerators.get(node.accelerator or ""), used.gpus or node.accelerators
+            return NodePower(_times(gpu.memory_bandwidth_gbs, gpus), _times(gpu.fp32_tflops, gpus)) if gpu else NodePower()
+        if used.gpus:
+            return NodePower()
+        processor, cores = facts.processors.get(node.processor), min(used.threads or node.usable_cores, node.usable_cores)
+        of_socket = processor.fp32_tflops if processor else None
+        return NodePower(tflops=_times(of_socket, node.sockets * cores / node.cores), cores=float(cores))
 
     return power
 

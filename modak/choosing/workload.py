@@ -14,9 +14,9 @@ from modak.facts import parameter, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import tells_of_work
 from modak.perfmodel.problems import apart, nearest_first
 from modak.perfmodel.questions import same_value
+from modak.perfmodel.unlikeness import tells_of_work
 from modak.results.metrics import METRICS, Metric, metric_of, one_of, parse_amount, work_unit
 from modak.text.amounts import listed
 from modak.tuning.setting import recorded

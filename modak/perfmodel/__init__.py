@@ -5,11 +5,24 @@
 """
 
 from modak.perfmodel.curves import Curve, fit
-from modak.perfmodel.matching import Power
+from modak.perfmodel.devices import NodePower, Power, Used
 from modak.perfmodel.predict import portions, predict
 from modak.perfmodel.predictions import Portion, Predictions
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.wording import describe
 
-__all__ = ["Curve", "Portion", "Power", "Predictions", "Question", "describe", "fit", "portions", "predict", "predict_rows"]
+__all__ = [
+    "Curve",
+    "NodePower",
+    "Portion",
+    "Power",
+    "Predictions",
+    "Question",
+    "Used",
+    "describe",
+    "fit",
+    "portions",
+    "predict",
+    "predict_rows",
+]

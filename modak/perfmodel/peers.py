@@ -20,9 +20,10 @@ from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Sides
 from modak.perfmodel.kriging import parted
-from modak.perfmodel.matching import Z90, Match, best_match, of_another_count, seen
+from modak.perfmodel.matching import Z90, Match, best_match, seen
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import both_differ
+from modak.perfmodel.unlikeness import of_another_count
 
 MOST_LAYOUTS: Final = 8
 """An unmeasured layout is predicted from at most this many measured ones of the configuration that is most alike, and as many of others."""
@@ -78,7 +79,7 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     unlike = [round(one.unlikeness, 9) for one in found]
     least = min(unlike)
     alike = [one for one, spread in zip(found, unlike, strict=True) if spread == least]
-    return best_match(alike, nearest.question, nodes)
+    return best_match(alike, nodes)
 
 
 def _work(curve: Curve) -> tuple[object, ...]:
@@ -118,7 +119,7 @@ def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layou
     """
     work = _work(match.curve), problems.size_of(match), match.device
     same = (one for one in found if (_work(one.curve), problems.size_of(one), one.device) == work)
-    kinds = grouped(sorted(same, key=lambda one: (one.doubt, seen(one))), _configuration)
+    kinds = grouped(sorted(same, key=lambda one: (round(one.doubt, 9), seen(one))), _configuration)
     kinds.pop(_configuration(match), None)
     first = kinds.pop(_configuration(nearest), [])
     left = MOST_LAYOUTS
@@ -147,7 +148,7 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     """
     peers = [peer for kind in kinds for peer in kind]
     match = peers[0].match
-    answers = [answer(replace(peer.match, spread=0.0), peer.counted) for peer in peers]
+    answers = [answer(peer.match.taken_as_own(), peer.counted) for peer in peers]
     on = bool(match.question.attributes.get("hyperthreads"))
     shares = [_share(peer, layout, on) for peer in peers]
     away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])

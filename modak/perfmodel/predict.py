@@ -19,8 +19,9 @@ from modak.dsl import Basis
 from modak.facts import Layout, same_name
 from modak.perfmodel import intervals, nodestep, peers, problems, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
+from modak.perfmodel.devices import Power
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90, Match, Power, alike, best_match, matches
+from modak.perfmodel.matching import Z90, Match, alike, best_match, matches
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Portion, Predictions, together
 from modak.perfmodel.questions import Question, closed
@@ -70,7 +71,7 @@ def _portions_of(found: Sequence[Match], question: Question, places: npt.NDArray
     def from_one(nearest: Match, like: Sequence[Match]) -> Predictions:
         return peers.across(nearest, like, question.layout, nodes, answer) or answer(nearest, question.layout)
 
-    nearest = best_match(found, question, nodes)
+    nearest = best_match(found, nodes)
     by_one = from_one(nearest, found)
     laws = [] if nearest.own else problems.across(found, question, nodes, from_one)
     if not laws:

@@ -24,9 +24,10 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import WORK_SPREAD, Z90, Match, best_match, matches, seen, tells_of_work
+from modak.perfmodel.matching import Z90, Match, best_match, matches, seen
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
+from modak.perfmodel.unlikeness import WORK_SPREAD, tells_of_work
 
 BEYOND: Final = (1.3, 1.5)
 """Mean and standard deviation, before anything is measured, of the power of a number in the cost of a run or a step, at a value above all
@@ -179,7 +180,7 @@ def _of_one_kind(problems: Sequence[Measured], nodes: Array) -> list[Sequence[Me
     first = problems[0]
     left = [one.curve for one in first.matches] if len(problems) > 1 else []
     while left:
-        nearest = best_match(matches(left, first.question, first.matches[0].power), first.question, nodes)
+        nearest = best_match(matches(left, first.question, first.matches[0].power), nodes)
         like = _like(nearest.curve, first.question)
         agree, others = (list(_kept(problems, like, alike=alike)) for alike in (True, False))
         if len(agree) > 1:
@@ -209,7 +210,7 @@ def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne, like
     found: list[AtProblem] = []
     for one in problems[:MOST_PROBLEMS]:
         alike = matches([each.curve for each in one.matches], one.question, one.matches[0].power)
-        match = best_match(alike, one.question, nodes)
+        match = best_match(alike, nodes)
         if _same_work(match.curve, like or match.curve):
             like = like or match.curve
             found.append(AtProblem(one.away, of_length(from_one(match, alike), startup.lengths(like.series.params)), match))

@@ -14,11 +14,12 @@ from modak.dsl import Basis
 from modak.facts import Doubted, Layout, Result, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve, cost
+from modak.perfmodel.devices import Power
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import of_samples, scaled, with_length, with_samples
-from modak.perfmodel.matching import Z90, Power
+from modak.perfmodel.matching import Z90
 from modak.perfmodel.predict import portions
 from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart

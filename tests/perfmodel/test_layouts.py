@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, Predictions, Question, fit, predict
+from modak.perfmodel import Curve, NodePower, Predictions, Question, Used, fit, predict
 from modak.perfmodel.layouts import between, distance
 
 HERE = {"system": "here"}
@@ -151,8 +151,8 @@ def test_results_that_leave_something_open_are_made_surer_too() -> None:
 def test_runs_without_gpus_tell_nothing_of_layouts_on_gpus() -> None:
     """Nodes that are known to have none."""
 
-    def power(system: str | None, partition: str | None, gpus: int | None, threads: int | None) -> tuple[float | None, ...]:
-        return (None, 48.0) if system == "there" else (100.0, None)
+    def power(used: Used) -> NodePower:
+        return NodePower(cores=48.0) if used.system == "there" else NodePower(bandwidth_gbs=100.0)
 
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     on_gpus = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, Portion, Predictions, Question, fit, portions, predict, predict_rows
+from modak.perfmodel import Curve, NodePower, Portion, Predictions, Question, Used, fit, portions, predict, predict_rows
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import together
 
@@ -191,7 +191,7 @@ def test_the_same_problem_elsewhere_tells_more_than_another_problem_here() -> No
 def test_power_scales_a_transfer() -> None:
     """A node of twice the power takes half the time."""
     power = {"here": 1.0, "there": 2.0}
-    found = predict(curves(), Question({"system": "there"}), [4], lambda system, *_: (power[system or ""],))
+    found = predict(curves(), Question({"system": "there"}), [4], lambda used: NodePower(power[used.system or ""]))
     assert found.value == pytest.approx([12.5])
 
 
@@ -204,17 +204,17 @@ def test_a_transfer_counts_the_gpus_that_are_used(by_gpu: bool, used: int) -> No
     measured = fit([Result(series=key, layout=one, value=100 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in layouts])
     nodes = {"here": (1.0, 4), "there": (2.0, 8)}
 
-    def power(system: str | None, _: str | None, gpus: int | None, __: int | None) -> tuple[float]:
-        each, count = nodes[system or ""]
-        return (each * (count if gpus is None else gpus),)
+    def power(used: Used) -> NodePower:
+        each, count = nodes[used.system or ""]
+        return NodePower(bandwidth_gbs=each * (count if used.gpus is None else used.gpus))
 
     found = predict(measured, Question({"system": "there"}, Layout(gpus_per_node=used)), [1], power)
     assert found.value == pytest.approx([50 / used], rel=0.2)
 
 
-def cores(_: str | None, __: str | None, ___: int | None, threads: int | None) -> tuple[float]:
+def cores(used: Used) -> NodePower:
     """Nodes of 64 equal cores, of which so many threads keep as many busy."""
-    return (float(min(threads or 64, 64)),)
+    return NodePower(cores=float(min(used.threads or 64, 64)))
 
 
 @pytest.mark.parametrize(("ranks", "threads", "seconds"), [(8, 1, (100, 100)), (4, 1, (200, 200)), (8, 8, (12.5, 50))])
@@ -256,7 +256,7 @@ def test_ranks_do_not_share_the_gpus_of_nodes() -> None:
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     measured = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r), value=800 / r) for r in (2, 4, 8))
     asked = Question({"system": "there"}, Layout(ranks_per_node=2))
-    assert predict(measured, asked, [1], lambda *_: (900.0, None)).value == pytest.approx([400], rel=0.01)
+    assert predict(measured, asked, [1], lambda _: NodePower(bandwidth_gbs=900.0)).value == pytest.approx([400], rel=0.01)
 
 
 def test_threads_that_one_side_leaves_unsaid_are_no_share_of_a_node() -> None:
@@ -271,7 +271,7 @@ def test_a_transfer_to_processors_counts_no_gpus() -> None:
     """Neither results nor request give GPUs: processors are compared with processors, though the nodes have GPUs."""
     power = {0: {"here": 1.0, "there": 2.0}, None: {"here": 10.0, "there": 80.0}}
     asked = Question({"system": "there"}, Layout(gpus_per_node=0))
-    found = predict(curves(), asked, [4], lambda system, _, gpus, __: (power[gpus][system or ""],))
+    found = predict(curves(), asked, [4], lambda used: NodePower(power[used.gpus][used.system or ""]))
     assert found.value == pytest.approx([12.5])
 
 
@@ -812,7 +812,7 @@ def test_results_that_do_not_say_so_are_not_taken_for_results_of_gpus(cores: flo
     question = Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12, gpus_per_node=1))
     usual = predict(known, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12)), [4]).width.above[0]
 
-    def power(system: str | None, partition: str | None, gpus: int | None, threads: int | None) -> tuple[float | None, ...]:
-        return (None, cores if system == "there" and not gpus else None)
+    def power(used: Used) -> NodePower:
+        return NodePower(cores=cores if used.system == "there" and not used.gpus else None)
 
     assert predict(known, question, [4], power).width.above[0] >= np.hypot(usual, 1.6 * device)

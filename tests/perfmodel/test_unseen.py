@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel.matching import BATCH_SPREAD, Z90
+from modak.perfmodel.matching import Z90
 from modak.perfmodel.rows import improve_rows, predict_rows
+from modak.perfmodel.unlikeness import BATCH_SPREAD
 from modak.perfmodel.unseen import guesses, run_of
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}
