@@ -72,6 +72,8 @@ class SeenPartition:
     """The only quality of service that is allowed."""
     conditions: tuple[str, ...] = ()
     """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
+    restricted: bool = False
+    """Whether it takes the jobs of some users only, or those in a reservation."""
     closed: str = ""
     """Why users' jobs do not start there; empty: they do."""
 

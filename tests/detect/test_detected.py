@@ -285,6 +285,14 @@ def test_who_may_use_a_partition_is_said() -> None:
     assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
 
 
+@pytest.mark.parametrize(("said", "last"), [("AllowAccounts=chem", True), ("ReqResv=YES", True), ("DenyAccounts=chem", False)])
+def test_partitions_for_some_users_only_come_last(said: str, last: bool) -> None:
+    """Of several that take a job, the first is used."""
+    names = [one.name for one in limited(said).system.partitions]
+    assert len(names) > 2
+    assert (names[-1].startswith("batch"), names[0] == "batch") == (last, not last)
+
+
 def test_slurm_that_counts_threads_is_seen() -> None:
     """CPUTot is sockets × cores × threads: scripts will say --hint=nomultithread."""
     assert seen({**MIXED, **XEON}).system.cpu_unit == "thread"
