@@ -92,6 +92,10 @@ class Cluster:
     """The command that printed the nodes."""
     charged_by: str = ""
     """The command that said that jobs need a project; empty: none did."""
+    directives: tuple[str, ...] = ()
+    """Options without which jobs do not start."""
+    from_directives: str = ""
+    """The command that printed what these name."""
 
 
 @dataclass(frozen=True)
