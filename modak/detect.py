@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from modak.detected import Asked, Description, describe, slurm
+from modak.detected import Asked, Description, describe, gridengine, slurm
 from modak.detected.software import MODULES, RUNTIMES
 from modak.detected.values import NOT_THERE, Answer
 from modak.errors import RequestError
@@ -60,6 +60,8 @@ WITHOUT_SCONTROL: Final[Mapping[str, tuple[str, ...]]] = {
     "qconf": ("qconf", "-sq", "*"),
 }
 """Commands that run if ``scontrol`` is missing or prints nothing."""
+OF_EACH: Final = ("qconf", "-sp")
+"""Followed by the name of a parallel environment of Grid Engine: it shows one at a time."""
 ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "srun-mpi": ("srun", "--mpi=list"),
     **MACHINE,
@@ -99,7 +101,7 @@ def detect(
     first = _answers(SLURM, own)
     slurm_answers = all(answer.text for answer in first.values())
     others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if slurm_answers else _answers(WITHOUT_SCONTROL, own)
-    answers = {**first, **others, **_answers(ALWAYS, own)}
+    answers = {**first, **others, "qconf-sp": _of_each(gridengine.environments(others), own), **_answers(ALWAYS, own)}
     probes = _probes(answers, own) if probe else {}
     asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)
     return describe(answers, probes, asked, processors, accelerators)
@@ -148,6 +150,12 @@ def _passed(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _answers(commands: Mapping[str, tuple[str, ...]], own: Mapping[str, str]) -> dict[str, Answer]:
     return {key: _ask(words, own, key in ON_STDERR) for key, words in commands.items()}
+
+
+def _of_each(names: Sequence[str], own: Mapping[str, str]) -> Answer:
+    """The answers for all names as one. One that fails is left out: the environment may have gone in between."""
+    found = [_ask((*OF_EACH, name), own, on_stderr=False).text for name in names]
+    return Answer(" ".join(OF_EACH), "\n".join(found), "" if names else NOT_THERE)
 
 
 def _ask(words: Sequence[str], own: Mapping[str, str], on_stderr: bool) -> Answer:

@@ -30,6 +30,7 @@ from modak.facts import (
 )
 from modak.prepared import prepared
 from modak.text.amounts import counted
+from modak.text.units import clock
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,10 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     options = request.job_options
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
     known = prepared(facts)
-    return request.target, *named, options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus
+    system = find_system(request.target.name, facts) if request.target.name else None
+    beyond = tuple(one.name for one in system.partitions if _beyond(request, one)) if system else ()
+    gpus = (options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus)
+    return request.target, *named, bool(options.reservation), *gpus, beyond
 
 
 def resolve(request: Request, facts: Facts) -> Target:
@@ -301,6 +305,44 @@ def _named(request: Request, system: System, facts: Facts) -> Where:
 
 
 def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
+    """The usual partition, or, if the job is beyond its limits, the first with the same GPUs that takes it, one with nodes of the same kind
+    before others. A quality of service or a reservation may have limits of its own."""
+    usual, asked, why = _usual(request, system, facts)
+    options = request.job_options
+    limit = "" if options.qos or options.reservation else _beyond(request, usual)
+    if not limit:
+        return usual, asked, why
+    able = (one for one in system.partitions if _kind(one.node)[0] == _kind(usual.node)[0] and not _beyond(request, one))
+    if options.architecture_constraint:
+        able = (one for one in able if one.constraint == usual.constraint)
+    found = min(able, key=lambda one: _kind(one.node) != _kind(usual.node), default=None)
+    if found is None:
+        return usual, asked, why
+    return found, _called(found), (*why, f"partition: {found.name}, because {usual.name} {limit}")
+
+
+def _kind(node: Node) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """The GPUs of a node, and its processors."""
+    return (node.accelerator, node.accelerators), (node.processor, node.sockets, node.cores)
+
+
+def _beyond(request: Request, partition: Partition) -> str:
+    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
+    options, node = request.job_options, partition.node
+    nodes, seconds, memory = options.node_count, options.wall_time_limit, options.memory_limit
+    has = node.usable_memory_gb or node.memory_gb
+    if memory and has and memory > has * 1e9:
+        return f"has {has:g} GB of memory per node"
+    queues = partition.queues_for(nodes) if nodes else partition.queues
+    if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
+        few = min((queue.min_nodes for queue in partition.queues), default=1)
+        most = min(max((queue.max_nodes for queue in partition.queues), default=partition.job_nodes), partition.job_nodes)
+        return f"takes jobs of {few} to {most} nodes"
+    longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
+    return f"runs such jobs for at most {clock(int(longest))}" if seconds and longest and seconds > longest else ""
+
+
+def _usual(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
     """The default partition, as :func:`_partition` gives it; instead, the one whose node features the request names, or the one with enough
     GPUs if the default has too few."""
     default = system.default_partition

@@ -180,6 +180,51 @@ def test_features_of_a_partition_choose_it(known: Known, features: str | None, p
 
 
 @pytest.mark.parametrize(
+    ("asked", "partition"),
+    [
+        ({}, None),
+        ({"wall_time_limit": 1800, "node_count": 2}, None),
+        ({"wall_time_limit": 1801}, "long"),
+        ({"wall_time_limit": 86401}, None),
+        ({"node_count": 3}, "wide"),
+        ({"node_count": 3, "wall_time_limit": 7200}, None),
+        ({"memory_limit": "128GB"}, "fat"),
+        ({"memory_limit": "128GB", "wall_time_limit": 1801}, None),
+        ({"wall_time_limit": 1801, "qos": "unlimited"}, None),
+        ({"wall_time_limit": 1801, "reservation": "course"}, None),
+        ({"wall_time_limit": 1801, "request_gpus": 1}, "gpu"),
+        ({"wall_time_limit": 1801, "architecture_constraint": "icx"}, "wide"),
+        ({"wall_time_limit": 1801, "partition": "short"}, "short"),
+    ],
+)
+def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, asked: dict[str, Any], partition: str | None) -> None:
+    """With the same GPUs, and if there is one with nodes of the same kind; not if the request names one, or other limits may hold."""
+    facts = known(None)
+    node = ONE.node.model_copy(update={"usable_memory_gb": 100.0})
+    fat = node.model_copy(update={"usable_memory_gb": 200.0, "cores": 80})
+    gpu = node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    partitions = (
+        Partition(name="short", nodes=8, node=node, default=True, max_nodes=2, max_wall_time_s=1800),
+        Partition(name="gpu", nodes=8, node=gpu),
+        Partition(name="fat", nodes=2, node=fat, max_wall_time_s=1800),
+        Partition(name="long", nodes=2, node=node, max_wall_time_s=86400, constraint="long"),
+        Partition(name="wide", nodes=8, node=node, queues=(Queue(name="wide", min_nodes=3, max_nodes=8, max_wall_time_s=3600),)),
+    )
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
+    assert found.partition_for(asked.get("node_count", 1), asked.get("wall_time_limit")) == partition
+
+
+def test_the_limit_that_leads_to_another_partition_is_named(known: Known) -> None:
+    """As the reason for it."""
+    facts = known(None)
+    two = (ONE.model_copy(update={"default": True, "max_wall_time_s": 1800}), ONE.model_copy(update={"name": "two"}))
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": two})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, wall_time_limit=3600)
+    assert "partition: two, because one runs such jobs for at most 00:30:00" in found.decisions
+
+
+@pytest.mark.parametrize(
     ("nodes", "seconds", "asked", "quality", "longest"),
     [
         (4, 600, None, "short", 345600),

@@ -74,6 +74,9 @@ def describe(
     if cluster.charged_by:
         said.append("account_required: jobs need a project; remove it if the users' default ones are meant to be charged")
         cites.append(("account_required", f"{cluster.charged_by} {dated}"))
+    if cluster.directives:
+        cites.append(("mandatory_directives", f"{cluster.from_directives} {dated}"))
+        said.append(f"mandatory_directives: {', '.join(cluster.directives)} by their rules, not by a policy of the site")
     name = _given_name(asked.name) or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
     system = {
         "name": name,
@@ -83,6 +86,7 @@ def describe(
         "cpu_unit": "thread" if found.thread_is_cpu else "core",
         **({"partition_directive": "always"} if found.named else {}),
         **({"account_required": True} if cluster.charged_by else {}),
+        **({"mandatory_directives": list(cluster.directives)} if cluster.directives else {}),
         "partitions": found.partitions,
         **installed,
         "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),

@@ -1,9 +1,10 @@
-"""Grid Engine: ``qhost -q`` and ``qconf -sq *``. A queue's slots on a host are the CPUs that its jobs may use there."""
+"""Grid Engine: ``qhost -q``, ``qconf -sq *``, and ``qconf -sp`` for each parallel environment. A queue's slots on a host are the CPUs that
+its jobs may use there."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +16,9 @@ _QUEUE: Final = re.compile(r"\s+(\S+) +\S+ +[0-9]+/[0-9]+/([0-9]+) *([a-zA-Z]*)"
 """Queue, its kinds of jobs, reserved/used/all slots, states."""
 _MIB: Final = {"M": 1, "G": 1024, "T": 1024**2}
 _DISABLED: Final = frozenset("dDE")
+MOST_ENVIRONMENTS: Final = 64
+"""Parallel environments that are asked for at most."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CONDITIONS: Final = ("pe_list", "user_lists", "xuser_lists", "projects", "xprojects")
 
 
@@ -27,10 +31,42 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
         most |= {name: max(number, most.get(name, 0)) for name, number in slots.items()}
     if not most:
         return None
-    queues = _queues(shown.text)
-    found = tuple(_queue(name, number, queues.get(name, {})) for name, number in sorted(most.items()))
+    queues = _settings(shown.text, "qname")
+    told = answers["qconf-sp"]
+    chosen = _chosen([queues.get(name, {}) for name in most], _settings(told.text, "pe_name"), max(most.values()))
+    found = tuple(_queue(name, number, queues.get(name, {}), chosen) for name, number in sorted(most.items()))
     nodes = tuple(replace(node, partitions=tuple(slots), cpus=max(slots.values(), default=0) or None) for node, slots in hosts)
-    return Cluster("gridengine", found, nodes, None, shown.command, listed.command)
+    asked = tuple(f"-pe {name}" for name in chosen)
+    return Cluster("gridengine", found, nodes, None, shown.command, listed.command, directives=asked, from_directives=told.command)
+
+
+def environments(answers: Mapping[str, Answer]) -> tuple[str, ...]:
+    """The names of the queues' parallel environments, each of which ``qconf -sp`` shows alone."""
+    listed = (name for fields in _settings(answers["qconf"].text, "qname").values() for name in _environments(fields))
+    return tuple(dict.fromkeys(name for name in listed if _NAME.fullmatch(name)))[:MOST_ENVIRONMENTS]
+
+
+def _environments(queue: Mapping[str, str]) -> list[str]:
+    return [name for name in re.split(r"[ ,]+", queue.get("pe_list", "NONE")) if name and name != "NONE"]
+
+
+def _chosen(queues: Sequence[Mapping[str, str]], told: Mapping[str, Mapping[str, str]], slots: int) -> tuple[str, ...]:
+    """The parallel environment for one node, and the one for several, as far as there are some for all users in all queues that have any.
+
+    For several, whose helpers Grid Engine has to start: one that gives all slots of a host, else one that fills hosts up.
+    """
+    lists = [listed for queue in queues if (listed := _environments(queue))]
+    usable = {
+        name: fields
+        for name, fields in told.items()
+        if lists and all(name in listed for listed in lists) and fields.get("user_lists", "NONE") == "NONE" and fields.get("slots") != "0"
+    }
+    several = [name for name, fields in usable.items() if fields.get("control_slaves") == "TRUE"]
+    wanted = ((list(usable), ("$pe_slots",)), (several, (str(slots), "$fill_up")))
+    found = [
+        next((name for rule in rules for name in names if usable[name].get("allocation_rule") == rule), None) for names, rules in wanted
+    ]
+    return tuple(name for name in found if name)
 
 
 def _hosts(text: str) -> Iterator[tuple[SeenNode, Mapping[str, int]]]:
@@ -54,20 +90,23 @@ def _hosts(text: str) -> Iterator[tuple[SeenNode, Mapping[str, int]]]:
             slots[queue[1][:LONGEST_VALUE]] = number
 
 
-def _queues(text: str) -> Mapping[str, Mapping[str, str]]:
-    """The settings of each queue. A value for some hosts alone (``4,[n1=8]``) is left out."""
+def _settings(text: str, named_by: str) -> Mapping[str, Mapping[str, str]]:
+    """The settings of each queue (``qname``) or parallel environment (``pe_name``). A value for some hosts alone (``4,[n1=8]``) is left
+    out."""
     found: dict[str, dict[str, str]] = {}
     fields: dict[str, str] = {}
     for line in text.replace("\\\n", " ").splitlines():
         key, _, value = line.partition(" ")
-        if key == "qname":
+        if key == named_by:
             fields = found.setdefault(value.strip(), {})
         fields[key] = " ".join(value.partition(",[")[0].split())[:LONGEST_VALUE]
     return found
 
 
-def _queue(name: str, slots: int, fields: Mapping[str, str]) -> SeenPartition:
-    said = {key: fields.get(key, "NONE") for key in _CONDITIONS}
+def _queue(name: str, slots: int, fields: Mapping[str, str], chosen: Collection[str]) -> SeenPartition:
+    """``chosen``: the parallel environments that are entered, so that a queue with them needs no word on those that it has."""
+    known = set(chosen) <= set(_environments(fields)) if chosen else False
+    said = {key: fields.get(key, "NONE") for key in _CONDITIONS if key != "pe_list" or not known}
     return SeenPartition(
         name=name,
         max_cpus=slots,

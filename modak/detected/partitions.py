@@ -49,8 +49,12 @@ class Found:
 
 
 def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
-    """Every open partition of the cluster whose hardware is known, and a note for each that is left out."""
-    found = _joined([*(_partition(one, cluster, here, probed, known) for one in cluster.partitions), Found(notes=_conditions(cluster))])
+    """Every open partition of the cluster whose hardware is known, and a note for each that is left out.
+
+    Those for some users only come last: where several would take a job, it gets the first.
+    """
+    ordered = sorted(cluster.partitions, key=lambda one: one.restricted)
+    found = _joined([*(_partition(one, cluster, here, probed, known) for one in ordered), Found(notes=_conditions(cluster))])
     if not found.partitions or any(one.get("default") for one in found.partitions):
         return found
     largest = max(found.partitions, key=lambda one: int(one["nodes"]))["name"]

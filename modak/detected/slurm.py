@@ -30,6 +30,8 @@ MEMORY: Final = ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode
 """Limits of memory in MiB, of a partition or of the cluster; of two for the same (``Def``, ``Max``) only one is set."""
 CONDITIONS: Final = ("AllowGroups", "AllowAccounts", "AllowQos", "DenyAccounts", "DenyQos", "QoS", "ReqResv")
 """Who may use a partition, and how: a system file has no fields for it, except for the only quality of service."""
+RESTRICTIONS: Final = frozenset({"AllowGroups", "AllowAccounts", "AllowQos", "ReqResv"})
+"""Those that keep out whoever is not named."""
 NO_CONDITION: Final = (None, "ALL", "N/A", "NO", "(null)")
 PROJECTS: Final = frozenset({"associations", "limits", "qos", "safe", "all"})
 """Values of ``AccountingStorageEnforce`` with which a job needs an association, that is, an account that its user may charge
@@ -120,6 +122,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
     memory = {name: value for kind in ("Def", "Max") for name, value in _memory(kind, fields, config)}
     said = {name: value for name in CONDITIONS if (value := fields.get(name)) not in NO_CONDITION}
     sole = None if "," in said.get("AllowQos", "") else said.pop("AllowQos", None)
+    restricted = not RESTRICTIONS.isdisjoint(said)
     said |= {name: value for name, value in memory.items() if name == "MaxMemPerCPU"}
     state, hidden, root = (fields.get(name) for name in ("State", "Hidden", "RootOnly"))
     closed = f"its state is {state}" if state not in (None, "UP") else "it is hidden" if hidden == "YES" else ""
@@ -138,6 +141,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         default_memory_per_cpu_gb=exact_gigabytes(count(memory.get("DefMemPerCPU"))),
         qos=sole,
         conditions=tuple(f"{name}={value}" for name, value in said.items()),
+        restricted=restricted,
         closed="it is for root alone" if root == "YES" else closed,
     )
 

@@ -72,6 +72,8 @@ class SeenPartition:
     """The only quality of service that is allowed."""
     conditions: tuple[str, ...] = ()
     """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
+    restricted: bool = False
+    """Whether it takes the jobs of some users only, or those in a reservation."""
     closed: str = ""
     """Why users' jobs do not start there; empty: they do."""
 
@@ -90,6 +92,10 @@ class Cluster:
     """The command that printed the nodes."""
     charged_by: str = ""
     """The command that said that jobs need a project; empty: none did."""
+    directives: tuple[str, ...] = ()
+    """Options without which jobs do not start."""
+    from_directives: str = ""
+    """The command that printed what these name."""
 
 
 @dataclass(frozen=True)

@@ -141,11 +141,16 @@ class Slurm(Scheduler):
 
 
 def _tasks(job: JobSpec) -> dict[str, int]:
-    """Tasks per node and their CPUs. For more tasks than CPUs sbatch accepts the total only, contrary to its manual."""
+    """Tasks per node and their CPUs. For more tasks than CPUs sbatch accepts the total only, contrary to its manual.
+
+    Tasks that share a core have to say so where ``CR_ONE_TASK_PER_CORE`` is set; elsewhere it changes nothing.
+    """
     has = job.resources
     if has.oversubscribed:
         return {"ntasks": has.ranks}
-    return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": job.cpus_per_task}
+    shared = has.hyperthreads and job.counts_threads and job.cpus_per_task < has.threads_per_core
+    per_core = {"ntasks-per-core": has.threads_per_core} if shared else {}
+    return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": job.cpus_per_task, **per_core}
 
 
 def _of_all_nodes(job: JobSpec) -> JobSpec:

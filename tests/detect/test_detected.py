@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.detect import ALWAYS, SLURM, WITHOUT_SCONTROL
+from modak.detect import ALWAYS, OF_EACH, SLURM, WITHOUT_SCONTROL
 from modak.detected import Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
 from modak.detected.drift import Difference, drift
 from modak.detected.values import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
@@ -37,7 +37,8 @@ def read(name: str) -> str:
 
 def answers(files: Mapping[str, str], **texts: str) -> dict[str, Answer]:
     """Answers from files, from texts, and nothing from any other command."""
-    every = {key: Answer(" ".join(words), trouble=NOT_THERE) for key, words in {**SLURM, **WITHOUT_SCONTROL, **ALWAYS}.items()}
+    commands: dict[str, tuple[str, ...]] = {**SLURM, **WITHOUT_SCONTROL, "qconf-sp": OF_EACH, **ALWAYS}
+    every = {key: Answer(" ".join(words), trouble=NOT_THERE) for key, words in commands.items()}
     said = {**{key: read(name) for key, name in files.items()}, **{key.replace("_", "-"): text for key, text in texts.items()}}
     return {**every, **{key: Answer(every[key].command, text) for key, text in said.items()}}
 
@@ -285,6 +286,14 @@ def test_who_may_use_a_partition_is_said() -> None:
     assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
 
 
+@pytest.mark.parametrize(("said", "last"), [("AllowAccounts=chem", True), ("ReqResv=YES", True), ("DenyAccounts=chem", False)])
+def test_partitions_for_some_users_only_come_last(said: str, last: bool) -> None:
+    """Of several that take a job, the first is used."""
+    names = [one.name for one in limited(said).system.partitions]
+    assert len(names) > 2
+    assert (names[-1].startswith("batch"), names[0] == "batch") == (last, not last)
+
+
 def test_slurm_that_counts_threads_is_seen() -> None:
     """CPUTot is sockets × cores × threads: scripts will say --hint=nomultithread."""
     assert seen({**MIXED, **XEON}).system.cpu_unit == "thread"
@@ -347,6 +356,29 @@ def test_grid_engine_has_queues_and_hosts() -> None:
     assert [(node.name, node.partitions, node.cpus) for node in cluster.nodes] == [("c1", ("main", "debug"), 48), ("c2", ("main",), 48)]
     first = cluster.nodes[0]
     assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb) == (2, 48, 2, 134.7)
+
+
+ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_slaves {}\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "chosen"),
+    [
+        ({"shm": (9, "NONE", "$pe_slots", "FALSE"), "orte": (9, "NONE", "$fill_up", "TRUE")}, ("-pe shm", "-pe orte")),
+        ({"orte": (9, "NONE", "$fill_up", "TRUE"), "whole": (9, "NONE", "48", "TRUE")}, ("-pe whole",)),
+        ({"half": (9, "NONE", "24", "TRUE"), "turns": (9, "NONE", "$round_robin", "TRUE")}, ()),
+        ({"shm": (9, "chem", "$pe_slots", "FALSE"), "off": (0, "NONE", "$pe_slots", "FALSE")}, ()),
+        ({"loose": (9, "NONE", "$fill_up", "FALSE"), "elsewhere": (9, "NONE", "$fill_up", "TRUE")}, ()),
+    ],
+)
+def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, tuple[object, ...]], chosen: tuple[str, ...]) -> None:
+    """One for one node, one for several; not where they are not for everybody, or not in all queues with such environments."""
+    listed = " ".join(name for name in told if name != "elsewhere")
+    queues = f"qname main\npe_list {listed}\nqname debug\npe_list NONE\n"
+    shown = "\n".join(ENVIRONMENT.format(name, *values) for name, values in told.items())
+    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
+    assert found.system.mandatory_directives == chosen
+    assert any("pe_list" in note for note in found.notes) == (not chosen)
 
 
 def test_the_pbs_commands_of_grid_engine_are_not_in_trouble() -> None:

@@ -86,10 +86,10 @@ def test_a_job_waits_for_another_and_its_status_is_the_programs(gridengine: Grid
 
 
 def test_the_cell_is_described_as_it_is(gridengine: GridEngine, tmp_path: Path) -> None:
-    """Queues with their limits, hosts and cores; which parallel environments they have is said."""
+    """Queues with their limits, hosts and cores; the parallel environments for one node and for several."""
     ours = gridengine.knowing(HOME=tmp_path, PYTHONPATH=ROOT)
     ran = ours.run(sys.executable, "-m", "modak", "systems", "detect")
     found = tomllib.loads(ran.stdout)
     seen = {one["name"]: (one["nodes"], one["max_wall_time_s"], one["node"]["sockets"] > 0) for one in found["partitions"]}
     assert (found["scheduler"], seen) == ("gridengine", {"gpu": (2, 14400, True), "main": (2, 3600, True)})
-    assert "note: pe_list smp mpi (partition gpu, main)" in ran.stderr
+    assert found["mandatory_directives"] == ["-pe smp", "-pe mpi"]

@@ -9,7 +9,7 @@ import pytest
 
 from modak.facts import Node
 from modak.jobs.spec import Attributes, JobSpec, Resources
-from modak.schedulers.slurm import Slurm
+from modak.schedulers.slurm import Slurm, foreign
 from tests.systems import site
 
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
@@ -147,6 +147,14 @@ def test_hyper_threads_are_asked_for_as_slurm_counts_them() -> None:
     layout = {"ranks_per_node": 2, "cores_per_rank": 24, "threads_per_rank": 48, "threads_per_core": 2, "hyperthreads": True}
     assert header(replace(sized(**layout), system=COUNTS_THREADS)) == ["--ntasks-per-node=2", "--cpus-per-task=48"]
     assert header(replace(sized(**layout), system=SITE)) == ["--ntasks-per-node=2", "--cpus-per-task=24"]
+
+
+def test_ranks_that_share_a_core_say_so() -> None:
+    """Where ``CR_ONE_TASK_PER_CORE`` is set sbatch would reject the job; the option stays for its steps."""
+    layout = {"ranks_per_node": 48, "threads_per_core": 2, "hyperthreads": True}
+    job = replace(sized(**layout), system=COUNTS_THREADS)
+    assert header(job) == ["--ntasks-per-node=48", "--ntasks-per-core=2"]
+    assert "SLURM_NTASKS_PER_CORE" not in foreign(job)
 
 
 def test_no_job_asks_for_the_memory_of_more_cores_than_a_node_has() -> None:
