@@ -83,6 +83,8 @@ class Remote:
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """``POST /predictions``."""
         kind, body = ("application/json", "body.json") if content.lstrip()[:1] in (b"[", b"{") else ("text/csv", "body.csv")
+        if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+            kind, body = "application/x-ndjson", "body.jsonl"
         try:
             return self._call("POST", _path("/predictions", level=level), content, kind)
         except RemoteError as error:

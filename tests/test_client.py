@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import ssl
 import subprocess
 import threading
@@ -57,15 +58,24 @@ def test_validations_are_the_same(local: Service, remote: Remote, document: dict
 
 
 def test_predictions_are_the_same(local: Service, remote: Remote) -> None:
-    """For CSV and for JSON records."""
-    for content in (b"application,metric,nodes\n3dgan,epoch_time,4\n", b'[{"application": "3dgan", "metric": "epoch_time", "nodes": 4}]'):
-        assert remote.predict(content, "points", level=0.8) == local.predict(content, "points", level=0.8)
+    """For CSV and for JSON records, also for one a line, packed or not."""
+    record = b'{"application": "3dgan", "metric": "epoch_time", "nodes": 4}'
+    lines, table = record + b"\n" + record, b"application,metric,nodes\n3dgan,epoch_time,4\n"
+    for name, content in (
+        ("points", table),
+        ("points", b"[%s]" % record),
+        ("points.jsonl", lines),
+        ("points.ndjson.gz", gzip.compress(lines)),
+    ):
+        assert remote.predict(content, name, level=0.8) == local.predict(content, name, level=0.8)
 
 
 def test_a_bad_point_is_named_by_its_file_and_line(remote: Remote) -> None:
     """Not by the name that the service gives a body."""
     with pytest.raises(ModakError, match=r"^points\.csv:2: "):
         remote.predict(b"application,metric,nodes\n3dgan,epoch_time,0\n", "points.csv")
+    with pytest.raises(ModakError, match=r"^points\.jsonl:1: "):
+        remote.predict(b'{"application": "3dgan", "metric": "epoch_time", "nodes": 0}', "points.jsonl")
 
 
 def test_lists_and_results_are_the_same(local: Service, remote: Remote) -> None:

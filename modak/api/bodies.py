@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
 
@@ -64,6 +64,8 @@ async def _read_to(request: Request, limit: int) -> Raw:
     return Raw(header.split(";")[0].strip().lower(), b"".join(chunks), header)
 
 
+TABLES: Final = {"text/csv": "body.csv", "application/json": "body.json", "application/x-ndjson": "body.jsonl"}
+"""Kinds of bodies that are a table, each with the name that faults call it by."""
 Body = Annotated[Raw, Depends(read)]
 """Read before the endpoint starts, on the event loop; parsed by the endpoint, in its thread."""
 LoadBody = Annotated[Raw, Depends(_read_load)]
@@ -78,9 +80,7 @@ def document(body: Raw) -> Any:
 
 
 def table(body: Raw) -> tuple[bytes, str]:
-    """A results table (CSV or JSON records) and a file name for it, from which faults and the recognition of formats start."""
-    if body.kind == "text/csv":
-        return body.content, "body.csv"
-    if body.kind == "application/json":
-        return body.content, "body.json"
-    raise WrongType("send text/csv or application/json")
+    """A results table and a file name for it, from which faults and the recognition of formats start."""
+    if body.kind in TABLES:
+        return body.content, TABLES[body.kind]
+    raise WrongType(f"send {' or '.join(TABLES)}")

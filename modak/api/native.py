@@ -100,6 +100,10 @@ POINTS: Final = {
                 "schema": list_of(ref("points"), "its rows as objects"),
                 "example": [{"application": "3dgan", "system": "supermuc-ng", "nodes": 48, "ranks_per_node": 4, "metric": "epoch_time"}],
             },
+            "application/x-ndjson": {
+                "schema": text("its rows as objects, one a line"),
+                "example": '{"application": "3dgan", "system": "supermuc-ng", "nodes": 48, "ranks_per_node": 4, "metric": "epoch_time"}\n',
+            },
         },
     }
 }

@@ -8,11 +8,11 @@ from typing import Any, Final
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from modak.api.bodies import Raw, WrongType
+from modak.api.bodies import TABLES, Raw, WrongType
 from modak.errors import BadSyntax
 from modak.ingest.sources import Source, from_bytes
 
-KINDS: Final = {"text/csv": "body.csv", "application/json": "body.json", "text/plain": "body.txt"}
+KINDS: Final = {**TABLES, "text/plain": "body.txt"}
 MOST_FILES: Final = 1000
 LONGEST: Final = 200
 """Characters of a file's name that are kept, from its end."""

@@ -65,6 +65,10 @@ TABLES: Final = {
                 "schema": list_of({"type": "object"}, "its rows as records"),
                 "example": [{"application": "solver", "nodes": 4, "metric": "wall_time", "value": 812.5, "unit": "s"}],
             },
+            "application/x-ndjson": {
+                "schema": text("its rows as records, one a line"),
+                "example": '{"application": "solver", "nodes": 4, "metric": "wall_time", "value": 812.5, "unit": "s"}\n',
+            },
             "text/plain": {
                 "schema": text("any other format that is known"),
                 "example": "PARAMETER ranks\nPOINTS 4 8 16\nREGION solver\nMETRIC time\nDATA 812.5\nDATA 420.1\nDATA 231.7\n",

@@ -139,6 +139,9 @@ def _usage(error: typer.TyperException, words: Sequence[str]) -> str:
     unknown = _UNKNOWN.fullmatch(message)
     if unknown and context and (paths := _paths_of(unknown["name"], context.find_root().command)):
         message = f"{unknown['fault']}; did you mean {' or '.join(repr(f'modak {found}') for found in paths)}?"
+    option = _OPTION.match(message)
+    if option and context and (field := _field_of(option["name"], context.command)):
+        message = f"{message}; in the request it is the field {field}"
     return f"{message} (see '{path} --help')"
 
 
@@ -150,6 +153,8 @@ _ALLOWED: Final = (
 )
 """Typer's words for the values of options, in those of the other messages."""
 _UNKNOWN: Final = re.compile(r"(?P<fault>No such command '(?P<name>.+?)')(?:\. Did you mean .+)?", re.DOTALL)
+
+_OPTION: Final = re.compile(r"No such option: --(?P<name>\S+)")
 
 
 def _command_in(words: Sequence[str]) -> str:
@@ -169,6 +174,13 @@ def _paths_of(name: str, group: TyperGroup) -> list[str]:
     found = [name] if name in group.commands else []
     inner = ((key, one) for key, one in group.commands.items() if isinstance(one, TyperGroup) and not one.hidden)
     return [*found, *(f"{key} {path}" for key, one in inner for path in _paths_of(name, one))]
+
+
+def _field_of(option: str, command: Any) -> str | None:
+    """The field of the request that says what an option of that name would, for a command that reads a request."""
+    from modak.normalise import place_of
+
+    return place_of(option) if any(each.name == "request" for each in command.params) else None
 
 
 def _report(title: str, faults: Sequence[Fault], status: int, warnings: Sequence[Fault] = (), *, as_json: bool) -> int:

@@ -98,7 +98,8 @@ def builds(
         if as_json:
             show.document(items)
         else:
-            show.table(COLUMNS, [[item.get(name) for name in COLUMNS] for item in items])
+            shown = [item | {"requested_at": show.moment(item["requested_at"])} for item in items]
+            show.table(COLUMNS, [[item.get(name) for name in COLUMNS] for item in shown])
     elif log:
         typer.echo(building.log(identity), nl=False)
     else:

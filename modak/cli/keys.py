@@ -74,7 +74,7 @@ def audit(
     if as_json:
         show.document(page)
         return
-    show.table(TRAIL, [[_short(item[name]) for name in TRAIL] for item in page["items"]])
+    show.table(TRAIL, [[show.moment(item["at"]), *(_short(item[name]) for name in TRAIL[1:])] for item in page["items"]])
     if "next" in page:
         show.note(f"more than {limit} lines; --cursor {page['next']} goes on")
 

@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import accumulate
 from typing import Any, Final
 
@@ -164,6 +165,11 @@ def folded(text: str, first: str, rest: str) -> str:
         return first + text
     lines = textwrap.wrap(text, _room(), initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
+
+
+def moment(text: str) -> str:
+    """An instant in ISO 8601 to the second: fractions would take the room of other columns."""
+    return datetime.fromisoformat(text).isoformat(timespec="seconds")
 
 
 def _room() -> int:

@@ -73,7 +73,7 @@ def _values(text: str) -> Iterator[tuple[dict[str, str], int]]:
     number, at = 0, _skip(text, 0)
     first = text[at : at + 1]
     if first not in ("[", "{"):
-        raise _Wrong("expected a list of records: [{…}, …]", at, number)
+        raise _Wrong("expected a list of records: [{…}, …]" if first else "the file is empty", at, number)
     end = "]" if first == "[" else ""
     at = _skip(text, at + len(end))
     while text[at : at + 1] != end:

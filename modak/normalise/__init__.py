@@ -14,7 +14,7 @@ from modak import dsl, plugins
 from modak.errors import Fault, RequestError
 from modak.normalise.fields import begin, command_line, dependency, email, events, host_list, one_word, resources, signal, source, variables
 from modak.normalise.optimisation import optimisation
-from modak.normalise.sections import OBJECT, remembered, section, spelt
+from modak.normalise.sections import OBJECT, elsewhere, remembered, section, spelt
 from modak.normalise.spellings import (
     Read,
     Reader,
@@ -267,6 +267,17 @@ TARGET: Final[Mapping[str, Reader]] = {"name": _site, "job_scheduler_type": _sch
 COUNTS: Final = {"nodes": "node_count", "ranks_per_node": "process_count_per_node", "gpus_per_node": "request_gpus", "gpus": "request_gpus"}
 """Counts of a job as results call them."""
 RESOURCES: Final = {"licenses": "site_resources", "licences": "site_resources"}
+
+
+def place_of(name: str) -> str | None:
+    """The field of a request that is called so, in one of its sections; ``None``: there is none.
+
+    >>> place_of("nodes"), place_of("deadline")
+    ('job_options.node_count', 'optimisation.objective.deadline')
+    """
+    return elsewhere(COUNTS.get(fold(name), name))
+
+
 _JOB_OPTIONS: Final = section(JOB_OPTIONS, dsl.JobOptions, also={**COUNTS, **RESOURCES})
 _PLAIN_APPLICATION: Final = section(_application(()), dsl.Application)
 _TARGET: Final = remembered(section(TARGET, dsl.Target, also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"}))

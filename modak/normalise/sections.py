@@ -146,7 +146,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 """Fields of a request that are written into another of its sections, by name."""
 
 
-def _elsewhere(key: str) -> str | None:
+def elsewhere(key: str) -> str | None:
     """The place of a field, or of a framework's options, that belongs into another section."""
     name = fold(key)
     found = plugins.named("frameworks", name.removeprefix("ai_framework_").removeprefix("parallelisation_").replace("_", "-"))
@@ -166,7 +166,7 @@ _NOT_HERE: Final[Mapping[str, str]] = {
 def _unknown(key: str, known: Collection[str]) -> str:
     if where := _NOT_HERE.get(fold(key)):
         return f"unknown key, ignored: {where}"
-    close = _elsewhere(key) or nearest(key, sorted(known))
+    close = elsewhere(key) or nearest(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 

@@ -175,7 +175,9 @@ class Builds:
 
 def _longest_waiting(connection: Connection, runtimes: Collection[str] | None) -> str | None:
     queued = select(builds.c.id, builds.c.order).where(builds.c.state == "queued").order_by(builds.c.requested_at, builds.c.id)
-    found = (row.id for row in connection.execute(queued) if runtimes is None or json.loads(row.order)["runtime"] in runtimes)
+    if runtimes is None:
+        return connection.execute(queued.limit(1)).scalar()
+    found = (row.id for row in connection.execute(queued) if json.loads(row.order)["runtime"] in runtimes)
     return next(found, None)
 
 

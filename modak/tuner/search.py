@@ -17,6 +17,7 @@ from typing import Any, Final
 from modak.dsl import Request
 from modak.errors import Conflict, DataError, Infeasible, ModakError, RequestError, Unavailable
 from modak.facts import Facts
+from modak.files import write_all
 from modak.optimise import optimise
 from modak.service import Service
 from modak.target import resolve
@@ -170,7 +171,7 @@ class Search:
         with_its_layout(self.space, point, answer.plan.configuration, answer.plan.warnings)
         (place / "result.json").unlink(missing_ok=True)
         script = place / "job.sh"
-        script.write_text(answer.texts.job_script, encoding="utf-8")
+        write_all({script: answer.texts.job_script})
         run = run.update(place, nodes=answer.plan.configuration.nodes, limit_s=limit or answer.plan.wall_time_s)
         return run.update(place, job=self.runner.start(script, run.limit_s))
 

@@ -73,7 +73,7 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
     search.stored()
     factor = gain(before, after)
     setting = set_to(search.base, search.space, best.point)
-    (folder / "job.sh").write_text(optimise(setting, search.facts).texts.job_script, encoding="utf-8")
+    write_all({folder / "job.sh": optimise(setting, search.facts).texts.job_script})
     return {
         "folder": str(folder),
         "metric": search.aim.metric,

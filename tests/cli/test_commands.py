@@ -143,6 +143,8 @@ def test_each_setting_is_in_the_help_of_the_commands_that_it_is_for(run: Run) ->
         (("results", "load"), 2, "did you mean 'modak load'?"),
         (("evaluate",), 2, "did you mean 'modak models evaluate'?"),
         (("create",), 2, "did you mean 'modak token create'?"),
+        (("optimise", EXAMPLE, "--nodes", "2"), 2, "No such option: --nodes; in the request it is the field job_options.node_count (see"),
+        (("models", "list", "--nodes", "2"), 2, "No such option: --nodes (see 'modak models list --help')"),
         (("recommend",), 2, "give a REQUEST.json or --application"),
         (("predict", "nowhere.csv", "--level", "2"), 2, "between 0 and 1"),
         (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),
@@ -274,6 +276,15 @@ def test_a_long_entry_of_the_trail_is_cut_in_the_table(own: Run, tmp_path: Path)
     assert own("load", table).status == 0
     assert table.name not in own("audit").out
     assert table.name in own("audit", "--json").out
+
+
+def test_times_of_the_trail_are_to_the_second_in_the_table(own: Run, tmp_path: Path) -> None:
+    """Fractions would take the room of other columns; JSON has them."""
+    table = tmp_path / "a.csv"
+    table.write_text("application,metric,value\nsolver,wall_time,1\n")
+    assert own("load", table).status == 0
+    newest = json.loads(own("audit", "--json").out)["items"][0]
+    assert own("audit").out.splitlines()[1].split()[0] == f"{newest['at'][:19]}+00:00" != newest["at"]
 
 
 def test_energy_has_its_unit_and_interval_where_a_nodes_power_is_known(run: Run, tmp_path: Path) -> None:

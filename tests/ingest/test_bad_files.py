@@ -45,6 +45,12 @@ def cutter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(csvrows, "SMALL", 0)
 
 
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl", "r.txt"])
+def test_an_empty_file_is_called_so(name: str) -> None:
+    """Not a list that is missing."""
+    assert [fault.rpartition(": ")[2] for fault in faults(" \n", name)] == ["the file is empty"]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -108,6 +108,14 @@ def test_the_report_ends_with_what_other_requests_may_copy(work: Path, capsys: p
     assert [line for line in again if "plan" not in line.lower()] == [line for line in found if "plan" not in line.lower()]
 
 
+def test_a_script_that_cannot_be_written_is_one_line(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It names the file: scripts are written as a whole, or not at all."""
+    Path("job.json").write_text(json.dumps(document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5]}})))
+    Path("tuning-job/job.sh").mkdir(parents=True)
+    assert main(["tune", "job.json", "--confirm", "0"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "modak: tuning-job/job.sh: cannot be written: Is a directory"
+
+
 def test_values_are_in_the_unit_of_the_request(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the report and while it searches; results are stored in the base unit."""
     job = document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5]}})
