@@ -6,6 +6,7 @@ warning; ``strict`` turns warnings into faults. What cannot be expressed safely 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -65,6 +66,8 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
         raise refused
     options, application, target, wanted = (got.value for got in read)
     options, application, more = _counts(options, application, wanted)
+    wanted, by_command = _with_servers(application, wanted)
+    more += by_command
     if strict and more:
         raise RequestError(faults=more)
     notes += more
@@ -229,6 +232,19 @@ def _counts(
     return options, application, tuple(notes)
 
 
+def _with_servers(application: dsl.Application, wanted: dsl.Optimisation) -> tuple[dsl.Optimisation, tuple[Fault, ...]]:
+    """MXNet with a parameter server where its command names such a key-value store: one process then drives all GPUs of a node."""
+    if wanted.framework != "mxnet" or wanted.options.value_of("distribution"):
+        return wanted, ()
+    named = _KEY_VALUE_STORE.search(" ".join(word for word in application.command if isinstance(word, str)))
+    if named is None:
+        return wanted, ()
+    options = wanted.options.model_copy(update={"distribution": "parameter-server"})
+    note = Fault("application.arguments", f"{named[0]!r} is read as mxnet's option 'distribution': 'parameter-server'")
+    return wanted.model_copy(update={"options": options}), (note,)
+
+
+_KEY_VALUE_STORE: Final = re.compile(r"(?<!\S)--kv-?store[ =]dist\w*")
 _SCHEDULER_SPELLINGS: Final = {
     "pbs": "torque",
     "moab": "torque",
