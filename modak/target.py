@@ -6,6 +6,7 @@ all raises.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -181,7 +182,10 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     options = request.job_options
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
     known = prepared(facts)
-    return request.target, *named, options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus
+    system = find_system(request.target.name, facts) if request.target.name else None
+    larger = _larger(request, system) if system else None
+    gpus = (options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus)
+    return request.target, *named, *gpus, larger and larger.name
 
 
 def resolve(request: Request, facts: Facts) -> Target:
@@ -301,8 +305,8 @@ def _named(request: Request, system: System, facts: Facts) -> Where:
 
 
 def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
-    """The default partition, as :func:`_partition` gives it; instead, the one whose node features the request names, or the one with enough
-    GPUs if the default has too few."""
+    """The default partition, as :func:`_partition` gives it; instead, the one whose node features the request names, the one with enough
+    GPUs if the default has too few, or the one of the same nodes that takes a job too large for the default."""
     default = system.default_partition
     features = _node_features(request.job_options.architecture_constraint)
     if features and not _node_features(default.constraint) & features:
@@ -316,6 +320,9 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
     able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
     if default in able:
+        if larger := _larger(request, system):
+            too_large = f"the default, {default.name}, takes no job of so many nodes, or none for so long"
+            return larger, _called(larger), (f"partition: {larger.name}, which has the same nodes: {too_large}",)
         if system.partition_directive == "always":
             return default, _called(default), ()
         return default, (default.queue if not default.default else None), ()
@@ -325,6 +332,27 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
     return found, _called(found), (why,)
+
+
+def _larger(request: Request, system: System) -> Partition | None:
+    """The smallest partition with the default's nodes that takes the requested nodes and wall time; ``None``: the default does, or none."""
+    nodes, seconds = _nodes(request) or 1, request.job_options.wall_time_limit or 0
+
+    def takes(one: Partition) -> bool:
+        longest = max(map(one.longest_in, one.queues_for(nodes)), default=one.max_wall_time_s or math.inf)
+        return nodes <= one.job_nodes and seconds <= longest
+
+    default = system.default_partition
+    if len(system.partitions) == 1 or takes(default) or system.partition_directive == "never":
+        return None
+    others = (one for one in system.partitions if one.node == default.node and takes(one))
+    return min(others, key=lambda one: one.job_nodes, default=None)
+
+
+def _nodes(request: Request) -> int | None:
+    """The requested number of nodes, also as ranks in total and per node."""
+    ranks, per_node = request.application.mpi_ranks, request.job_options.process_count_per_node
+    return request.job_options.node_count or (math.ceil(ranks / per_node) if ranks and per_node else None)
 
 
 def _node_features(constraint: str | None) -> frozenset[str]:
