@@ -6,6 +6,7 @@ all raises.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -309,7 +310,8 @@ def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partitio
     before others. A quality of service or a reservation may have limits of its own."""
     usual, asked, why = _usual(request, system, facts)
     options = request.job_options
-    limit = "" if options.qos or options.reservation else _beyond(request, usual)
+    settled = options.qos or options.reservation or system.partition_directive == "never"
+    limit = "" if settled else _beyond(request, usual)
     if not limit:
         return usual, asked, why
     able = (one for one in system.partitions if _kind(one.node)[0] == _kind(usual.node)[0] and not _beyond(request, one))
@@ -329,7 +331,7 @@ def _kind(node: Node) -> tuple[tuple[object, ...], tuple[object, ...]]:
 def _beyond(request: Request, partition: Partition) -> str:
     """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
-    nodes, seconds, memory = options.node_count, options.wall_time_limit, options.memory_limit
+    nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
     has = node.usable_memory_gb or node.memory_gb
     if memory and has and memory > has * 1e9:
         return f"has {has:g} GB of memory per node"
@@ -340,6 +342,12 @@ def _beyond(request: Request, partition: Partition) -> str:
         return f"takes jobs of {few} to {most} nodes"
     longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
     return f"runs such jobs for at most {clock(int(longest))}" if seconds and longest and seconds > longest else ""
+
+
+def _nodes(request: Request) -> int | None:
+    """The requested number of nodes, also as ranks in total and per node."""
+    ranks, per_node = request.application.mpi_ranks, request.job_options.process_count_per_node
+    return request.job_options.node_count or (math.ceil(ranks / per_node) if ranks and per_node else None)
 
 
 def _usual(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:

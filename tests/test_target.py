@@ -349,6 +349,40 @@ def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str 
     assert partition_of(mixed(known), job_options={"request_gpus": gpus}) == partition
 
 
+LARGE = [
+    ({"node_count": 128}, None),
+    ({"node_count": 129}, "skx-large"),
+    ({"process_count_per_node": 2}, None),
+    ({"node_count": 129, "queue": "skx-normal"}, "skx-normal"),
+    ({"node_count": 5000}, None),
+    ({"wall_time_limit": "48:00:00"}, None),
+    ({"wall_time_limit": "48:00:01"}, "days"),
+    ({"wall_time_limit": "200:00:00"}, "icx"),
+    ({"wall_time_limit": "300:00:00"}, None),
+    ({"node_count": 129, "wall_time_limit": "50:00:00"}, "icx"),
+]
+
+
+@pytest.mark.parametrize(("options", "partition"), LARGE)
+def test_a_job_too_large_for_the_default_goes_where_it_is_taken(options: dict[str, Any], partition: str | None, known: Known) -> None:
+    """For its nodes or its time, to a partition of the same nodes if there is one; a queue that the request names stays."""
+    facts = known(None)
+    normal, large = facts.systems["stampede2"].partitions
+    days = normal.model_copy(update={"name": "days", "default": False, "max_nodes": 100, "max_wall_time_s": 432000})
+    other = normal.model_copy(update={"name": "icx", "default": False, "max_nodes": 2000, "node": ONE.node, "max_wall_time_s": 999999})
+    system = facts.systems["stampede2"].model_copy(update={"partitions": (normal, other, large, days)})
+    request = normalise({"job": {"target": {"name": "stampede2"}, "job_options": options}}).request
+    assert resolve(request, replace(facts, systems={"stampede2": system})).partition_for(1, None) == partition
+
+
+def test_ranks_count_as_nodes_of_a_job_too_large_for_the_default(known: Known) -> None:
+    """Their number per node says how many nodes they need; and the reasons name the partition."""
+    wanted = {"target": {"name": "stampede2"}, "job_options": {"process_count_per_node": 2}, "application": {"mpi_ranks": 896}}
+    found = resolve(normalise({"job": wanted}).request, known(None))
+    assert found.partition_for(448, None) == "skx-large"
+    assert found.decisions[0].startswith("partition: skx-large")
+
+
 @pytest.mark.parametrize(("kind", "partition"), [("nvidia", "gpu"), ("amd", None), ("intel", None), ("none", None)])
 def test_a_kind_of_accelerator_is_looked_for_in_every_partition(kind: str, partition: str | None, known: Known) -> None:
     """Of that maker; where no partition has one, the default stays."""

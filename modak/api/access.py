@@ -44,7 +44,7 @@ _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _READABLE: Final = frozenset(
     (
         *("systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics"),
-        *("infrastructures", "scripts", "scaling_models", "container_mappings", "ui"),
+        *("infrastructures", "scripts", "scaling_models", "container_mappings", "ui", "docs"),
     )
 )
 """What may be read, with everything below it: the first part of an address."""

@@ -11,18 +11,19 @@ from urllib.parse import parse_qsl
 from fastapi import FastAPI, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from modak import web
+from modak import schemas, web
 from modak.api import html
+from modak.api.access import scope_of
 from modak.api.bodies import Body, Raw, WrongType
 from modak.api.direct import one_at_a_time
-from modak.api.native import Cursor, Wanted, service_of
+from modak.api.native import Cursor, Wanted, address, service_of
 from modak.api.problems import public_faults
 from modak.errors import BadSyntax, ModakError, NotFound
 from modak.response import job_of, section
 from modak.service import Service
 from modak.text import choices, listings
 from modak.text.documents import strict_json
-from modak.web import form
+from modak.web import form, reference
 
 if TYPE_CHECKING:
     from modak.perfmodel.lines import Line
@@ -51,6 +52,7 @@ def add_routes(app: FastAPI) -> None:
         ("/ui/models", models),
         ("/ui/results", results),
         ("/ui/plans/{id}", plan),
+        ("/ui/api", addresses),
         *((f"/ui/{kind}", _listing(kind)) for kind in ("systems", "images", "rules")),
     )
     for path, make in pages:
@@ -59,7 +61,8 @@ def add_routes(app: FastAPI) -> None:
     app.add_api_route("/ui/models.svg", picture, methods=["GET"], include_in_schema=False)
     for name, kind in (("style.css", "text/css"), ("icon.svg", "image/svg+xml")):
         app.add_api_route(f"/ui/{name}", _static(name, kind), methods=["GET"], include_in_schema=False)
-    for path, there in (("/", "ui/"), ("/ui", "ui/"), ("/ui/plans", "./")):  # the last is what a browser shows after a form was sent
+    redirections = {"/": "ui/", "/ui": "ui/", "/docs": "ui/api", "/ui/plans": "./"}  # the last: what a browser shows after a form was sent
+    for path, there in redirections.items():
         app.add_api_route(path, _elsewhere(there), methods=["GET"], include_in_schema=False)
 
 
@@ -119,6 +122,13 @@ def models(request: Request, application: Label = "") -> Shown:
         note = f"{len(curves)} curves; the {plotting.MOST} with the most sizes are drawn" if len(curves) > plotting.MOST else ""
         pictures.append({"title": named, "measured": measured, "query": query, "note": note, "table": table})
     return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures}
+
+
+def addresses(request: Request) -> Shown:
+    """The addresses for programs, as the OpenAPI document describes them."""
+    groups = reference.reference(request.app.openapi(), scope_of)
+    shown = {"address": address(request), "anonymous": request.app.state.settings.anonymous, "schemas": schemas.KINDS}
+    return "api", {"groups": groups, **shown}
 
 
 async def picture(request: Request, application: Label, metric: Label, over: Label) -> Response:

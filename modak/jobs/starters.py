@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from modak.dsl import Notice, Request
+from modak.normalise.mpirun import LAUNCHERS
 from modak.text.words import Joined, Variable, Word, line, tail
 from modak.tuning.setting import option_words
 
@@ -21,7 +22,7 @@ FLAGS: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 """Launchers of Python scripts, each with its options that take no value (with hyphens: the tools read underscores alike)."""
-OTHERS: Final = frozenset({"horovodrun", "mpirun", "mpiexec", "prterun", "srun", "jsrun", "aprun"})
+OTHERS: Final = LAUNCHERS | {"jsrun"}
 _NO_PYTHON: Final = "--no-python"
 _MODULE: Final = frozenset({"-m", "--module"})
 _ALSO: Final[Mapping[str, str]] = {

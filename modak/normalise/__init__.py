@@ -6,6 +6,7 @@ warning; ``strict`` turns warnings into faults. What cannot be expressed safely 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 from modak import dsl, plugins
 from modak.errors import Fault, RequestError
 from modak.normalise.fields import begin, command_line, dependency, email, events, host_list, one_word, resources, signal, source, variables
+from modak.normalise.mpirun import launched
 from modak.normalise.optimisation import optimisation
 from modak.normalise.sections import OBJECT, elsewhere, remembered, section, spelt
 from modak.normalise.spellings import (
@@ -64,7 +66,11 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
         refused.warnings = tuple(note for note in dict.fromkeys(notes) if note not in faults)
         raise refused
     options, application, target, wanted = (got.value for got in read)
+    options, application, by_launcher = _without_launcher(options, application, wanted)
     options, application, more = _counts(options, application, wanted)
+    more = by_launcher + more
+    wanted, by_command = _with_servers(application, wanted)
+    more += by_command
     if strict and more:
         raise RequestError(faults=more)
     notes += more
@@ -210,6 +216,32 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     return {**job, "application": rest, "target": {"container_runtime": given, **target}}, (note,)
 
 
+def _without_launcher(
+    options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
+) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
+    """The counts of a launcher of MPI programs before the command, which is left out; if the request gives a count, too, that is used.
+    Without any count the launcher of one process may mean all of its cores, and stays; so does one where torchrun would replace it."""
+    found = launched(application.command)
+    parallel = (application.mpi_ranks, options.process_count_per_node, options.node_count, wanted.config.distributed_training)
+    several = any(count is not None and count > 1 for count in parallel) or application.app_type in ("mpi", "hpc")
+    by_torchrun = wanted.framework == "pytorch" and wanted.options.value_of("distribution") != "horovod"
+    if found is None or by_torchrun or not (found.has_counts or several):
+        return options, application, ()
+    new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
+    notes = []
+    for name, count in found.counts.items():
+        place, holder = ("application", application) if name in dsl.Application.model_fields else ("job_options", options)
+        given = getattr(holder, name)
+        if given not in (None, count):
+            notes.append(Fault(f"{place}.{name}", f"{given} is used; {shown(found.launcher)} says {count}"))
+        elif given is None:
+            new[place][name] = count
+    read = ", ".join(f"{name} {count}" for values in new.values() for name, count in values.items() if name in found.counts)
+    left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
+    notes.insert(0, Fault("application.executable", left))
+    return options.model_copy(update=new["job_options"]), application.model_copy(update=new["application"]), tuple(notes)
+
+
 def _counts(
     options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
 ) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
@@ -229,6 +261,19 @@ def _counts(
     return options, application, tuple(notes)
 
 
+def _with_servers(application: dsl.Application, wanted: dsl.Optimisation) -> tuple[dsl.Optimisation, tuple[Fault, ...]]:
+    """MXNet with a parameter server where its command names such a key-value store: one process then drives all GPUs of a node."""
+    if wanted.framework != "mxnet" or wanted.options.value_of("distribution"):
+        return wanted, ()
+    named = _KEY_VALUE_STORE.search(" ".join(word for word in application.command if isinstance(word, str)))
+    if named is None:
+        return wanted, ()
+    options = wanted.options.model_copy(update={"distribution": "parameter-server"})
+    note = Fault("application.arguments", f"{named[0]!r} is read as mxnet's option 'distribution': 'parameter-server'")
+    return wanted.model_copy(update={"options": options}), (note,)
+
+
+_KEY_VALUE_STORE: Final = re.compile(r"(?<!\S)--kv-?store[ =]dist\w*")
 _SCHEDULER_SPELLINGS: Final = {
     "pbs": "torque",
     "moab": "torque",

@@ -3,9 +3,9 @@
 A word is a plain ``str``, which is literal, or :class:`Joined`: literal text and variables in order. So a ``$`` that the user put in
 single quotes is never taken for an expansion.
 
-``${NAME}`` is the only expansion, for the names that :func:`expandable` allows. Other characters that a shell interprets outside quotes
-are refused, with their position. Quotes and backslashes have their meaning in bash: text that this module accepts gives the same words
-as in bash (the value of a variable stays one word).
+``${NAME}`` or ``$NAME`` is the only expansion, for the names that :func:`expandable` allows. Other characters that a shell interprets
+outside quotes are refused, with their position. Quotes and backslashes have their meaning in bash: text that this module accepts gives
+the same words as in bash (the value of a variable stays one word).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from modak.text.grammar import EnvironmentName, sound
 LONGEST_WORD: Final = 65_536
 MOST_WORDS: Final = 10_000
 
-_NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,127})\}")
+_NAME: Final = re.compile(r"\$(\{)?([A-Za-z_][A-Za-z0-9_]{0,127})(?(1)\}|(?![A-Za-z0-9_]|\\\n))")
+"""An expansion: its brace, if it has one, and its name. Without braces a name is as long as it can be. One that a line continuation
+follows is refused: for bash it goes on behind that."""
 _PLAIN: Final = re.compile(r"[^ \t\\'\"$;&|<>(){}\[\]*?~#`\n]+")
 _BARE: Final = re.compile(r"[^\\'\"$;&|<>(){}\[\]*?~#`\n]*")
 """A command line in which only blanks have a meaning, once its expansions are taken out."""
@@ -107,7 +109,7 @@ def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[W
     """
     try:
         found: tuple[Word, ...]
-        if _BARE.fullmatch(_NAME.sub("", sound(text))) and all(expandable(name, names) for name in _NAME.findall(text)):
+        if _BARE.fullmatch(_NAME.sub("", sound(text))) and all(expandable(name, names) for _, name in _NAME.findall(text)):
             found = tuple([_bare(part) if "$" in part else part for part in _BLANKS.split(text) if part])
         else:
             found = tuple(_joined(parts) for parts in _words(text, frozenset(names)))
@@ -191,8 +193,8 @@ def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
 
 def _bare(word: str) -> Joined:
     """A word in which only expansions have a meaning."""
-    pieces = _NAME.split(word)  # every second one is the name of a variable
-    parts = [_variable(piece) if at % 2 else piece for at, piece in enumerate(pieces)]
+    pieces = _NAME.split(word)  # text, brace, name, text, brace, name, …
+    parts = [_variable(piece) if at % 3 == 2 else piece for at, piece in enumerate(pieces) if at % 3 != 1]
     return Joined(parts=tuple([part for part in parts if part != ""]))
 
 
@@ -286,14 +288,15 @@ def _double(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Varia
 def _expansion(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variable], int]:
     found = _NAME.match(text, at)
     if not found:
-        raise ValueError(f"character {at + 1}: '$' is allowed as ${{NAME}} alone, or in single quotes where it is meant literally")
-    if not expandable(found[1], names):
+        raise ValueError(f"character {at + 1}: '$' is allowed as ${{NAME}} or $NAME alone, or in single quotes where it is meant literally")
+    name = found[2]
+    if not expandable(name, names):
         allowed = ", ".join(sorted(EXPANDABLE))
         raise ValueError(
-            f"character {at + 1}: ${{{found[1]}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, LSB_*, FLUX_*, *_ROOT, {allowed}, "
+            f"character {at + 1}: ${{{name}}} may not be expanded; allowed: MODAK_*, SLURM_*, PBS_*, LSB_*, FLUX_*, *_ROOT, {allowed}, "
             "and the names in copy_environment_variable"
         )
-    return [_variable(found[1])], found.end()
+    return [_variable(name)], found.end()
 
 
 @lru_cache(maxsize=256)

@@ -186,10 +186,9 @@ def extended(pattern: str) -> str:
 
 
 def _command(lines: list[Line], values: dict[str, tuple[dsl.Value, ...]]) -> tuple[words.Word, ...]:
-    """The run command with ``$NAME`` as ``${NAME}``."""
+    """The run command."""
     text = next((line.rest for line in lines if line.place == "run" and line.name == "command"), "")
-    braced = re.sub(r"\$([A-Za-z_][A-Za-z0-9_]*)", r"${\1}", text)
-    return () if braced in _EMPTY else words.command(braced, field=FIELD, names=tuple(values))
+    return () if text in _EMPTY else words.command(text, field=FIELD, names=tuple(values))
 
 
 def _checked(values: dict[str, Any], defaults: dict[str, Any], command: tuple[words.Word, ...], metric: dsl.PrintedMetric | None) -> Cresta:

@@ -27,7 +27,13 @@ from tests.api.site import Site
 from tests.conftest import tool
 from tests.web.test_form import FILLED
 
-PAGES = ["/ui/", "/ui/models", "/ui/models?application=3dgan", "/ui/results", *(f"/ui/{kind}" for kind in ("systems", "images", "rules"))]
+PAGES = [
+    "/ui/",
+    "/ui/models",
+    "/ui/models?application=3dgan",
+    "/ui/results",
+    *(f"/ui/{kind}" for kind in ("systems", "images", "rules", "api")),
+]
 HOSTILE = "<script>alert(1)</script>&\"'"
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
@@ -63,6 +69,21 @@ def test_everything_that_a_page_refers_to_is_there(web: TestClient, path: str) -
     assert [link for link in links if link.startswith("/") or ":" in link.partition("?")[0]] == []
     for link in links - {"plans"}:  # the form's own address takes forms alone
         assert web.get("/ui/" + link).status_code == 200, link
+
+
+def test_the_page_of_addresses_says_what_the_openapi_document_says(web: TestClient) -> None:
+    """Each address with its parameters, the scope that it needs, and examples of what is sent and answered."""
+    text, document = unescape(web.get("/ui/api").text), web.get("/openapi.json").json()
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            start = text.index(f'id="{operation["operationId"]}"')
+            shown = text[start : text.index("</section>", start)]
+            assert f"<code>{method.upper()} {path}</code> {operation['summary']}" in shown
+            assert all(f"<code>{one['name']}</code>" in shown for one in operation.get("parameters", ()))
+            assert len(operation.get("requestBody", {}).get("content", ())) == shown.count(">Body: ")
+    loading = text[text.index('id="post_results"') :]
+    assert '<span class="quiet">scope load</span>' in loading[: loading.index("</h3>")]
+    assert "\nsolver,supermuc-ng,4,48,wall_time,812.5,s\n" in loading[: loading.index("</section>")]
 
 
 def test_the_first_page_is_found_without_its_address(web: TestClient) -> None:

@@ -360,7 +360,7 @@ HOSTILE: list[tuple[str, str, Any]] = [
         ("application", "executable", text)
         for text in ("./x; curl e|sh", "$(id)", "`id`", "x > /etc/p", "x & y", "a\nb", "A=1 x", "-x", "''", "")
     ),
-    *(("application", "arguments", text) for text in mixed("${PATH}", "${SECRET}", "*", "~", "{a,b}", "$HOME", "a\0b", 7.5j, {}, [1])),
+    *(("application", "arguments", text) for text in mixed("${PATH}", "${SECRET}", "*", "~", "{a,b}", "$PATH", "a\0b", 7.5j, {}, [1])),
     *(("application", field, value) for field in ("mpi_ranks", "threads") for value in (0, 2**63, "x", 1.5, None.__class__)),
     *(("application", "app_tag", text) for text in ("x\n#SBATCH --x", "a b", "../x")),
     *(
@@ -868,3 +868,32 @@ def test_counts_of_a_job_may_be_called_as_in_results(written: str, field: str) -
     found = normalise({"job": {"job_options": {written: 4}}})
     assert getattr(found.request.job_options, field) == 4
     assert [warning.message for warning in found.warnings] == [f"the key is read as {field!r}"]
+
+
+def mxnet(arguments: str, **options: Any) -> dict[str, Any]:
+    """A training with MXNet."""
+    wanted = {"app_type": "ai_training", "ai_training": {"mxnet": options}}
+    return {"job": {"application": {"executable": "python3 train.py", "arguments": arguments}, "optimisation": wanted}}
+
+
+@pytest.mark.parametrize("arguments", ["--gpus 0,1 --kv-store dist_device_sync --lr 1.6", "--kvstore=dist_sync"])
+def test_a_command_with_a_distributed_key_value_store_has_servers(arguments: str) -> None:
+    """MXNet's parameter server is what the command starts, whatever the options leave open; a warning says so."""
+    found = normalise(mxnet(arguments))
+    assert found.request.optimisation.options.value_of("distribution") == "parameter-server"
+    assert [warning.field for warning in found.warnings] == ["application.arguments"]
+
+
+@pytest.mark.parametrize(
+    ("document", "stays"),
+    [
+        (mxnet("--kv-store dist_sync", distribution="horovod"), "horovod"),
+        (mxnet("--kv-store device"), None),
+        (mxnet("x--kv-store dist_sync"), None),
+    ],
+)
+def test_another_key_value_store_changes_nothing(document: dict[str, Any], stays: str | None) -> None:
+    """What the options say holds, and a store within a node needs no server."""
+    found = normalise(document)
+    assert found.request.optimisation.options.value_of("distribution") == stays
+    assert not found.warnings

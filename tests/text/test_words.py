@@ -47,6 +47,18 @@ def test_words_are_parsed_as_written() -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["$HOME/train.rec", '"$HOME"/train.rec', '"$HOME/train.rec"'])
+def test_braces_may_be_left_out(text: str) -> None:
+    """$NAME is ${NAME}: in plain text, in double quotes, and beside a quoted part."""
+    assert words.parse(text) == words.parse("${HOME}/train.rec")
+
+
+def test_a_name_without_braces_is_as_long_as_it_can_be() -> None:
+    """$HOMEx is the variable HOMEx, as in bash, and not HOME with an x."""
+    with pytest.raises(RequestError, match=r"\$\{HOMEx\} may not be expanded"):
+        words.parse("$HOMEx")
+
+
 def test_a_dollar_in_single_quotes_is_never_an_expansion() -> None:
     """'${HOME}' in single quotes stays text, and is quoted so in the script."""
     (word,) = words.parse("'${HOME} $(id)'")
@@ -54,7 +66,9 @@ def test_a_dollar_in_single_quotes_is_never_an_expansion() -> None:
     assert words.shell(word) == "'${HOME} $(id)'"
 
 
-@pytest.mark.parametrize("sign", [*";&|<>(){}[]*?~#`\n", "$(id)", "$HOME", "$", "$$", "$1", "${HOME:-x}", "${HOME"])
+@pytest.mark.parametrize(
+    "sign", [*";&|<>(){}[]*?~#`\n", "$(id)", "$", "$$", "$1", "${HOME:-x}", "${HOME", "$HOME\\\nx", "$é", f"$H{'x' * 128}"]
+)
 def test_what_a_shell_acts_on_is_refused_with_its_position(sign: str) -> None:
     """Outside quotes nothing but ${NAME} may mean anything; the message says where."""
     with pytest.raises(RequestError, match="character 5: ") as caught:
@@ -62,7 +76,7 @@ def test_what_a_shell_acts_on_is_refused_with_its_position(sign: str) -> None:
     assert caught.value.faults[0].field == "application.arguments"
 
 
-@pytest.mark.parametrize("text", ['"$(id)"', '"`id`"', '"$HOME"', "'open", '"open', "end\\", "a\0b", "a\x1b[31m", "\r", "\u2028", "\ud800"])
+@pytest.mark.parametrize("text", ['"$(id)"', '"`id`"', '"$?"', "'open", '"open', "end\\", "a\0b", "a\x1b[31m", "\r", "\u2028", "\ud800"])
 def test_quotes_hide_no_command_and_must_close(text: str) -> None:
     """Substitutions in double quotes, open quotes, a last backslash and control characters are refused."""
     with pytest.raises(RequestError):
@@ -132,7 +146,7 @@ def test_too_much_is_refused() -> None:
             words.parse(text)
 
 
-PIECES = [*"ab=/.-,:%+@^!_ \t'\"\\$;*#\n", "${HOME}", "${SLURM_JOB_ID}", "\\\n", "é"]
+PIECES = [*"ab=/.-,:%+@^!_ \t'\"\\$;*#\n", "${HOME}", "$HOME", "${SLURM_JOB_ID}", "\\\n", "é"]
 LINES = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 
 

@@ -1,0 +1,94 @@
+"""Launchers of MPI programs before the program of a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from modak.dsl import Request
+from modak.normalise import normalise
+from modak.normalise.mpirun import launched
+from modak.text import words
+
+
+def request(command: str, *, options: dict[str, Any] | None = None, optimisation: dict[str, Any] | None = None, **more: Any) -> Request:
+    """The request with a command."""
+    job = {"application": {"executable": command, **more}, "job_options": options or {}, "optimisation": optimisation or {}}
+    return normalise({"job": job}).request
+
+
+COUNTED = [
+    ("mpirun -np 8 ./solver x.in", {"mpi_ranks": 8}),
+    (
+        "/opt/mpi/bin/mpiexec.hydra -l -n 896 -ppn 2 -f hostfile -genv OMP_NUM_THREADS 22 ./solver x.in",
+        {"mpi_ranks": 896, "process_count_per_node": 2},
+    ),
+    ("mpirun --map-by ppr:4:node:PE=10 --bind-to core -n 16 ./solver x.in", {"mpi_ranks": 16, "process_count_per_node": 4}),
+    ("srun -N2 --ntasks=8 --cpus-per-task 5 ./solver x.in", {"node_count": 2, "mpi_ranks": 8, "core_count_per_process": 5}),
+    ("aprun -n 8 -N 4 -d 6 ./solver x.in", {"mpi_ranks": 8, "process_count_per_node": 4, "core_count_per_process": 6}),
+    ("orterun -np 4 -N 2 ./solver x.in", {"mpi_ranks": 4, "process_count_per_node": 2}),
+]
+
+
+@pytest.mark.parametrize(("command", "counts"), COUNTED)
+def test_the_counts_of_a_launcher_are_those_of_the_job(command: str, counts: dict[str, int]) -> None:
+    """The program alone stays, for the script starts the ranks itself."""
+    found = request(command)
+    assert words.line(found.application.command) == "./solver x.in"
+    assert {name: getattr(found.application, name, getattr(found.job_options, name, None)) for name in counts} == counts
+
+
+@pytest.mark.parametrize("command", ["mpirun -x OMP_NUM_THREADS=4 -np 2 ./solver", "mpiexec -genv OMP_NUM_THREADS 4 -n 2 ./solver"])
+def test_the_threads_that_a_launcher_sets_are_those_of_the_job(command: str) -> None:
+    """As application.threads."""
+    assert request(command).application.threads == 4
+
+
+def test_the_counts_of_the_request_hold() -> None:
+    """What the launcher says otherwise is a warning at the field that is used."""
+    job = {"application": {"executable": "mpirun -np 8 ./solver", "mpi_ranks": 16}}
+    found = normalise({"job": job})
+    assert found.request.application.mpi_ranks == 16
+    assert [warning.field for warning in found.warnings] == ["application.executable", "application.mpi_ranks"]
+
+
+def test_a_count_may_be_the_schedulers() -> None:
+    """``-np $SLURM_NTASKS`` is as many ranks as the job has."""
+    found = request("mpirun -np $SLURM_NTASKS ./solver", options={"node_count": 2, "process_count_per_node": 4})
+    assert (words.line(found.application.command), found.application.mpi_ranks) == ("./solver", None)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mpirun --mca btl tcp -np 8 ./solver",
+        "mpirun -x LD_PRELOAD -np 8 ./solver",
+        "mpirun -np 0 ./solver",
+        "mpirun -np many ./solver",
+        "srun --mpi=pmix -n 8 ./solver",
+        "srun -N 2-4 -n 8 ./solver",
+        "mpirun -np 8",
+        "mpirun -np",
+        "mpirun -n 1 ./a : -n 7 ./b",
+        "mpirun -np 8 A=1 ./solver",
+        "./mpirun.sh -np 8 ./solver",
+    ],
+)
+def test_a_launcher_that_says_more_stays(command: str) -> None:
+    """Nothing that it means is lost without a word."""
+    assert launched(words.parse(command)) is None
+
+
+def test_a_launcher_without_counts_stays_if_the_job_is_one_process() -> None:
+    """It then means all cores of the machine."""
+    assert request("mpirun ./solver").application.command == ("mpirun", "./solver")
+    assert request("mpirun ./solver", app_type="mpi").application.command == ("./solver",)
+
+
+@pytest.mark.parametrize(("distribution", "stays"), [("ddp", True), ("horovod", False)])
+def test_a_launcher_stays_where_torchrun_would_replace_it(distribution: str, stays: bool) -> None:
+    """PyTorch's ranks under mpirun read other variables than those that torchrun sets."""
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": distribution}}}
+    command = request("mpirun -np 8 python3 train.py", optimisation=training).application.command
+    assert (command[0] == "mpirun") == stays
