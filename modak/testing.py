@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from modak import plugins
+from modak.dsl import Signal
 from modak.facts import Node, Partition, Source, System
-from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal
+from modak.jobs.spec import Attributes, Container, JobSpec, Resources
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
@@ -71,7 +72,7 @@ SAID: Final = Attributes(
     begin="2026-01-31T14:00",
     exclusive=True,
     requeue=True,
-    signal=Signal("USR1", 120),
+    signal=Signal(name="USR1", seconds=120),
     copy_environment=True,
     copy_variables=("ONE", "TWO"),
 )

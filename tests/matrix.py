@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from modak import plugins
+from modak.dsl import Signal
 from modak.facts import RuntimePolicy
-from modak.jobs.spec import Attributes, Container, Copy, JobSpec, Report, Resources, Signal, Staging
+from modak.jobs.spec import Attributes, Container, Copy, JobSpec, Report, Resources, Staging
 from modak.text.words import parse
 
 GPUS: dict[str, Any] = {"gpus_per_node": 2, "gpu_vendor": "nvidia"}
@@ -67,7 +68,7 @@ def _more(job: JobSpec, kind: str) -> JobSpec:
         return replace(job, attributes=replace(job.attributes, array="1-9"), report=report, plan_id="matrix")
     if kind == "cpu":
         staging = Staging(place="/scratch", shared=True, stripes=4, into=(Copy("data", "data"),), out=(Copy("out", "out"),))
-        signal = replace(job.attributes, signal=Signal("USR1", 120), requeue=True)
+        signal = replace(job.attributes, signal=Signal(name="USR1", seconds=120), requeue=True)
         return replace(job, attributes=signal, staging=staging, checkpoint=parse("touch stop"), report=report, plan_id="matrix")
     return job
 

@@ -14,12 +14,12 @@ from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, bound_mpi, in_image, whose_mpi
 from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, library, mpi_asked
-from modak.dsl import Notice, Request
+from modak.dsl import Notice, Request, Signal
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.placing import Record, addresses, configuration, report, staging, storage, without_room
 from modak.jobs.resources import resources_of, total_ranks, why_memory
-from modak.jobs.spec import Attributes, Container, JobSpec, Resources, Signal, changed
+from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
 from modak.launchers.base import USUAL
 from modak.launchers.family import TITLES, USUAL_PMI, WITHOUT_MPI, compatible, own_family
@@ -286,7 +286,7 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
             return None, ()
         return None, (Notice(field="application.checkpoint", message="it never runs: set job_options.signal, for instance to USR1@300"),)
     if wall_time_s is None or asked.seconds < wall_time_s:
-        return Signal(asked.name, asked.seconds), ()
+        return asked, ()
     why = f"a signal {asked.seconds} s before the end does not fit a time limit of {wall_time_s} s: it is left out"
     return None, (Notice(field="job_options.signal", message=why),)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from modak.dsl import Signal
 from modak.facts import HostMpi, RuntimePolicy, System
 from modak.text.words import Word
 
@@ -59,14 +60,6 @@ class Resources:
     def node_memory(self) -> int:
         """Memory per node in bytes that satisfies both the wish per node and the wish per core; 0: there is no wish."""
         return max(self.memory_per_node or 0, (self.memory_per_core or 0) * self.cores_per_node)
-
-
-@dataclass(frozen=True)
-class Signal:
-    """A signal that the script gets some seconds before the job's time limit."""
-
-    name: str
-    seconds: int
 
 
 @dataclass(frozen=True)

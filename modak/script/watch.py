@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from modak.jobs.spec import JobSpec, Signal
+from modak.dsl import Signal
+from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, assign, behind, command_line, into, named, parts, quiet, run, variable, word
 from modak.script.ending import NOW, log_of, reads_output, report_of

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from modak import plugins
-from modak.jobs.spec import Attributes, JobSpec, Resources, Signal
+from modak.dsl import Signal
+from modak.jobs.spec import Attributes, JobSpec, Resources
 
 BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 DIALECTS = ("pbspro", "lsf", "flux", "gridengine")
@@ -99,7 +100,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"exclusive": True}, {"pbspro": ["-l place=scatter:exclhost"], "lsf": ["-x"], "flux": ["--exclusive"], "gridengine": None}),
     ({"requeue": True}, {"pbspro": ["-r y"], "lsf": ["-r"], "flux": None, "gridengine": ["-r y"]}),
     ({"requeue": False}, {"pbspro": ["-r n"], "lsf": ["-rn"], "flux": None, "gridengine": ["-r n"]}),
-    ({"signal": Signal("USR1", 120)}, dict.fromkeys(DIALECTS)),
+    ({"signal": Signal(name="USR1", seconds=120)}, dict.fromkeys(DIALECTS)),
     ({"copy_environment": True}, {"pbspro": ["-V"], "lsf": ["-env all"], "flux": ["--env=*"], "gridengine": ["-V"]}),
     ({"copy_environment": False}, {"pbspro": [], "lsf": ["-env none"], "flux": ["--env-remove=*"], "gridengine": []}),
     (
@@ -189,7 +190,7 @@ def test_a_timer_of_the_script_sends_the_signal(dialect: str) -> None:
     """None of them can send it to the script alone: what reaches every process of the job ends those that do not expect it."""
     limited = replace(BARE.attributes, wall_time_s=7200)
     plain, _ = written(dialect, replace(BARE, attributes=limited))
-    lines, warned = written(dialect, replace(BARE, attributes=replace(limited, signal=Signal("USR1", 120))))
+    lines, warned = written(dialect, replace(BARE, attributes=replace(limited, signal=Signal(name="USR1", seconds=120))))
     assert (lines, warned) == (plain, ["job_options.signal"])
 
 

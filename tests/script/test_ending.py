@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from modak import plugins
-from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
+from modak.dsl import Signal
+from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, RuleText, Staging
 from modak.schedulers.slurm import Slurm
 from modak.script.ending import ending
 from modak.script.job import render
@@ -86,7 +87,7 @@ def test_a_failed_run_is_no_result(tmp_path: Path, command: str, status: int) ->
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (status, [])
 
 
-@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+@pytest.mark.parametrize("signal", [None, Signal(name="USR1", seconds=120)])
 def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | None) -> None:
     """Killed by its scheduler or at the time limit, in the foreground or watched: it did not succeed, and its time is nobody's."""
     stub(tmp_path, "sender", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -TERM "$pid" ) >/dev/null 2>&1 &')
@@ -158,7 +159,7 @@ def test_the_time_of_a_chain_of_jobs_is_that_of_all_its_parts(tmp_path: Path, fi
 )
 def test_a_job_that_continues_no_run_has_its_own_time(tmp_path: Path, dependency: str, first: str, record: dict[str, Any]) -> None:
     """It waits for a run that finished, or for the start of one, or for another job, or for one of another program or layout."""
-    signal = Signal("USR1", 120)
+    signal = Signal(name="USR1", seconds=120)
     for number, command, has in ((7, f"sleep 0.3; {first}", record), (8, "sleep 0.1", RECORD)):
         attributes = replace(JOB.attributes, dependency=dependency if number == 8 else None, signal=signal)
         job = replace(JOB, command=("bash", "-c", command), attributes=attributes, report=Report(has))
@@ -171,7 +172,7 @@ def test_a_job_that_continues_no_run_has_its_own_time(tmp_path: Path, dependency
     ("dependency", "more", "variables"),
     [
         ("afterany:6", {}, {}),
-        ("singleton", {"signal": Signal("USR1", 120)}, {}),
+        ("singleton", {"signal": Signal(name="USR1", seconds=120)}, {}),
         ("afterany:7", {}, {"SLURM_RESTART_COUNT": "1"}),
         ("afterok:7", {}, {"SLURM_RESTART_COUNT": "1"}),
         ("afterany:7", {"array": "1-2"}, {"SLURM_ARRAY_TASK_ID": "1"}),
@@ -192,7 +193,9 @@ def test_a_chain_of_which_a_part_is_not_known_reports_no_time(
 
 def test_a_chain_is_one_too_if_sbatch_is_told_of_it(tmp_path: Path) -> None:
     """The same script, submitted again and again: the number of a job is known after its submission only."""
-    job = replace(JOB, command=("bash", "-c", "sleep 0.2; test -e done"), attributes=replace(JOB.attributes, signal=Signal("USR1", 120)))
+    job = replace(
+        JOB, command=("bash", "-c", "sleep 0.2; test -e done"), attributes=replace(JOB.attributes, signal=Signal(name="USR1", seconds=120))
+    )
     text = render(job, "slurm").text
     ran(text, tmp_path, SLURM_JOB_ID="7", SLURM_SUBMIT_DIR=str(tmp_path))
     (tmp_path / "done").touch()
@@ -222,7 +225,7 @@ def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path)
     assert result(tmp_path)["exit_status"] == 143
 
 
-@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+@pytest.mark.parametrize("signal", [None, Signal(name="USR1", seconds=120)])
 def test_a_node_without_room_costs_the_metric_and_not_the_job(tmp_path: Path, signal: Signal | None) -> None:
     """The line that the metric is read from cannot be kept: the run's output goes on, however much it is."""
     stub(tmp_path, "tail", "exit 1")
@@ -243,7 +246,7 @@ def test_the_output_takes_no_room_on_the_node(tmp_path: Path) -> None:
     assert result(tmp_path)["results"][1]["value"] < 100
 
 
-@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+@pytest.mark.parametrize("signal", [None, Signal(name="USR1", seconds=120)])
 def test_a_process_that_the_run_leaves_behind_is_not_waited_for(tmp_path: Path, signal: Signal | None) -> None:
     """It holds the output open; the job would last until its time limit."""
     stub(tmp_path, "sleep", "exec /bin/sleep 0.005")
@@ -255,7 +258,7 @@ def test_a_process_that_the_run_leaves_behind_is_not_waited_for(tmp_path: Path, 
     assert [each["value"] < 5.1 for each in result(tmp_path)["results"]] == [True, True]
 
 
-@pytest.mark.parametrize("signal", [None, Signal("USR1", 120)])
+@pytest.mark.parametrize("signal", [None, Signal(name="USR1", seconds=120)])
 def test_a_run_that_cannot_start_ends_the_job(tmp_path: Path, signal: Signal | None) -> None:
     """Nothing has opened the pipe for its output; the job would last until its time limit."""
     job = replace(JOB, command=parse("echo ${SCRATCH}"), attributes=replace(JOB.attributes, signal=signal))
@@ -555,7 +558,9 @@ def test_a_pattern_is_never_code(tmp_path: Path, pattern: str) -> None:
 # --- the signal before the limit -----------------------------------------------------------------------------------------------
 
 UNTIL_TOLD = "trap 'echo told; exit 3' USR1; touch up; for i in $(seq 200); do test ! -e stop || exit 0; sleep 0.05; done; exit 9"
-ASKED = replace(JOB, report=None, attributes=replace(JOB.attributes, signal=Signal("USR1", 120)), command=("bash", "-c", UNTIL_TOLD))
+ASKED = replace(
+    JOB, report=None, attributes=replace(JOB.attributes, signal=Signal(name="USR1", seconds=120)), command=("bash", "-c", UNTIL_TOLD)
+)
 
 
 def signalled(job: JobSpec, folder: Path, scheduler: str = "slurm") -> Any:
@@ -589,7 +594,7 @@ def test_without_a_checkpoint_command_the_application_gets_the_signal(tmp_path: 
 )
 def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: str, signal: Any, told: bool) -> None:
     """And a warning says so, but where a checkpoint command is there for it."""
-    asked = replace(ASKED.attributes, signal=Signal(signal, 120))
+    asked = replace(ASKED.attributes, signal=Signal(name=signal, seconds=120))
     job = replace(ASKED, attributes=asked, launcher="mpirun", launcher_flavour=family, resources=Resources(ranks_per_node=2))
     written = render(job, "slurm")
     assert (f"kill -s {signal}" in written.text) == told
@@ -602,7 +607,7 @@ def test_a_signal_that_mpirun_would_end_the_ranks_on_is_not_handed_on(family: st
 )
 def test_the_ranks_of_this_job_alone_get_the_signal(array: str | None, whose: str) -> None:
     """The number of an array would mean all of its jobs."""
-    asked = replace(ASKED.attributes, signal=Signal("TERM", 120), array=array)
+    asked = replace(ASKED.attributes, signal=Signal(name="TERM", seconds=120), array=array)
     text = render(replace(ASKED, attributes=asked, launcher="srun", resources=Resources(nodes=2, ranks_per_node=2)), "slurm").text
     assert f"scancel --signal=TERM {whose}\n" in text
 
@@ -612,7 +617,7 @@ def test_the_ranks_of_this_job_alone_get_the_signal(array: str | None, whose: st
 )
 def test_a_signal_that_torchrun_would_end_on_is_not_handed_on(signal: Any, nodes: int, how: str) -> None:
     """It would leave its ranks without what holds them together; the warning names one that they get."""
-    asked = replace(ASKED.attributes, signal=Signal(signal, 120))
+    asked = replace(ASKED.attributes, signal=Signal(name=signal, seconds=120))
     job = replace(ASKED, attributes=asked, launcher="torchrun", resources=Resources(nodes=nodes, ranks_per_node=2))
     written = render(job, "slurm")
     assert any(word in written.text for word in ("kill -s", "scancel")) == bool(how)
@@ -624,7 +629,7 @@ def test_a_signal_that_torchrun_would_end_on_is_not_handed_on(signal: Any, nodes
 def test_a_signal_that_would_reach_nobody_is_left_out(scheduler: str) -> None:
     """Nothing waits for it, so the time of the whole run counts as a result; a warning says so."""
     mpirun = replace(JOB, launcher="mpirun", launcher_flavour="intel-mpi", resources=Resources(ranks_per_node=2))
-    asked = replace(mpirun, attributes=replace(JOB.attributes, signal=Signal("USR1", 120)))
+    asked = replace(mpirun, attributes=replace(JOB.attributes, signal=Signal(name="USR1", seconds=120)))
     written = render(asked, scheduler)
     assert written.text == render(mpirun, scheduler).text
     assert [(each.field, "left out" in each.message) for each in written.warnings] == [("job_options.signal", True)]
@@ -664,7 +669,7 @@ def test_a_signal_after_the_run_ends_nothing(tmp_path: Path) -> None:
 
 def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) -> None:
     """Counted from its start; it leaves no process behind."""
-    attributes = replace(ASKED.attributes, wall_time_s=61, signal=Signal("USR1", 60))
+    attributes = replace(ASKED.attributes, wall_time_s=61, signal=Signal(name="USR1", seconds=60))
     done = ran(render(replace(ASKED, attributes=attributes, checkpoint=parse("touch stop")), "shell").text, tmp_path)
     assert done.returncode == 0, done.stderr
     early = replace(ASKED, attributes=replace(attributes, wall_time_s=7261), command=("true",))
@@ -797,7 +802,7 @@ def test_a_signal_before_the_run_is_told(tmp_path: Path) -> None:
     """That before the time limit may come while data are copied in: the job ends, and removes its directory."""
     job, disk = staged(tmp_path, "touch ran")
     stub(tmp_path, "cp", 'kill -USR1 "$PPID"; sleep 1')
-    asked = replace(job, attributes=replace(job.attributes, signal=Signal("USR1", 120)))
+    asked = replace(job, attributes=replace(job.attributes, signal=Signal(name="USR1", seconds=120)))
     done = ran(render(asked, "slurm").text, tmp_path, SCRATCH=str(disk), SLURM_SUBMIT_DIR=str(tmp_path))
     assert (done.returncode in (-10, 143), (tmp_path / "ran").exists(), list(disk.iterdir())) == (True, False, [])
     assert done.stderr == "modak: a signal ended the script before its last command\n"

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from modak import plugins
-from modak.dsl import JobOptions
+from modak.dsl import JobOptions, Signal
 from modak.errors import Conflict, RequestError, UnknownName
 from modak.facts import RuntimePolicy
-from modak.jobs.spec import Attributes, BuildSpec, Copy, JobSpec, Resources, RuleText, Signal, Staging
+from modak.jobs.spec import Attributes, BuildSpec, Copy, JobSpec, Resources, RuleText, Staging
 from modak.schedulers.header import FIELDS
 from modak.script import bash, gate, surroundings
 from modak.script.build import delimiter, render_build
@@ -138,7 +138,7 @@ def test_a_program_called_like_a_part_of_the_shell_is_a_program(tmp_path: Path, 
 @pytest.mark.parametrize("field", ["command", "pre", "post", "checkpoint"])
 def test_the_first_word_is_a_program(program: str, field: str) -> None:
     """Not nothing, no option, no assignment."""
-    changed: dict[str, Any] = {field: (program, "x"), "attributes": replace(SMALL.attributes, signal=Signal("USR1", 60))}
+    changed: dict[str, Any] = {field: (program, "x"), "attributes": replace(SMALL.attributes, signal=Signal(name="USR1", seconds=60))}
     with pytest.raises(RequestError, match="application"):
         render(replace(SMALL, **changed), "shell")
 
@@ -534,7 +534,7 @@ def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about(field: str) 
 
 def test_a_build_is_one_process_on_one_node_with_time_enough() -> None:
     """Not under the MPI launcher, without the job's GPUs, array and files."""
-    told = replace(GAN, attributes=replace(GAN.attributes, signal=Signal("USR1", 600)))
+    told = replace(GAN, attributes=replace(GAN.attributes, signal=Signal(name="USR1", seconds=600)))
     text = render_build(told, SOURCES, "slurm").text
     options = {option[0] for option in gate.header(text, "#SBATCH")}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=48", "--time=02:00:00", "--job-name=3dgan-build"} <= options

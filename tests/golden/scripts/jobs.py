@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from modak.dsl import Signal
 from modak.facts import HostMpi, Node, NumaMode, Partition, RuntimePolicy, Source, System
-from modak.jobs.spec import Attributes, BuildSpec, Container, Copy, JobSpec, Report, Resources, RuleText, Signal, Staging
+from modak.jobs.spec import Attributes, BuildSpec, Container, Copy, JobSpec, Report, Resources, RuleText, Staging
 from modak.script.build import render_build
 from modak.script.job import render
 from modak.script.parts import Script
@@ -184,7 +185,7 @@ SWEEP = replace(
 )
 LONG = replace(
     SOLVER,
-    attributes=replace(SOLVER.attributes, signal=Signal("USR1", 120), requeue=True),
+    attributes=replace(SOLVER.attributes, signal=Signal(name="USR1", seconds=120), requeue=True),
     checkpoint=parse("touch 'stop now'"),
     pmi="pmix",
     affinity=True,
