@@ -36,10 +36,10 @@ from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import Answer, decide, missing_figures, optimise, ranking_of
 from modak.perfmodel import Curve, Question, predict
+from modak.perfmodel.forecasts import RERUN_SPREAD
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, Run, Step, Width, propose
-from modak.perfmodel.predict import RERUN_SPREAD
 from modak.prepared import prepared
 from modak.reasons import described
 from modak.target import Target, resolve

@@ -40,7 +40,7 @@ from modak.choosing.software import Software, choose_software, missing_compilers
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
-from modak.dsl import Choice, Notice, Objective, Plan, Request, Texts
+from modak.dsl import Choice, Costed, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
 from modak.facts import Facts, same_name
@@ -196,13 +196,8 @@ def plan_of(settled: Settled) -> Plan:
     request, decision, software, job = settled.request, settled.decision, settled.software, settled.job
     choice = _as_run(choice_of(decision, decision.best, software), job.spec)
     return Plan(
+        **{name: getattr(choice, name) for name in Costed.model_fields},
         id=job.spec.plan_id,
-        configuration=choice.configuration,
-        prediction=choice.prediction,
-        node_hours=choice.node_hours,
-        energy_kwh=choice.energy_kwh,
-        cost=choice.cost,
-        efficiency=choice.efficiency,
         alternatives=alternatives(decision),
         image=software.image_summary,
         recipe=_recipe(software, settled.texts),

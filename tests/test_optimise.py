@@ -149,7 +149,7 @@ def test_the_gpus_of_a_run_are_not_held_against_processors_of_the_default_partit
     power = node_power(replace(facts, systems={**facts.systems, "mixed": mixed}))
     there, here = (power(Used(system, None, gpus=8)) for system in ("mixed", "dgx-1-v100"))
     assert there == here
-    assert (there.bandwidth_gbs, there.tflops, there.cores) == (pytest.approx(7200), pytest.approx(125.6), None)
+    assert [*there] == [pytest.approx(7200), pytest.approx(125.6), None]
 
 
 def test_processors_of_which_one_peak_is_not_known_are_compared_by_their_cores(known: Known) -> None:

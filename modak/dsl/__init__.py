@@ -4,7 +4,7 @@ A request that passes :class:`Request` is canonical: durations are seconds, memo
 are those of plug-ins. ``None`` means "not given": the value is chosen, or left to the site.
 """
 
-from modak.dsl.answer import Basis, Choice, Configuration, Notice, Plan, Prediction, Texts
+from modak.dsl.answer import Basis, Choice, Configuration, Costed, Notice, Plan, Prediction, Texts
 from modak.dsl.application import Application, Build, StageIn, StageOut
 from modak.dsl.document import Document
 from modak.dsl.job import Event, JobOptions, Signal, SignalName, Target
@@ -21,6 +21,7 @@ __all__ = [
     "Choice",
     "Config",
     "Configuration",
+    "Costed",
     "Data",
     "Document",
     "Etl",

@@ -101,28 +101,9 @@ class Prediction(Document):
     """Doublings beyond the measured sizes."""
 
 
-class Choice(Document):
+class Costed(Document):
     """A configuration with its prediction and its cost."""
 
-    configuration: Configuration
-    prediction: Prediction
-    node_hours: float | None = None
-    """Nodes times hours, as predicted."""
-    energy_kwh: float | None = None
-    """Given if the system file has a node's power."""
-    cost: float | None = None
-    """Given if the system file has a price per node-hour; in that currency."""
-    efficiency: float | None = None
-    """Parallel efficiency, against the best layout at the smallest size: 1 is perfect."""
-    why_not: str | None = None
-    """For an alternative: why it was not chosen."""
-
-
-class Plan(Document):
-    """The answer: what to run, why, how long it takes, and the text to submit."""
-
-    id: str
-    """The plan's name; the same request on the same data gives the same one."""
     configuration: Configuration
     prediction: Prediction
     node_hours: float | None = None
@@ -133,6 +114,20 @@ class Plan(Document):
     """In the currency of the system's price per node-hour, where it gives one."""
     efficiency: float | None = None
     """Parallel efficiency, against the best layout at the smallest size: 1 is perfect."""
+
+
+class Choice(Costed):
+    """One of the configurations that an answer compares."""
+
+    why_not: str | None = None
+    """For an alternative: why it was not chosen."""
+
+
+class Plan(Costed):
+    """The answer: what to run, why, how long it takes, and the text to submit."""
+
+    id: str
+    """The plan's name; the same request on the same data gives the same one."""
     alternatives: tuple[Choice, ...] = ()
     image: Mapping[str, Any] | None = None
     """The catalogue's entry of the image that it runs in."""

@@ -19,9 +19,10 @@ from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
+from modak.perfmodel.forecasts import at_least, noise_of, scatter_group
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides, half_widths, stretch
-from modak.perfmodel.predict import FAR_DOUBLINGS, at_least, noise_of, scatter_group
+from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.problemproof import hide_problems
 from modak.perfmodel.scaling import Forecast
 
@@ -121,19 +122,19 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
     if not found:
         needed = "three that differ in numbers of params are needed, in whole runs with the same epochs, steps or amount"
         raise ValueError(f"no curve is of a problem size over which others tell a trend: {needed}")
-    actual = np.concatenate([one.curve.costs for one in found])
-    trend, nearest = (np.concatenate([getattr(one, name) for one in found]) for name in ("trend", "nearest"))
+    actual, trend, nearest = (np.concatenate([getattr(one, name) for one in found]) for name in ("costs", "trend", "nearest"))
     miss, width = np.log(actual / trend), Sides.joined([one.width for one in found]).each(lambda side: side * stretch(level))
-    owners = [one.curve.series.application for one in found for _ in one.curve.sizes]
-    doublings = np.repeat([one.doublings for one in found], [len(one.curve.sizes) for one in found])
+    owners = [one.curve.series.application for one in found for _ in one.costs]
+    doublings = np.repeat([one.doublings for one in found], [len(one.costs) for one in found])
+    series = len({id(one.curve) for one in found})
     ours = Judged(
         TREND, evaluation.summarise(actual, trend), coverage=evaluation.coverage(miss, width, owners), bins=_bins(miss, width, doublings)
     )
     return Proof(
         holdout=PROBLEM,
         level=level,
-        series=len(found),
-        left_out=asked - len(found),
+        series=series,
+        left_out=asked - series,
         predictions=len(actual),
         far=int((doublings > FAR_DOUBLINGS).sum()),
         models=(ours, Judged(NEAREST, evaluation.summarise(actual, nearest))),

@@ -14,8 +14,8 @@ import numpy as np
 from modak.facts import same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
+from modak.perfmodel.forecasts import PooledForecast, pooled_forecast
 from modak.perfmodel.forms import Array
-from modak.perfmodel.predict import PooledForecast, pooled_forecast
 from modak.results.metrics import metric_of
 
 POINTS: Final = 97

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import Final
 
 from modak.perfmodel.startup import number
@@ -13,6 +14,7 @@ _SHORT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s?([kKMGBT])")
 _SUFFIXES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 
 
+@lru_cache(maxsize=4096)
 def magnitude(text: str | None) -> float | None:
     """The size that a parameter tells, of a grid the number of its points; ``None``: it tells none.
 

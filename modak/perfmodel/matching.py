@@ -115,21 +115,24 @@ def best_match(found: Sequence[Match], nodes: Array) -> Match:
     distance of its sizes from the ``nodes`` in question counts, too. Of equals, the first by :class:`Nearness` is taken; of equals even
     then, the one in the middle by what it costs: names of systems and software decide nothing.
     """
-    doubts = _doubts(found, nodes)
-    near = [one for one, doubt in zip(found, doubts, strict=True) if doubt == min(doubts)]
-    if len(near) == 1:
-        return near[0]
-    ranks = [_nearness(one, near) for one in near]
-    equal = [one for one, rank in zip(near, ranks, strict=True) if rank == min(ranks)]
-    return sorted(equal, key=seen)[len(equal) // 2]
+    near = _least(found, _doubts(found, nodes))
+    nearest = _least(near, [_nearness(one, near) for one in near]) if len(near) > 1 else near
+    return sorted(nearest, key=seen)[len(nearest) // 2]
+
+
+def _least(found: Sequence[Match], ranks: Sequence[float] | Sequence[Nearness]) -> list[Match]:
+    """The matches of the least rank."""
+    least = min(ranks)
+    return [one for one, rank in zip(found, ranks, strict=True) if rank == least]
 
 
 def _doubts(found: Sequence[Match], nodes: Array) -> list[float]:
     """The doubt of each match; where none is of the question's configuration, combined with its distance from the nodes."""
     doubts = [one.doubt for one in found]
     if min(doubts) >= SAME:
-        away = [DOUBLING_SPREAD * float(_doublings_outside(_octaves(one.curve), nodes).min()) for one in found]
-        doubts = list(map(math.hypot, doubts, away))
+        spans = [_octaves(one.curve) for one in found]
+        away = {span: DOUBLING_SPREAD * float(_doublings_outside(span, nodes).min()) for span in set(spans)}
+        doubts = [math.hypot(doubt, away[span]) for doubt, span in zip(doubts, spans, strict=True)]
     return [round(doubt, 9) for doubt in doubts]
 
 

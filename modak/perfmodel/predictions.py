@@ -58,6 +58,13 @@ class Predictions:
         return intervals.bound(self.value, self.width, probability)
 
 
+def unknown(count: int) -> Predictions:
+    """So many sizes of which nothing is known."""
+    nothing = np.full(count, np.nan)
+    basis: Basis = "none"
+    return Predictions(nothing, intervals.Sides(nothing, nothing), (basis,) * count, np.zeros(count))
+
+
 class Portion(NamedTuple):
     """Predictions of some of the sizes that were asked for, all from the same results."""
 

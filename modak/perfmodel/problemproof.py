@@ -6,10 +6,11 @@ Judged are curves whose parameters have numbers, if the others of their applicat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.grouping import grouped
 from modak.perfmodel import startup
@@ -18,17 +19,18 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.parts import VARYING
-from modak.perfmodel.predict import predict
-from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.predict import portions, predict
 from modak.perfmodel.questions import SPREAD, Question
 
 Numbers = frozenset[tuple[str, float]]
 
 
 class Hidden(NamedTuple):
-    """A hidden curve, and what is predicted at its sizes in its place. Costs are in seconds, or seconds per unit of a rate."""
+    """Sizes of a hidden curve, and what is predicted in their place by one trend. Costs are in seconds, or seconds per unit of a rate."""
 
     curve: Curve
+    costs: Array
+    """The measured ones at these sizes."""
     trend: Array
     width: Sides
     """Half-widths of the 90 % interval of the log of ``trend``."""
@@ -39,13 +41,14 @@ class Hidden(NamedTuple):
 
 
 def hide_problems(curves: Sequence[Curve], judged: Callable[[Curve], bool]) -> list[Hidden]:
-    """Every judged curve with a trend over its problem size, hidden and predicted; ``curves`` are of any application."""
-    found, numbers = [], {id(curve): numbers_of(curve) for curve in curves}
+    """Every judged curve, hidden and predicted at those of its sizes at which others tell a trend over its problem size; ``curves`` are of
+    any application."""
+    found, numbers = list[Hidden](), {id(curve): numbers_of(curve) for curve in curves}
     for of_application in grouped(curves, lambda curve: curve.series.application).values():
         for problem, members in grouped(of_application, lambda curve: numbers[id(curve)]).items():
             rest = [curve for curve in of_application if numbers[id(curve)] != problem]
-            asked = [curve for curve in members if judged(curve)] if problem and rest else []
-            found += [one for curve in asked if (one := _hidden(curve, rest, numbers)) is not None]
+            for curve in members if problem and rest else ():
+                found += _hidden(curve, rest, numbers) if judged(curve) else ()
     return found
 
 
@@ -55,30 +58,29 @@ def numbers_of(curve: Curve) -> Numbers:
     return frozenset((name, value) for name, value in known.items() if value)
 
 
-def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers]) -> Hidden | None:
-    trends = _predicted(curve, rest)
-    if not all(one.problem_sizes for one in trends):
-        return None
-    near = numbers[id(trends[0].curve)]
-    alone = _predicted(curve, [one for one in rest if numbers[id(one)] == near])
-    return Hidden(
-        curve,
-        np.concatenate([one.value for one in trends]),
-        Sides.joined(one.width for one in trends),
-        np.concatenate([one.value for one in alone]),
-        max(_outside(value, [dict(numbers[id(one)]).get(name) for one in rest]) for name, value in numbers[id(curve)]),
-    )
+def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers]) -> Iterator[Hidden]:
+    """The sizes of a curve, apart by the results of the ``rest`` on which their predictions rest; not those without a trend."""
+    doublings = max(_outside(value, [dict(numbers[id(one)]).get(name) for one in rest]) for name, value in numbers[id(curve)])
+    nodes, costs = np.array(curve.nodes), np.array(curve.costs)
+    for question, sizes in _questions(curve):
+        for places, found in portions(rest, question, nodes[sizes]):
+            if found.problem_sizes:
+                here, near = sizes[places], numbers[id(found.curve)]
+                alone = predict([one for one in rest if numbers[id(one)] == near], question, nodes[here])
+                yield Hidden(curve, costs[here], found.value, found.width, alone.value, doublings)
 
 
-def _predicted(curve: Curve, rest: Sequence[Curve]) -> list[Predictions]:
-    """Predictions at the sizes of a curve, from the ``rest``: of all together, or of each if a count within a node varies."""
+def _questions(curve: Curve) -> Iterator[tuple[Question, npt.NDArray[np.int_]]]:
+    """What is asked to predict a curve, each with the places of its sizes: of all together, or of each if a count within a node varies."""
     attributes = {name: value for name in SPREAD if (value := getattr(curve.series, name)) is not None}
     varying = VARYING[curve.scale]
     if varying is None:
-        return [predict(rest, Question(attributes, curve.layout, curve.series.metric), curve.nodes)]
-    counts = [(nodes, round(size / nodes)) for size, nodes in zip(curve.sizes, curve.nodes, strict=True)]
-    shapes = [(nodes, curve.layout_on(count).model_copy(update={varying: count})) for nodes, count in counts]
-    return [predict(rest, Question(attributes, layout, curve.series.metric), [nodes]) for nodes, layout in shapes]
+        yield Question(attributes, curve.layout, curve.series.metric), np.arange(len(curve.sizes))
+        return
+    for place, (size, nodes) in enumerate(zip(curve.sizes, curve.nodes, strict=True)):
+        count = round(size / nodes)
+        layout = curve.layout_on(count).model_copy(update={varying: count})
+        yield Question(attributes, layout, curve.series.metric), np.array([place])
 
 
 def _outside(value: float, others: Sequence[float | None]) -> float:

@@ -7,9 +7,9 @@ is a smooth function of the log of each number among the parameters (:mod:`modak
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import compress
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -84,9 +84,20 @@ class Measured(NamedTuple):
 
     away: Mapping[str, float]
     """Log ratios of the numbers among its parameters to those in question, where they differ."""
-    question: Question
-    """The question with these numbers."""
+    params: Mapping[str, str]
+    """The parameters in question, with these numbers."""
     matches: Sequence[Match]
+
+    @property
+    def question(self) -> Question:
+        """The question about this size."""
+        asked = self.matches[0].question
+        return replace(asked, attributes={**asked.attributes, "params": self.params})
+
+    def best(self, curves: Sequence[Curve], nodes: Array) -> tuple[Match, list[Match]]:
+        """Of these curves the best match for this size, and all of them as matches."""
+        alike = matches(curves, self.question, self.matches[0].power)
+        return best_match(alike, nodes), alike
 
 
 class AtProblem(NamedTuple):
@@ -99,26 +110,23 @@ class AtProblem(NamedTuple):
     """What answers, for the measured problem size."""
 
 
-def across(found: Sequence[Match], question: Question, nodes: Array, from_one: FromOne) -> list[Predictions]:
+def across(found: Sequence[Match], nodes: Array, from_one: FromOne) -> list[Predictions]:
     """Predictions for an unmeasured problem size by one law or two; none: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
     systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
     former alone is surer.
     """
-    kinds = [problems for _, problems in sorted(_measured(found, question).items(), key=_rank)]
-    if not kinds:
-        return []
-    first, *others = kinds
-    own, *open_ = _of_one_kind(first, nodes)
-    used = [_answers(own, nodes, from_one)]
-    for problems in chain(open_, (_of_one_kind(one, nodes)[0] for one in others)):
-        if len(used[0]) >= MOST_PROBLEMS or sum(map(len, used[1:])) >= MOST_PROBLEMS:
+    used: list[list[AtProblem]] = []
+    for sizes in _kinds(found, nodes):
+        if not used:
+            used.append(_answers(sizes, nodes, from_one))
+        elif len(used[0]) >= MOST_PROBLEMS or sum(map(len, used[1:])) >= MOST_PROBLEMS:
             break
-        if len(problems) > 1 and (answers := _answers(problems, nodes, from_one, used[0][0].found.curve)):
+        elif len(sizes) > 1 and (answers := _answers(sizes, nodes, from_one, used[0][0].found.curve)):
             used.append(answers)
     choices = [used, used[:1]] if len(used) > 1 else [used]
-    return [_along(some) for some in choices if len({tuple(one.away.items()) for answers in some for one in answers}) > 1]
+    return [_along(kinds) for kinds in choices if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
 
 
 def without_names(question: Question, curves: Iterable[Curve]) -> Question:
@@ -157,43 +165,54 @@ def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], curves: 
     return len(pairs) > LEAST_NAMED and all(len(set(each)) == len(pairs) for each in zip(*pairs, strict=True))
 
 
-def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> npt.NDArray[np.bool_]:
+def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match]) -> npt.NDArray[np.bool_]:
     """Where predictions of a law tell more than those of the ``nearest`` results alone: where their interval is narrower; and everywhere if
     they are based on these results, too, and on others in every number in which these differ from the question. Then they know how steeply
     the cost changes, and the interval of the nearest results does not."""
-    return np.asarray((law.width.above < nearest.width.above) | _knows_how(law, nearest, found, question))
+    return np.asarray((law.width.above < nearest.width.above) | _knows_how(law, nearest, found))
 
 
-def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match], question: Question) -> bool:
+def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -> bool:
     """Whether a law is based on the ``nearest`` results, and on others in every number in which these differ from the question."""
     used = {one.measured for one in (law.curve,) if one} | set(law.others)
     if nearest.curve is None or nearest.curve.measured not in used:
         return False
-    there = [away for one in found if one.curve.measured in used and (away := _away(one, question)) is not None]
+    there = [away for one in found if one.curve.measured in used and (away := _away(one)) is not None]
     return all(len({away.get(name, 0.0) for away in there}) > 1 for name in {name for away in there for name in away})
 
 
-def _of_one_kind(problems: Sequence[Measured], nodes: Array) -> list[Sequence[Measured]]:
+def _kinds(found: Sequence[Match], nodes: Array) -> Iterator[Sequence[Measured]]:
+    """Kinds of results, each with its measured problem sizes: first all those from the nearest source, then one of each other source."""
+    nearest, *others = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)] or [[]]
+    yield from _agreeing(nearest, nodes) if nearest else ()
+    for sizes in others:
+        yield _agreeing(sizes, nodes)[0]
+
+
+def _agreeing(sizes: Sequence[Measured], nodes: Array) -> list[Sequence[Measured]]:
     """The problem sizes, in results that agree in what the question leaves open (a compiler, another parameter) with those nearest to it
     that agree with some at another size; then the others, likewise. If no two sizes agree, what is left open may differ with the size (the
     name of a mesh), and all are of one kind."""
-    first = problems[0]
-    left = [one.curve for one in first.matches] if len(problems) > 1 else []
+    first = sizes[0]
+    left = [one.curve for one in first.matches] if len(sizes) > 1 else []
     while left:
-        nearest = best_match(matches(left, first.question, first.matches[0].power), nodes)
-        like = _like(nearest.curve, first.question)
-        agree, others = (list(_kept(problems, like, alike=alike)) for alike in (True, False))
+        nearest, _ = first.best(left, nodes)
+        agree, others = _divided(sizes, _like(nearest.curve, first.question))
         if len(agree) > 1:
-            return [agree, *(_of_one_kind(others, nodes) if others else ())]
+            return [agree, *(_agreeing(others, nodes) if others else ())]
         left = [curve for curve in left if curve is not nearest.curve]
-    return [problems]
+    return [sizes]
 
 
-def _kept(problems: Sequence[Measured], like: Question, *, alike: bool) -> Iterator[Measured]:
-    """Problem sizes in the results that agree with a question (``alike``), or in the others."""
-    for one in problems:
-        if kept := [match for match in one.matches if like.agrees(match.curve.series, match.curve.layout) == alike]:
-            yield one._replace(matches=kept)
+def _divided(sizes: Sequence[Measured], like: Question) -> tuple[list[Measured], list[Measured]]:
+    """Problem sizes in the results that agree with a question, and in the others."""
+    agree, others = list[Measured](), list[Measured]()
+    for one in sizes:
+        agreeing = [like.agrees(match.curve.series, match.curve.layout) for match in one.matches]
+        for kind, kept in ((agree, agreeing), (others, [not each for each in agreeing])):
+            if any(kept):
+                kind.append(one._replace(matches=list(compress(one.matches, kept))))
+    return agree, others
 
 
 def _like(curve: Curve, question: Question) -> Question:
@@ -204,15 +223,14 @@ def _like(curve: Curve, question: Question) -> Question:
     return Question({**open_, "params": params}, curve.layout)
 
 
-def _answers(problems: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:
+def _answers(sizes: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:
     """Predictions for the nearest problem sizes, all of costs of the same kind, and of runs of the same length, as those of ``like`` (none:
     as for the nearest one)."""
     found: list[AtProblem] = []
-    for one in problems[:MOST_PROBLEMS]:
-        alike = matches([each.curve for each in one.matches], one.question, one.matches[0].power)
-        match = best_match(alike, nodes)
-        if _same_work(match.curve, like or match.curve):
-            like = like or match.curve
+    for one in sizes[:MOST_PROBLEMS]:
+        match, alike = one.best([each.curve for each in one.matches], nodes)
+        like = like or match.curve
+        if _same_work(match.curve, like):
             found.append(AtProblem(one.away, of_length(from_one(match, alike), startup.lengths(like.series.params)), match))
     return found
 
@@ -276,19 +294,29 @@ def ratios_of(away: Array, kind: npt.NDArray[np.int_], unlike: Array, doubt: Arr
     return [(share, factor**2 * covariance) for factor, share in tails]
 
 
-def _measured(found: Sequence[Match], question: Question) -> Mapping[Source, Sequence[Measured]]:
-    """The measured problem sizes of each kind of results, the nearest first. The one in question is among them if another system, layout or
+def _by_source(found: Sequence[Match]) -> Mapping[Source, Sequence[Measured]]:
+    """The measured problem sizes from each source, the nearest first. The one in question is among them if another system, layout or
     program ran it."""
-    asked = question.attributes.get("params", {})
-    sized = [(one, away) for one in found if (away := _away(one, question)) is not None]
-    of_source = grouped(sized, lambda pair: _source(pair[0]))
-    return {source: list(_problems(members, asked, question)) for source, members in of_source.items()}
+    sized = [(one, away) for one in found if (away := _away(one)) is not None]
+    return {source: _measured(members) for source, members in grouped(sized, lambda pair: _source(pair[0])).items()}
 
 
-def _away(match: Match, question: Question) -> Mapping[str, float] | None:
+def _measured(members: Sequence[tuple[Match, Mapping[str, float]]]) -> list[Measured]:
+    """The problem sizes of matches, by how far they are :func:`_away`."""
+    return [Measured(away, _numbers_at(of_size[0], away), of_size) for away, of_size in nearest_first(members)]
+
+
+def _numbers_at(match: Match, away: Collection[str]) -> Mapping[str, str]:
+    """The parameters in question, with those that are ``away`` as they are in the results."""
+    asked, there = match.question.attributes.get("params", {}), match.curve.series.params
+    return {**asked, **{name: there[name] for name in away}}
+
+
+def _away(match: Match) -> Mapping[str, float] | None:
     """How far the problem of results is from the one in question; ``None``: they differ in more than numbers and texts (another algorithm),
     or there are none."""
-    asked, there = question.attributes.get("params", {}), match.curve.series.params
+    question, there = match.question, match.curve.series.params
+    asked = question.attributes.get("params", {})
     if not asked or (question.plain and switched_on(there, asked, question.measures)):
         return None
     texts = _texts(asked, there)
@@ -301,13 +329,6 @@ def _texts(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, s
     return {name: other for name, text, other in pairs if text != other and magnitude(text) is None and magnitude(other) is None}
 
 
-def _problems(members: Sequence[tuple[Match, Mapping[str, float]]], asked: Mapping[str, str], question: Question) -> Iterator[Measured]:
-    for away, of_size in nearest_first(members):
-        there = of_size[0].curve.series.params
-        same = replace(question, attributes={**question.attributes, "params": {**asked, **{name: there[name] for name in away}}})
-        yield Measured(away, same, of_size)
-
-
 def _source(match: Match) -> Source:
     """What results differ in from the question, besides the size of the problem."""
     layout, series = match.curve.layout.model_copy(update={"nodes": None}) if match.shape else None, match.curve.series
@@ -316,12 +337,12 @@ def _source(match: Match) -> Source:
     return layout, (*attributes, *(("params", f"{name} {text}") for name, text in texts.items()))
 
 
-def _rank(kind: tuple[Source, Sequence[Measured]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
-    """Sorts kinds of results: by what they differ in, then by the number of problem sizes. Names decide nothing."""
-    (layout, labels), problems = kind
-    nearest = min(problems[0].matches, key=seen)
+def _rank(source: tuple[Source, Sequence[Measured]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
+    """Sorts sources: by what they differ in, then by the number of problem sizes. Names decide nothing."""
+    (layout, labels), sizes = source
+    nearest = min(sizes[0].matches, key=seen)
     spread = sum((WORK_SPREAD if name == "params" else SPREAD)[name] ** 2 for name, _ in labels)
-    return spread, layout is not None, -len(problems), nearest.spread, nearest.curve.costs
+    return spread, layout is not None, -len(sizes), nearest.spread, nearest.curve.costs
 
 
 def _same_work(one: Curve, other: Curve) -> bool:
@@ -330,28 +351,30 @@ def _same_work(one: Curve, other: Curve) -> bool:
     return kinds[0] == kinds[1]
 
 
-def _along(sources: Sequence[Sequence[AtProblem]]) -> Predictions:
-    """Predictions at the problem size in question from those at others: in the configuration in question or the nearest one (first), and in
-    others."""
-    answers = [one for source in sources for one in source]
+def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
+    """Predictions at the problem size in question from those at others: of the configuration in question or the nearest one (first), and
+    of others. Below, ``k`` answers at ``n`` sizes of the job tell of ``m`` numbers."""
+    answers = [one for answers in kinds for one in answers]
     names = sorted({name for one in answers for name in one.away})
-    away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])
-    logs = np.array([np.log(one.found.value).ravel() for one in answers])
-    halves = np.array([one.found.width.middle.ravel() for one in answers])
-    kind = np.repeat(np.arange(len(sources)), [len(source) for source in sources])
-    unlike = np.repeat([_unlikeness(source, first=source is sources[0]) for source in sources], [len(source) for source in sources])
+    away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])  # [k, m]
+    log_costs = np.array([np.log(one.found.value).ravel() for one in answers])  # [k, n]
+    half_widths = np.array([one.found.width.middle.ravel() for one in answers])  # [k, n]
+    counts = [len(answers) for answers in kinds]
+    kind = np.repeat(np.arange(len(kinds)), counts)  # [k]
+    unlike = np.repeat([_unlikeness(answers, first=answers is kinds[0]) for answers in kinds], counts)  # [k]
     # Of answers from another layout it is not told apart how unlike they are.
     sure = np.array([not one.match.shape for one in answers])
-    alone, of_kind, common = parted(np.maximum((halves / Z90) ** 2 - unlike[:, None] ** 2, 0.0), kind, sure)
-    tails = UNLIKE if len(sources) > 1 and answers[0].match.own else np.ones((1, 2))
+    alone, of_kind, common = parted(np.maximum((half_widths / Z90) ** 2 - unlike[:, None] ** 2, 0.0), kind, sure)
+    tails = UNLIKE if len(kinds) > 1 and answers[0].match.own else np.ones((1, 2))
+    ratios = ratios_of(away, kind, unlike, of_kind, tails)
     of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
-    log_cost, deviation = between(away, logs, np.sqrt(alone + REPEAT**2), ratios_of(away, kind, unlike, of_kind, tails), of_work=of_work)
+    log_cost, deviation = between(away, log_costs, np.sqrt(alone + REPEAT**2), ratios, of_work=of_work)
     return _of_law(answers, log_cost, Z90 * np.sqrt(common + deviation**2))
 
 
-def _unlikeness(source: Sequence[AtProblem], *, first: bool) -> float:
+def _unlikeness(answers: Sequence[AtProblem], *, first: bool) -> float:
     """Standard deviation of the log ratio of the costs of a kind of results to those of the configuration in question."""
-    spread = source[0].match.spread
+    spread = answers[0].match.spread
     return spread if first else max(spread, LEAST_RATIO)
 
 

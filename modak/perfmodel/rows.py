@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from modak.cache import Cache
 from modak.dsl import Basis
 from modak.facts import Doubted, Layout, Result, same_name
 from modak.grouping import grouped
@@ -37,6 +38,8 @@ OFF: Final = "none"
 """A row's compiler if graph compilers are off; an empty cell leaves that open."""
 WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
 """Metrics that say that they are the time of a whole run."""
+MOST_FORECASTS: Final = 16
+"""Tables often ask the same sizes of many problems: forecasts are kept for so many of the last sizes, each with its curves."""
 ADDED: Final = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
 """Columns that :func:`predict_rows` adds or fills."""
 
@@ -130,13 +133,14 @@ def predict_rows(
     predictions, and ends them if it raises.
     """
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
+    forecasts = Cache(MOST_FORECASTS)
     for asked, members in reader.groups(rows):
         one = rows[members[0]]
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
         several, nodes = _open(one, known), np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         go_on()
-        for places, found in _predicted(asked, known, nodes, power):
+        for places, found in _predicted(asked, known, nodes, power, forecasts):
             predictions = _of_any_system(found, asked, known)
             origin = sources(predictions, known) if "transferred" in predictions.basis else ""
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
@@ -168,14 +172,14 @@ def left_out(
     return count
 
 
-def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None) -> Sequence[Portion]:
+def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None, forecasts: Cache) -> Sequence[Portion]:
     """The question answered from curves of its metric. If there is none and the metric is the time of a whole run, from what would answer
     for :data:`~modak.perfmodel.startup.WHOLE`, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
 
     def of_metric(name: str | None, named: Sequence[Curve], wanted: str | None) -> list[Portion]:
         question, able = with_length(replace(asked, metric=name), named)
         question, samples = with_samples(question, able)
-        found = portions(able, question, nodes, power)
+        found = portions(able, question, nodes, power, forecasts)
         return [Portion(places, scaled(of_samples(each, samples), question, wanted)) for places, each in found]
 
     found = of_metric(asked.metric, curves, asked.metric)

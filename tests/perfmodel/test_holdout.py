@@ -140,6 +140,17 @@ def test_each_problem_size_is_hidden_in_turn() -> None:
     assert trend.decisions is None
 
 
+def test_only_the_sizes_of_a_curve_that_a_trend_answers_are_judged() -> None:
+    """On some nodes the nearest problem alone is surer. Not the first size decides for all."""
+    measured = {(100, 2): (1, 4), (200, 2): (32, 64), (400, 1): (2, 4, 16)}
+    several = (
+        curves(lambda nodes, n=n: (n / 100) ** 2 * amdahl(nodes), sizes, params={"n": str(n), "m": str(m)})  # type: ignore[misc]
+        for (n, m), sizes in measured.items()
+    )
+    proof = prove([one for each in several for one in each], "problem", judged=lambda one: one.series.params["n"] == "400")
+    assert (proof.series, proof.predictions) == (1, 2)
+
+
 def test_a_hidden_problem_size_is_hidden_on_other_systems_too() -> None:
     """Else these would tell most of it."""
     both = (*problems(2.0), *problems(2.0, system="there"))
