@@ -64,13 +64,10 @@ def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mappin
             slips = ((group[at], _slip(cells, group, at, rate)) for at in range(len(group)) if not cells[group[at]].confirmed)
             found.update((place, reason) for place, reason in slips if reason)
             found.update(_shifted(cells, [place for place in group if place not in found], rate))
-        sound = [place for place in group if place not in found]  # a value in another unit says nothing about its neighbours
-        for at, place in enumerate(sound):
-            if cells[place].confirmed:
-                continue
-            reason = (_above_linear(cells, sound, at) or _copied(cells, sound, at)) if scales else None
-            if reason:
-                found[place] = reason
+        for reason_of in (_copied, _above_linear) if scales else ():
+            sound = [place for place in group if place not in found]  # a wrong value says nothing about its neighbours
+            reasons = ((place, reason_of(cells, sound, at)) for at, place in enumerate(sound) if not cells[place].confirmed)
+            found.update([(place, reason) for place, reason in reasons if reason])
     return found
 
 
