@@ -169,10 +169,11 @@ def _has_tools(runtime: str) -> bool:
     return True
 
 
-def _refuse_changed(image: Image, facts: Facts) -> None:
-    """Raise :class:`modak.errors.Conflict` if the catalogue does not have the image as it was when running it began."""
+def _refuse_changed(image: Image, facts: Facts) -> tuple[str, ...]:
+    """Raise :class:`modak.errors.Conflict` if the catalogue does not have the image as it was when running it began; there are no notes."""
     if image not in facts.images:
         raise Conflict(f"{image.reference} was changed or removed while it was verified; nothing is stored", field="image")
+    return ()
 
 
 def site(settings: Settings) -> Site:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from packaging.version import Version
-
 from modak import plugins
-from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, bound_mpi, in_image, whose_mpi
-from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, distribution, library, mpi_asked
+from modak.choosing.software import Software, bound_mpi, in_image
+from modak.choosing.wishes import by_torchrun, carrier, distribution, mpi_asked
 from modak.dsl import Notice, Request, Signal
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
-from modak.jobs.placing import Record, addresses, configuration, report, staging, storage, without_room
+from modak.jobs import cautions
+from modak.jobs.placing import Record, configuration, report, staging, storage, without_room
 from modak.jobs.resources import resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
 from modak.launchers.base import USUAL
-from modak.launchers.family import TITLES, USUAL_PMI, WITHOUT_MPI, compatible, own_family
+from modak.launchers.family import USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
 from modak.target import Target
-from modak.text.grammar import as_name, version_range
-from modak.text.words import Word, expandable, variables
-from modak.tuning.setting import exported, setting_of
+from modak.text.grammar import as_name
+from modak.text.words import Word, variables
+from modak.tuning.setting import exported
 
-TORCHRUN_SINCE: Final = Version("1.10")
 _BIND_THEMSELVES: Final = frozenset({"mpirun", "none"})
 """Launchers that are not the scheduler's, so that they do not know which cores are the job's."""
 _OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)")
@@ -73,12 +70,12 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         command=(),
         resources=resources,
         launcher=launcher,
-        launcher_flavour=mpi.family if mpi else None if own else mpi_family(shape.mpi) or shape.mpi,
+        launcher_flavour=_flavour(mpi, own, shape),
         launcher_version=mpi.version if mpi else None,
         pmi=mpi.pmi if mpi else USUAL_PMI.get(own or ""),
         container=container,
         environment={**software.rules.environment, **_framework_environment(request)},
-        modules=(*((mpi.module,) if mpi and mpi.module else ()), *software.rules.modules),
+        modules=(mpi.module, *software.rules.modules) if mpi and mpi.module else software.rules.modules,
         rules=software.rules.texts,
         system=target.system,
         resource_directives=target.partition.resource_directives if target.partition else (),
@@ -87,16 +84,21 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     )
     spec, ssh = _without_ssh(spec, target)
     spec, shared = _on_any_cores(spec, target, whole=bool(request.job_options.node_exclusive))
-    warnings = (
-        *_too_old(spec, software),
-        *_own_version(request, software),
-        *_own_layer(request, software),
-        *stated_beyond(request, target.accelerator if shape.gpus_per_node else None),
-        *_unlisted(request, target, shape, spec),
-        *_other_version(request, target, shape, software, spec),
+    return Configured(
+        spec,
+        launcher,
+        record=configuration(request, target, shape, nodes, software),
+        request=request,
+        decisions=(*ssh, *shared, *_numa(target, shape), *why_memory(request, target, resources)),
+        warnings=cautions.of_configuration(request, target, shape, software, spec, _mpi(target, shape, own_family(spec.container))),
     )
-    decisions = (*ssh, *shared, *_numa(target, shape), *why_memory(request, target, resources))
-    return Configured(spec, launcher, configuration(request, target, shape, nodes, software), request, decisions, warnings)
+
+
+def _flavour(mpi: HostMpi | None, own: str | None, shape: Shape) -> str | None:
+    """The family of the MPI library that starts the ranks; ``None``: not known, or none that can start the image's ``own``."""
+    if mpi:
+        return mpi.family
+    return None if own else mpi_family(shape.mpi) or shape.mpi
 
 
 def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Configured:
@@ -143,7 +145,7 @@ def job_of(
         staging=staged,
         report=report(request, usual.record) if application.write_result else None,
     )
-    own = (*missing, *early, *addresses(request), *_unread(request), *_unset(request, expanded))
+    own = (*missing, *early, *cautions.of_request(request, expanded))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
     return Job(spec, (*usual.decisions, *loose, *place.decisions), warnings)
 
@@ -160,82 +162,6 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
         return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as preferred on {target.system.name}"
     usual = plugins.find("schedulers", target.scheduler).launcher or USUAL
     return usual, f"launcher: {usual} for {ranks} ranks"
-
-
-def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
-    """A warning if the image is too old to have torchrun."""
-    version = software.framework_version
-    if spec.launcher != "torchrun" or version is None or Version(version) >= TORCHRUN_SINCE:
-        return ()
-    why = f"the image has PyTorch {version}, but torchrun needs {TORCHRUN_SINCE} or later: the job cannot start"
-    return (Notice(field="optimisation.options.version", message=f"{why}; use a later version, or Horovod"),)
-
-
-def _own_version(request: Request, software: Software) -> tuple[Notice, ...]:
-    """A warning if the request gives a version of Keras: images are known by the version of its backend."""
-    options, found = request.optimisation.options, software.image.labels if software.image else software.recipe
-    if request.optimisation.framework != "keras" or options.version is None or found is None:
-        return ()
-    has = f"the image is chosen by its {found.framework} ({found.version})"
-    return (Notice(field="optimisation.options.version", message=f"{has}, not by Keras: make sure that it has Keras {options.version}"),)
-
-
-def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
-    """A warning if the image is built from a recipe and the request asks for DeepSpeed, which no recipe installs."""
-    if software.recipe is None or distribution(request) != DEEPSPEED:
-        return ()
-    return (
-        Notice(field="optimisation.options.distribution", message="the recipe does not install DeepSpeed: the application must provide it"),
-    )
-
-
-def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the system file lists no MPI that starts the image's, or no module of it, or not the layout's: launcher and modules are
-    then of another."""
-    usual, own = target.host_mpi, own_family(spec.container)
-    if usual is None or spec.launcher in WITHOUT_MPI:
-        return ()
-    text = _unlisted_in_image(target, shape, spec, usual, own) if own else _unlisted_of_layout(request, target, shape, usual)
-    return (Notice(field="target.name", message=text),) if text else ()
-
-
-def _unlisted_in_image(target: Target, shape: Shape, spec: JobSpec, usual: HostMpi, own: str) -> str:
-    """That the system file lists no MPI that starts that of the image, of family ``own``, or no module of it; empty if it does."""
-    title = TITLES.get(own, own)
-    if spec.launcher_flavour is None:
-        stops = {"mpirun": f"mpirun is not that of {title}", "srun": f"Slurm does not offer {spec.pmi}"}.get(spec.launcher)
-        lists = f"the system file of {target.title} does not list {title} ([[mpi]]), which is in the image"
-        return f"{lists}: the job stops where {stops}" if stops else ""
-    host = _mpi(target, shape, own)
-    if spec.launcher != "mpirun" or host == usual or (host and host.module):
-        return ""
-    names = f"the system file of {target.title} names no module of {title} ([[mpi]]), which is in the image"
-    return f"{names}: the job stops where mpirun is that of {TITLES.get(usual.family, usual.family)}"
-
-
-def _unlisted_of_layout(request: Request, target: Target, shape: Shape, usual: HostMpi) -> str:
-    """That the system file does not list the MPI of the layout; empty if it does, or if a warning of the candidates says so already."""
-    asked = mpi_asked(request)
-    unlike = asked is not None and target.runtime is not None and not compatible(asked, usual.family)
-    warned_of = asked if asked and not unlike and shape.mpi_from != "container" and not target.mpi_called(asked) else None
-    label = shape.mpi or (asked if unlike else None)
-    if not label or target.mpi_called(label) or (mpi_family(label) or label) == warned_of:
-        return ""
-    default = " ".join(filter(None, (usual.family, usual.version)))
-    return f"the system file of {target.title} does not list {label} ([[mpi]]): the job is set up for its default, {default}"
-
-
-def _other_version(request: Request, target: Target, shape: Shape, software: Software, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the ranks use the host's MPI, and it is of another version than the request gives."""
-    asked, host = library(request), target.mpi_called(shape.mpi)
-    if asked is None or asked.version is None or spec.launcher in WITHOUT_MPI:
-        return ()
-    if host is None or host.version is None or host.family != asked.framework or whose_mpi(target, shape, software.reference) != "host":
-        return ()
-    if version_range(asked.version).contains(host.version, prereleases=True):
-        return ()
-    text = f"the ranks use the {host.family} of {target.title}, which is version {host.version}, not {asked.version}"
-    return (Notice(field="optimisation.options.version", message=text),)
 
 
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
@@ -289,28 +215,6 @@ def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, t
         return asked, ()
     why = f"a signal {asked.seconds} s before the end does not fit a time limit of {wall_time_s} s: it is left out"
     return None, (Notice(field="job_options.signal", message=why),)
-
-
-def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
-    """A warning for each of the ``expanded`` variables that only a tuner sets: without a value the job stops where it is expanded."""
-    tuning = request.optimisation.autotuning
-    tuned = tuning.space.environment if tuning and tuning.space else {}
-    given = (*request.job_options.copy_environment_variable, *setting_of(request).environment)
-    unset = sorted(name for name in expanded if name in tuned and not expandable(name, given))
-    why = "has no value in this script, and the job stops there: give one in optimisation.autotuning.setting (modak tune tries several)"
-    return tuple(Notice(field=f"optimisation.autotuning.space.environment.{name}", message=f"${{{name}}} {why}") for name in unset)
-
-
-def _unread(request: Request) -> tuple[Notice, ...]:
-    """A warning if nothing says what to look for in the metric's file, or for what there is no result to be written into."""
-    application, metric = request.application, request.optimisation.workload.metric
-    if not application.write_result:
-        wishes = (("application.result_file", application.result_file), ("application.metric_file", application.metric_file))
-        why = "it is left out: application.write_result is false"
-        return tuple(Notice(field=field, message=why) for field, wish in (*wishes, ("optimisation.workload.metric", metric)) if wish)
-    if not application.metric_file or metric:
-        return ()
-    return (Notice(field="application.metric_file", message="it is never read: optimisation.workload.metric says what to look for in it"),)
 
 
 def _constraint(asked: str | None, partition: str | None) -> str | None:

@@ -267,27 +267,27 @@ def _extended(line: Line, text: str, *events: Event) -> Line:
 
 def _quoted_words(command: Sequence[Word], *, at_start: bool = True) -> tuple[tuple[str, ...], tuple[Parts, ...]]:
     """The words, quoted, and their parts; ``at_start``: whether the first of them is the program."""
-    said = [
-        (_said_once if len(each if isinstance(each, str) else each.shell) <= _LONGEST_CACHED_WORD else _said)(each, at_start and not at)
-        for at, each in enumerate(command)
-    ]
+    said = [_said(each, at_start and place == 0) for place, each in enumerate(command)]
     return tuple([text for text, _ in said]), tuple([meant for _, meant in said])
 
 
 def _said(of: Word, first: bool) -> tuple[str, Parts]:
-    """A word, quoted, and its parts that the parser must find."""
+    """A word, quoted, and its parts that the parser must find; from the cache, unless it is long."""
+    length = len(of) if isinstance(of, str) else len(of.shell)
+    return _said_once(of, first) if length <= _LONGEST_CACHED_WORD else _said_once.__wrapped__(of, first)
+
+
+@cached
+def _said_once(of: Word, first: bool) -> tuple[str, Parts]:
     return _quoted_word(of, first), parts(of)
-
-
-_said_once: Final = cached(_said)
 
 
 def _quoted_word(of: Word, first: bool) -> str:
     """The word as text; quoted if a shell, or the parser that checks the script, could take the bare word for something else."""
     text = words.shell(of)
     if text != of:
-        return text
-    special = of in _DECLARES or not _PLAIN.fullmatch(of) if first else of in {"=", "=="}
+        return text  # quoted already, or with variables
+    special = (of in _DECLARES or not _PLAIN.fullmatch(of)) if first else of in ("=", "==")
     return f"'{of}'" if special else text
 
 
@@ -299,13 +299,20 @@ def _flowed(shown: Sequence[str], breaks: Sequence[int] = (), indent: str = "") 
         return line
     lines: list[str] = []
     for at, each in enumerate(shown):
-        if not lines or at in breaks:
-            lines.append((INDENT if lines else indent) + each)
-        elif len(lines[-1]) + len(each) >= WIDEST and not (shown[at - 1].startswith("-") and "=" not in shown[at - 1]):
+        if not lines:
+            lines.append(indent + each)
+        elif at in breaks:
+            lines.append(INDENT + each)
+        elif len(lines[-1]) + len(each) >= WIDEST and not _takes_value(shown[at - 1]):
             lines.append(2 * INDENT + each)
         else:
             lines[-1] += f" {each}"
     return " \\\n".join(lines)
+
+
+def _takes_value(word: str) -> bool:
+    """Whether the next word may be the value of this one, an option."""
+    return word.startswith("-") and "=" not in word
 
 
 def _quoted(value: Parts) -> str:

@@ -85,8 +85,9 @@ class Common:
     """The exported variables without the values that rules read, which follow."""
     places: tuple[Line, ...]
     """What follows these, up to the checks."""
-    checks: tuple[tuple[Line, ...], tuple[Line, ...]]
-    """Those of the runtime, and all others."""
+    runtime_checks: tuple[Line, ...]
+    """The first checks; those of the scheduler follow, and then all others."""
+    other_checks: tuple[Line, ...]
     variables: Mapping[str, str]
     slurm_step: bool
     before_command: tuple[Word, ...]
@@ -109,10 +110,12 @@ def of_any_size(job: JobSpec) -> JobSpec:
     return changed(job, resources=few, values=dict.fromkeys(job.values, ""))
 
 
-def _is_short(usual: JobSpec) -> bool:
-    said = (*usual.environment, *usual.environment.values())
-    handed = usual.attributes.copy_variables
-    return len(said) // 2 + len(usual.command) + len(handed) <= _MOST_CACHED and sum(map(len, (*said, *handed))) <= _LONGEST_CACHED
+def _is_short(job: JobSpec) -> bool:
+    """Whether what is made of the job may be cached: a request may send many or large variables."""
+    environment, handed = job.environment, job.attributes.copy_variables
+    number = len(environment) + len(job.command) + len(handed)
+    length = sum(map(len, (*environment, *environment.values(), *handed)))
+    return number <= _MOST_CACHED and length <= _LONGEST_CACHED
 
 
 def of_any_run(job: JobSpec) -> JobSpec:
@@ -141,19 +144,24 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     scheduler, launcher, _ = plugins_of(job, scheduler_name)
     common = (_common if _is_short(job) else _common.__wrapped__)(of_any_size(job), scheduler_name)
     job = changed(job, slurm_step=common.slurm_step)
-    variables = {**common.variables, **job.values}
-    first, others = common.checks
-    checks = (*first, *scheduler.preflight(job), *others, *affinity(job, launcher, scheduler)) if job.preflight else ()
-    values = exports(job.values)
-    lines = (*common.modules, *common.environment, *values, *common.places, *(section("checks", checks) if checks else ()))
-    seen = _seen(job, variables)
-    before = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
-    line = command_line((*before, *common.before_command), (len(before),))
+    checks: tuple[Line, ...] = ()
+    if job.preflight:
+        checks = (*common.runtime_checks, *scheduler.preflight(job), *common.other_checks, *affinity(job, launcher, scheduler))
+    lines = (
+        *common.modules,
+        *common.environment,
+        *exports(job.values),
+        *common.places,
+        *(section("checks", checks) if checks else ()),
+    )
+    seen = _seen(job, {**common.variables, **job.values})
+    launch = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
+    start = command_line((*launch, *common.before_command), breaks=(len(launch),))
     return Surroundings(
         lines=_sound(lines),
         variables=seen,
         slurm_step=job.slurm_step,
-        start=gate.start(line) if line.words else None,
+        start=gate.start(start) if start.words else None,
         inside=common.inside,
         fetching=common.fetching,
         warnings=common.warnings,
@@ -165,23 +173,30 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
     scheduler, launcher, runtime = plugins_of(job, scheduler_name)
     job = changed(job, slurm_step=launcher.slurm_step(job, scheduler))
     variables = _variables(job, launcher)
-    outside = {name: word(variable(name)) for name in words.variables(job.command)}
-    told = changed(job, environment=_seen(job, {**variables, **job.values}))
-    wrapped = runtime.wrap(told, tuple(outside.values()))
-    own = len(wrapped) - len(outside)
     exported = exports({name: value for name, value in variables.items() if name not in job.values})
+    told = changed(job, environment=_seen(job, {**variables, **job.values}))
+    before_command, inside = _wrapped(runtime, told)
     return Common(
         modules=_sound(modules(job)),
         environment=_sound(section("environment", exported)) if variables or job.values else (),
         places=_sound((*_storage(job), *rules(job, "environment"), *_places(told, runtime, launcher, scheduler))),
-        checks=(_sound(runtime.preflight(job)), _sound((*launcher.preflight(job, scheduler), *writable(job), *_gpu(job)))),
+        runtime_checks=_sound(runtime.preflight(job)),
+        other_checks=_sound((*launcher.preflight(job, scheduler), *writable(job), *_gpu(job))),
         variables=variables,
         slurm_step=job.slurm_step,
-        before_command=wrapped[:own],
-        inside={name: new for (name, old), new in zip(outside.items(), wrapped[own:], strict=True) if new != old},
+        before_command=before_command,
+        inside=inside,
         fetching=runtime.fetching(job),
         warnings=runtime.warnings(job),
     )
+
+
+def _wrapped(runtime: Runtime, job: JobSpec) -> tuple[tuple[Word, ...], Mapping[str, Word]]:
+    """The runtime's words before the command, and what it writes in place of variables of the command, by their names."""
+    outside = {name: word(variable(name)) for name in words.variables(job.command)}
+    wrapped = runtime.wrap(job, tuple(outside.values()))
+    before, inside = wrapped[: len(wrapped) - len(outside)], wrapped[len(wrapped) - len(outside) :]
+    return before, {name: new for (name, old), new in zip(outside.items(), inside, strict=True) if new != old}
 
 
 def _sound(lines: tuple[Line, ...]) -> tuple[Line, ...]:

@@ -26,11 +26,12 @@ def has_to_fit(values: Sequence[Known]) -> bool:
     return any(isinstance(value, System) or (isinstance(value, Image) and value.opt_dsl_code) for value in values)
 
 
-def refuse_what_does_not_fit(values: Sequence[Known], facts: Facts) -> None:
-    """Raise for names that are taken, and for systems of unknown hardware, by what is known when the values are stored."""
+def fits(values: Sequence[Known], facts: Facts) -> Iterable[str]:
+    """Notes on what is odd beside what is known when the values are stored. Raises for names that are taken, and for unknown hardware."""
     refuse_taken_names(values, facts)
     refuse_taken_codes(values, facts)
     refuse_unknown_hardware(values, facts)
+    return odd_cores(values, facts)
 
 
 def refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:

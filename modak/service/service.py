@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -329,16 +329,10 @@ class Service:
         """
         admission.refuse_unknown_variants(values)
         admission.refuse_bad_rules(values)
-        odd: list[str] = []
-
-        def fit(facts: Facts) -> None:
-            admission.refuse_what_does_not_fit(values, facts)
-            odd[:] = admission.odd_cores(values, facts)
-
-        check = fit if admission.has_to_fit(values) else None
+        check = partial(admission.fits, values) if admission.has_to_fit(values) else None
         added = self.store.add(values, actor or Actor(principal()), replace=replace, check=check)
         strange = admission.strange_names(values, self.store.described_systems()) if admission.names_a_place(values) else ()
-        return Added(added.changed, (*added.notes, *odd, *strange))
+        return Added(added.changed, (*added.notes, *strange))
 
     def remove(self, kind: str, name: str, actor: Actor | None = None) -> tuple[str, ...]:
         """Remove one of ``systems``, ``images`` or ``rules``. Results and plans that name it stay. Returns what should be known of those.

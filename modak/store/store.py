@@ -29,7 +29,7 @@ from modak.store.plans import Plans
 from modak.store.results import MOST_WITH_PARAMETERS
 from modak.store.schema import builds, instant, loads, models, series
 from modak.store.spool import PlanSpool
-from modak.store.values import Export, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, paged, place
+from modak.store.values import Export, FileReport, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, paged, place
 from modak.text.amounts import counted
 from modak.text.numbering import Numbers, Selection
 
@@ -184,23 +184,22 @@ class Store:
         actor: Actor,
         *,
         replace: bool = False,
-        check: Callable[[Facts], None] | None = None,
+        check: Callable[[Facts], Iterable[str]] | None = None,
     ) -> Added:
         """Store what is known, all of it or none. An equal value changes nothing. Results on the systems are judged again.
 
-        ``check`` gets what is known at that moment, which no other writer changes meanwhile; what it raises ends the call. Entries that
-        no longer pass the checks of their kind are left out there, because this call may be what mends them.
+        ``check`` gets what is known at that moment, which no other writer changes meanwhile; what it raises ends the call, what it returns
+        are further notes. Entries that no longer pass the checks of their kind are left out there: this call may be what mends them.
         Raises :class:`modak.errors.Conflict` where another value has the name (an image: the reference), unless ``replace``.
         """
         given = tuple(values)
         with writing(self.engine) as connection:
-            if check:
-                check(_knowledge(connection, sound=True))
+            notes = tuple(check(_knowledge(connection, sound=True))) if check else ()
             if not catalogue.add(connection, given, actor.principal, replace=replace):
-                return Added(changed=False)
+                return Added(changed=False, notes=notes)
             audit.note(connection, actor, "replace" if replace else "add", names(given))
             versions.bump(connection)
-            return Added(changed=True, notes=_reviewed(connection, given))
+            return Added(changed=True, notes=(*_reviewed(connection, given), *notes))
 
     def remove(self, kind: type[System | Image | Rule], name: str, actor: Actor) -> tuple[str, ...]:
         """Remove an entry, also one that no longer passes the checks of its kind. Results and plans that name it stay.
@@ -247,12 +246,12 @@ class Store:
             catalogue.add(connection, taken, PRINCIPAL, replace=True)
             report = loading.load(connection, checked, PRINCIPAL, knowledge=bool(taken))
             notes = _reviewed(connection, taken)
-            if (taken or report.new) and not dry_run:
-                file_counts = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files if file.new]
-                audit.note(connection, actor, "refresh", [*names(taken), *file_counts])
-                return Refreshed(found, report, notes)
-            connection.rollback()
-        return Refreshed(found, dataclasses.replace(report, version=before, dry_run=dry_run), notes)
+            kept = bool(taken or report.new) and not dry_run
+            if kept:
+                audit.note(connection, actor, "refresh", [*names(taken), *(_rows_of(file) for file in report.files if file.new)])
+            else:
+                connection.rollback()
+        return Refreshed(found, report if kept else dataclasses.replace(report, version=before, dry_run=dry_run), notes)
 
     # --- results
 
@@ -273,24 +272,22 @@ class Store:
         With ``dry_run`` nothing is stored. A ``token`` is used up by a load that stores something.
         Raises :class:`modak.errors.DataError` with up to twenty faults ``FILE:LINE``.
         """
-        with (
-            self.loads.one(),
-            staging.staged(tables, self._loaded if not replace else lambda _: False, progress) as checked,
-            writing(self.engine) as connection,
-        ):
+        skip = _none if replace else self._loaded
+        with self.loads.one(), staging.staged(tables, skip, progress) as checked, writing(self.engine) as connection:
             before = versions.current(connection)
             report = loading.load(connection, checked, actor.principal, replace=replace, progress=progress)
-            if (report.new or report.replaced) and not dry_run:
+            kept = bool(report.new or report.replaced) and not dry_run
+            if kept:
                 if token:
                     token.use(connection)
-                file_counts = [f"{file.name} ({file.new} of {file.rows} rows)" for file in report.files]
                 replaced = [f"{counted(report.replaced, 'row')} replaced"] if report.replaced else []
-                audit.note(connection, actor, "load results", [*file_counts, *replaced])
-                return report
-            connection.rollback()
-        return dataclasses.replace(report, version=before, dry_run=dry_run)
+                audit.note(connection, actor, "load results", [*map(_rows_of, report.files), *replaced])
+            else:
+                connection.rollback()
+        return report if kept else dataclasses.replace(report, version=before, dry_run=dry_run)
 
     def _loaded(self, table: Table) -> bool:
+        """Whether the same content was loaded before, so that it need not be read."""
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
@@ -303,14 +300,13 @@ class Store:
         """
         with writing(self.engine) as connection:
             loads = len(suspects.loads_of(connection, chosen)) if isinstance(chosen, str) else 0
-
-            def changed() -> int:
-                """Note who says so, and count the change."""
-                targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
-                audit.note(connection, actor, f"{judgement} results", targets)
-                return versions.bump(connection, knowledge=False)[0]
-
-            count, others = suspects.settle(connection, chosen, judgement, changed, why)
+            meant = suspects.meant(connection, chosen, judgement)
+            if not meant.series:
+                return Judged(0, loads)
+            targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
+            audit.note(connection, actor, f"{judgement} results", targets)
+            number, _ = versions.bump(connection, knowledge=False)
+            count, others = suspects.settle(connection, meant, number, why)
         doubted, freed = others.doubted, sorted(others.lifted)
         return Judged(count, loads, tuple(doubted[: loading.SHOWN]), len(doubted), tuple(freed[: loading.SHOWN]), len(freed))
 
@@ -427,6 +423,14 @@ class Store:
     def builds(self) -> Builds:
         """Builds of images."""
         return Builds(self.engine)
+
+
+def _none(_: Table) -> bool:
+    return False
+
+
+def _rows_of(file: FileReport) -> str:
+    return f"{file.name} ({file.new} of {file.rows} rows)"
 
 
 def _reviewed(connection: Connection, changed: Iterable[Fact]) -> tuple[str, ...]:

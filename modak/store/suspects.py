@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, update
 
@@ -107,29 +107,43 @@ def _gpus(connection: Connection) -> dict[str, tuple[str, int]]:
     return {name: (system.name, most[system.name]) for system in known for name in system.folded_names}
 
 
-def settle(
-    connection: Connection, chosen: Selection, judgement: Judgement, changed: Callable[[], int], why: str = ""
-) -> tuple[int, Reviewed]:
-    """Confirm, doubt (``why``: the reason) or unmark the chosen results. Returns how many changed, and what that changed for other
-    results; of unmarked ones, also which look wrong. Replaced ones, and those that their own file marks, stay as they are.
+class Meant(NamedTuple):
+    """The results that a judgement is about, as conditions on rows."""
 
-    What was confirmed or doubted, loading judges no more. ``changed`` counts the change and returns its number, which marks the series.
+    judgement: Judgement
+    parts: Sequence[ColumnElement[bool]]
+    """Each short enough for every database."""
+    new: ColumnElement[bool]
+    """Those of them for which the judgement says something else than before."""
+    series: Sequence[int]
+    """The numbers of their series; empty: there is nothing to change."""
+
+
+def meant(connection: Connection, chosen: Selection, judgement: Judgement) -> Meant:
+    """What a judgement changes of the chosen results. Replaced ones, and those that their own file marks, stay as they are.
+
     Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
     """
     by_hand = results.c.by_hand == 1
     new = {"confirm": results.c.doubt_id != 0, "doubt": results.c.doubt_id == 0, "unmark": by_hand}[judgement]
-    meant = new if judgement == "unmark" else or_(new, ~by_hand)
-    parts = [and_(part, results.c.replaced_by == 0, results.c.suspect_id == 0, meant) for part in _parts(connection, chosen)]
-    touched = sorted({number for part in parts for number in connection.scalars(select(results.c.series_id).where(part).distinct())})
-    if not touched:
-        return 0, Reviewed()
-    number = changed()
-    for numbers in chunks(touched):
+    touched = new if judgement == "unmark" else or_(new, ~by_hand)
+    parts = [and_(part, results.c.replaced_by == 0, results.c.suspect_id == 0, touched) for part in _parts(connection, chosen)]
+    numbers = {number for part in parts for number in connection.scalars(select(results.c.series_id).where(part).distinct())}
+    return Meant(judgement, parts, new, sorted(numbers))
+
+
+def settle(connection: Connection, meant: Meant, number: int, why: str = "") -> tuple[int, Reviewed]:
+    """Confirm, doubt (``why``: the reason) or unmark results. Returns how many changed, and what that changed for other results; of
+    unmarked ones, also which look wrong.
+
+    What was confirmed or doubted, loading judges no more. ``number`` is that of the change; it marks the series.
+    """
+    for numbers in chunks(meant.series):
         connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=number))
-    count = sum(connection.execute(select(func.count()).where(part, new)).scalar_one() for part in parts)
-    values = {"doubt_id": text_ids(connection, [why])[why] if judgement == "doubt" else 0, "by_hand": int(judgement != "unmark")}
-    for part in parts:
-        connection.execute(update(results).where(part).values(values))
+    count = sum(connection.execute(select(func.count()).where(part, meant.new)).scalar_one() for part in meant.parts)
+    doubt = text_ids(connection, [why])[why] if meant.judgement == "doubt" else 0
+    for part in meant.parts:
+        connection.execute(update(results).where(part).values(doubt_id=doubt, by_hand=int(meant.judgement != "unmark")))
     return count, review(connection, by_number(connection, series.c.changed == number))
 
 
@@ -143,7 +157,7 @@ def doubted(connection: Connection, application: str) -> tuple[Doubted, ...]:
     return tuple(Doubted(series=keys[row.series_id], layout=_layout(row), count=count) for row, count in counts.items())
 
 
-def _parts(connection: Connection, chosen: Selection) -> list[Any]:
+def _parts(connection: Connection, chosen: Selection) -> Sequence[ColumnElement[bool]]:
     """The chosen results as conditions, each short enough for every database."""
     if not isinstance(chosen, str):
         parts = [results.c.id.in_(numbers) for numbers in chunks(sorted(set(chosen)))]  # each counts once

@@ -766,7 +766,7 @@ def broken(store: Store, by: str = "me") -> System:
 def test_an_entry_that_this_version_does_not_take_can_be_replaced(store: Store) -> None:
     """By one that has to fit to all that is known."""
     zenith = broken(store)
-    assert store.add([zenith], ME, replace=True, check=lambda _: None)
+    assert store.add([zenith], ME, replace=True, check=lambda _: ())
     assert store.snapshot().systems == {"zenith": zenith}
 
 
