@@ -205,7 +205,7 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "max_nodes": seen.max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
-        **{name: getattr(seen, name) for name in DEFAULTS},
+        **_defaults(kind),
         "queue": seen.name if kind.name != seen.name else None,
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
@@ -214,6 +214,15 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "node": node,
     }
     return {name: value for name, value in entry.items() if value is not None}
+
+
+def _defaults(kind: Kind) -> Mapping[str, float | None]:
+    """Memory of jobs that ask for none. Where it depends on GPUs, the least that a job may get, so that scripts ask for what is more."""
+    seen = kind.partition
+    usual = {name: getattr(seen, name) for name in DEFAULTS}
+    if not (seen.default_memory_per_gpu_gb and kind.node.gpus):
+        return usual
+    return {**usual, "default_memory_gb": min(value for value in (seen.default_memory_per_gpu_gb, *usual.values()) if value)}
 
 
 def _fault(partition: Mapping[str, Any]) -> str:

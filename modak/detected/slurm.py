@@ -139,6 +139,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         memory_per_cpu_gb=exact_gigabytes(count(memory.get("MaxMemPerCPU"))),
         default_memory_gb=exact_gigabytes(count(memory.get("DefMemPerNode"))),
         default_memory_per_cpu_gb=exact_gigabytes(count(memory.get("DefMemPerCPU"))),
+        default_memory_per_gpu_gb=exact_gigabytes(_of_gpus(fields) or _of_gpus(config)),
         qos=sole,
         conditions=tuple(f"{name}={value}" for name, value in said.items()),
         restricted=restricted,
@@ -151,6 +152,11 @@ def _memory(kind: str, fields: Mapping[str, str], config: Mapping[str, str]) -> 
     names = [name for name in MEMORY if name.startswith(kind)]
     own = next((source for source in (fields, config) if any(count(source.get(name)) for name in names)), NOTHING)
     return ((name, own[name]) for name in names if count(own.get(name)))
+
+
+def _of_gpus(fields: Mapping[str, str]) -> int | None:
+    """MiB for each GPU of a job: ``JobDefaults=DefCpuPerGPU=8,DefMemPerGPU=60000``."""
+    return count(dict(each.partition("=")[::2] for each in fields.get("JobDefaults", "").split(",")).get("DefMemPerGPU"))
 
 
 def _node(fields: Mapping[str, str]) -> SeenNode:

@@ -68,6 +68,8 @@ class SeenPartition:
     default_memory_gb: float | None = None
     """Memory of a node for jobs that ask for none."""
     default_memory_per_cpu_gb: float | None = None
+    default_memory_per_gpu_gb: float | None = None
+    """The same for each GPU of the job, in place of the others where a job has some."""
     qos: str | None = None
     """The only quality of service that is allowed."""
     conditions: tuple[str, ...] = ()

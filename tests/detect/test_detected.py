@@ -278,6 +278,14 @@ def test_memory_of_jobs_that_ask_for_none_is_entered() -> None:
     assert seen == [(0.524288, None), (None, 1.048576)]
 
 
+def test_memory_by_gpu_is_that_of_one_where_there_are_gpus() -> None:
+    """A job with more then asks for its memory, and so does one that the limit of CPUs gives less."""
+    found = limited("MinNodes=0", "ClusterName = c\nJobDefaults = DefCpuPerGPU=8,DefMemPerGPU=1000\n")
+    assert [partition(found, name).default_memory_gb for name in ("batch", "gpu.v100")] == [None, 1.048576]
+    both = limited("MinNodes=0", "ClusterName = c\nDefMemPerCPU = 500\nJobDefaults = DefMemPerGPU=1000\n")
+    assert partition(both, "gpu.v100").default_memory_gb == 0.524288
+
+
 def test_who_may_use_a_partition_is_said() -> None:
     """The only quality of service that is allowed is entered; for other conditions there is no field."""
     found = limited("AllowQos=long AllowAccounts=chem ReqResv=YES QoS=N/A MaxMemPerCPU=500")

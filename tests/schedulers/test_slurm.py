@@ -155,6 +155,8 @@ def test_ranks_that_share_a_core_say_so() -> None:
     job = replace(sized(**layout), system=COUNTS_THREADS)
     assert header(job) == ["--ntasks-per-node=48", "--ntasks-per-core=2"]
     assert "SLURM_NTASKS_PER_CORE" not in foreign(job)
+    odd = {"ranks_per_node": 5, "cores_per_rank": 5, "threads_per_rank": 9, "threads_per_core": 2, "hyperthreads": True}
+    assert "--ntasks-per-core=2" in header(replace(sized(**odd), system=COUNTS_THREADS))
 
 
 def test_no_job_asks_for_the_memory_of_more_cores_than_a_node_has() -> None:
