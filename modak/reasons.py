@@ -21,7 +21,7 @@ from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
-from modak.text.amounts import counted, listed, span
+from modak.text.amounts import cell, counted, listed, span
 
 
 def why(request: Request, decision: Decision) -> tuple[str, ...]:
@@ -35,6 +35,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines += _build_line(request, decision, shape)
     lines.append(_nodes_line(decision, choice))
     lines += _start_line(decision, choice)
+    lines += _efficiency_line(decision, choice)
     wanted = request.optimisation.objective
     return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(described, decision)))
 
@@ -242,6 +243,14 @@ def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
     runs, doubt = curve.start_up.runs, span(curve.start_up.doubt)
     basis = f"measured on {counted(runs, 'run')}, each run's time minus that of the work which it printed"
     yield f"start-up: {span(seconds)} of the predicted time, with a standard deviation of {doubt}; {basis}"
+
+
+def _efficiency_line(decision: Decision, choice: Choice) -> Iterator[str]:
+    """What the choice's efficiency is relative to."""
+    scored = decision.scored
+    if choice.efficiency is not None and math.isfinite(scored.least_work):
+        least = f"time known, {span(scored.least_work)}" if scored.grows else f"work known, {cell(scored.least_work / 3600)} node-hours"
+        yield f"efficiency: {choice.efficiency:.0%}, relative to the least {least}"
 
 
 def why_not(decision: Decision, index: int) -> str:

@@ -16,7 +16,7 @@ from modak.api import html
 from modak.api.access import scope_of
 from modak.api.bodies import Body, Raw, WrongType
 from modak.api.direct import one_at_a_time
-from modak.api.native import Cursor, Wanted, address, service_of
+from modak.api.native import Cursor, UsedBy, Wanted, address, service_of
 from modak.api.problems import public_faults
 from modak.errors import BadSyntax, ModakError, NotFound
 from modak.response import job_of, section
@@ -93,13 +93,14 @@ def plan(request: Request, id: Wanted) -> Shown:
     return "plan", {**_plan(kept.response, kept.request), "until": until}
 
 
-def results(request: Request, cursor: Cursor = "") -> Shown:
-    """Measured results."""
-    values = {name: value for name in FILTERS if (value := request.query_params.get(name, "").strip())}
+def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "") -> Shown:
+    """Measured results: those of an application, a system and a metric, or those behind a plan."""
+    values = {name: value for name in FILTERS if (value := request.query_params.get(name, "").strip()) and not used_by}
     service = service_of(request)
-    found = service.results(values, cursor=cursor)
-    shown = {"filters": FILTERS, "values": values, "applications": service.store.applications()}
-    following = {**values, "cursor": found["next"]} if "next" in found else {}
+    found = service.used_by(used_by, cursor=cursor) if used_by else service.results(values, cursor=cursor)
+    shown = {"filters": FILTERS, "values": values, "applications": service.store.applications(), "used_by": used_by}
+    asked = {"used_by": used_by} if used_by else values
+    following = {**asked, "cursor": found["next"]} if "next" in found else {}
     return "results", {**shown, "table_of": listings.as_text(*listings.results(found["items"])), "following": following}
 
 
@@ -237,6 +238,7 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
         "advice": made.get("advice", ()),
         "alternatives": listings.as_text(*choices.alternatives(made)),
         "application": name if made["prediction"].get("results_used") else None,
+        "results_used": made["prediction"].get("results_used"),
         "script": job["job_content"],
         "build": build,
         "request": json.dumps(request, indent=2, ensure_ascii=False),

@@ -50,8 +50,8 @@ class PyTorchOptions(FrameworkOptions):
     distribution: Literal["horovod", "ddp", "fsdp", "deepspeed"] | None = None
 
 
-def _torch_1(minor: str, release: str, cuda: str) -> Toolchain:
-    """PyTorch 1.4 to 1.7 on Ubuntu 18.04; the wheels bring their CUDA."""
+def _torch_1(minor: str, release: str, cuda: str, hub: str | None = None) -> Toolchain:
+    """PyTorch 1.4 to 1.7 on Ubuntu 18.04; the wheels bring their CUDA, and so do official images, which run without a GPU, too."""
     return Toolchain(
         versions=f"{minor}.*",
         release=release,
@@ -65,6 +65,8 @@ def _torch_1(minor: str, release: str, cuda: str) -> Toolchain:
         source=True,
         horovod="0.21.3",
         capabilities=("3.7", "7.5"),
+        hub=hub,
+        hub_nvidia=hub,
         note="unverified: not built since Ubuntu 18.04 ended in 2023, and what it downloads may be gone",
     )
 
@@ -113,7 +115,7 @@ class PyTorch(Framework):
     )
     inspection: Inspection | None = field(default=_INSPECTION, repr=False)
     toolchains: tuple[Toolchain, ...] = (
-        _torch_1("1.4", "1.4.0", ""),
+        _torch_1("1.4", "1.4.0", "", "docker://pytorch/pytorch:1.4-cuda10.1-cudnn7-runtime"),
         _torch_1("1.5", "1.5.1", "+cu101"),
         _torch_1("1.6", "1.6.0", "+cu101"),
         _torch_1("1.7", "1.7.1", "+cu101"),

@@ -110,7 +110,9 @@ def _part(curve: Curve, name: str) -> str:
         case "hyperthreads":
             return "hyper-threads" if value else ""
         case "mpi":
-            return " of the ".join(filter(None, [value, curve.series.mpi_from]))
+            return f"{value or 'MPI'} of the {curve.series.mpi_from}" if curve.series.mpi_from else value or ""
+        case "runtime" if value == "none":
+            return "no container"
         case "numa_mode":
             return f"{value} NUMA domains" if value else ""
         case "params":

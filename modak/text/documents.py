@@ -54,10 +54,14 @@ def why_not_json(error: json.JSONDecodeError) -> str:
     if not after:
         return "it ends before its last bracket is closed"
     found = next((why for sign, why in _UNLIKE_JSON.items() if after.startswith(sign)), "") if before else _NO_DOCUMENT
+    if not found and error.msg == "Extra data":
+        return _NO_BRACES if before.startswith('"') else "more follows its end"
     return found or error.msg[0].lower() + error.msg[1:]
 
 
 _NO_DOCUMENT: Final = "a document begins with { or ["
+_NO_BRACES: Final = "the { before it and the } behind it are missing"
+"""Said of a part of a document: ``"optimisation": {…}``."""
 _UNLIKE_JSON: Final[Mapping[str, str]] = {
     **dict.fromkeys(("//", "/*", "#"), "JSON has no comments"),
     **dict.fromkeys("'’‘“”", "names and texts stand in straight double quotes"),

@@ -102,6 +102,17 @@ def test_a_filled_form_is_answered_with_the_plan(web: TestClient) -> None:
     assert script in unescape(answer.text)
 
 
+def test_a_plan_leads_to_the_results_behind_it(web: TestClient) -> None:
+    """All of these and no others, with the value and the source of each."""
+    answer = web.post("/ui/plans", data=FILLED)
+    link = next(link for link in Links(answer.text).links if "used_by=" in link)
+    plan = web.get(answer.url.path.removeprefix("/ui")).json()["job"]["plan"]
+    found = web.get(urljoin(str(answer.url), link))
+    rows = found.text.partition("<tbody>")[2].count("<tr>")
+    assert rows == plan["prediction"]["results_used"] > 0
+    assert plan["id"] in found.text
+
+
 def test_a_pasted_request_is_answered_alike(web: TestClient) -> None:
     """Of a plan's page, too, where it can be changed."""
     text = '{"job": {"application": {"executable": "./a"}, "job_options": {"job_name": "mine"}}}'

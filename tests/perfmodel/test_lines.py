@@ -98,6 +98,12 @@ def test_labels_say_what_differs_and_nothing_else() -> None:
     assert labels(found) == ("4 ranks, mpich of the host", "4 ranks, mpich of the container, hyper-threads")
 
 
+def test_labels_are_words_where_a_name_is_missing() -> None:
+    """An MPI whose name nobody stated, and a run without a container."""
+    found = (*curves(mpi_from="host", runtime="none"), *curves(runtime="charliecloud"))
+    assert labels(found) == ("4 ranks, MPI of the host, no container", "4 ranks, charliecloud")
+
+
 def test_no_compiler_is_said_where_it_is_one_that_can_be_off() -> None:
     """Every program was built by some compiler, whether results state it or not."""
     assert labels((*curves(compiler="XLA"), *curves(ranks=1)), {"xla"}) == ("4 ranks, XLA", "1 rank, no compiler")

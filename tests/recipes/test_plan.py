@@ -245,3 +245,18 @@ def test_versions_say_what_can_be_built() -> None:
     assert versions("tensorflow", "opt-build")[0] == "1.14.*"
     assert set(versions("tensorflow", "pip")) - set(versions("tensorflow", "opt-build")) == {"2.16.*", "2.17.*"}
     assert versions("cntk", "pip") == ()
+
+
+TABLE_1: dict[tuple[str, str], tuple[Variant, ...]] = {
+    ("tensorflow", "1.14"): ("hub", "pip", "opt-build"),
+    ("tensorflow", "2.1"): ("hub", "pip", "opt-build"),
+    ("pytorch", "1.4"): ("hub", "pip", "opt-build"),
+    ("mxnet", "1.6"): ("hub",),
+    ("cntk", "2.7"): ("hub",),
+}
+
+
+@pytest.mark.parametrize(("software", "variants"), TABLE_1.items())
+def test_every_container_of_table_one_has_a_recipe_for_gpus(software: tuple[str, str], variants: tuple[Variant, ...]) -> None:
+    """In each of the forms in which the MODAK paper's Table I lists it."""
+    assert [variant for variant in variants if plan(*software, variant, Hardware("nvidia")) is None] == []

@@ -22,6 +22,8 @@ BAD = [
     (b'{"a": 1, // one\n "b": 2}', "not valid JSON: JSON has no comments"),
     (b'{"a": 1 # one\n}', "not valid JSON: JSON has no comments"),
     (b'{"a": True}', "not valid JSON: true is written in small letters"),
+    (b'"optimisation": {"a": 1}', "column 15: not valid JSON: the { before it and the } behind it are missing"),
+    (b'{"a": 1}\n{"b": 2}', "line 2, column 1: not valid JSON: more follows its end"),
     (b'{"a": 1 "b": 2}', "not valid JSON: expecting ',' delimiter"),
     (b'{"a": 1,\n}', "not valid JSON: a comma before the closing }"),
     (b'{"a": [1, 2 , ]}', "not valid JSON: a comma before the closing ]"),
