@@ -36,6 +36,12 @@ FOLDS: Final = 24
 """A series is validated with at most this many prefixes and this many left-out sizes, the last ones."""
 UNKNOWN_ERROR: Final = 0.15
 """Used as validation error of a series with too few sizes to have one."""
+FADES: Final = 0.1
+"""Beyond the measured sizes, what the forms missed at the nearest of them is added, less by this factor with each doubling from there: so
+the forecast goes on from what was measured, and follows the forms further away. Public series do not tell how fast (0 to 0.5)."""
+MISSED: Final = 0.35
+"""Between measured sizes, the part of what the forms missed there that counts as doubt, in quadrature with their disagreement: where they
+missed by more than 0.2, 90 % of the sizes left out of public series are then in the interval."""
 QUARTERS: Final = (0.25, 0.5, 0.75)
 """Points between two measured sizes (in log space) at which the disagreement of the forms is evaluated."""
 
@@ -70,7 +76,8 @@ class Mixture:
     """A fitted series, as plain numbers: coefficients and weights of every form, and validation errors.
 
     ``coefficients[k]`` belong to ``FORMS[k]``; ``outside`` and ``inside`` are the weights beyond and between the measured
-    sizes. ``step`` is the log cost of more than one node, where ``nodes`` tell (else 0).
+    sizes. ``missed`` is the log of measured over forecast cost at each size, between the sizes; ``missed_beyond`` that at the first and at
+    the last one, beyond them. ``step`` is the log cost of more than one node, where ``nodes`` tell (else 0).
     """
 
     sizes: tuple[float, ...]
@@ -81,13 +88,15 @@ class Mixture:
     """Weighted mean error of log cost at the next size, over the prefixes; ``None``: too few sizes."""
     error_inside: float | None
     """The same at inner sizes that were left out."""
+    missed: tuple[float, ...] = ()
+    missed_beyond: tuple[float, ...] = ()
     step: float = 0.0
     single_node: bool = False
     """Whether all sizes ran on one node, so that ``step`` is expected and not measured."""
     steepest: float = 0.0
     """The largest loss of log work per doubling between two measured sizes; at least 0."""
     doubt: float = 0.0
-    """The largest disagreement of the forms between the measured sizes."""
+    """The largest disagreement of the forms between the measured sizes, with the most that they missed there."""
     least_error: float | None = None
     """As ``error``, of the best form."""
 
@@ -151,11 +160,14 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
 def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:
     """Log cost and the disagreement of the forms, without the step between nodes.
 
-    The part of an extrapolation that is not believed still counts as disagreement.
+    The forecast goes through what was measured, wherever the forms are. The part of an extrapolation that is not believed still counts as
+    disagreement.
     """
     logs = _log_costs(mixture, p)
     inner, outer = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
     middle, spread = _averaged(mixture, logs, inner)
+    missed = _missed(mixture, p, inner)
+    middle, spread = middle + missed, np.where(inner, np.hypot(spread, MISSED * missed), spread)
     if not outer.any():
         return middle, spread
     rise = np.log(p[outer] / mixture.sizes[-1])
@@ -168,6 +180,14 @@ def _log_costs(mixture: Mixture, p: Array) -> Array:
     """The log costs by all forms: ``[form, size]``."""
     sizes = np.array(mixture.sizes)
     return forms.log_costs(mixture.coefficients, forms.terms(p, sizes, np.ones_like(sizes)))
+
+
+def _missed(mixture: Mixture, p: Array, inner: npt.NDArray[np.bool_]) -> Array:
+    """What the forms miss: between the measured sizes in proportion to the logs of the sizes, beyond them as at the nearest, fading."""
+    at, first, last = np.log2(p), math.log2(mixture.sizes[0]), math.log2(mixture.sizes[-1])
+    away = np.maximum(at - last, first - at)
+    of_ends = np.where(away == at - last, mixture.missed_beyond[1], mixture.missed_beyond[0])
+    return np.where(inner, np.interp(at, np.log2(mixture.sizes), mixture.missed), of_ends * FADES ** np.maximum(away, 0.0))
 
 
 def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -211,6 +231,7 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     outside, inside = _weights(ahead, POWER, SCALE, n, count), _weights(between, POWER_INSIDE, SCALE_INSIDE, n, count)
     error, error_inside = _weighted(outside, ahead), _weighted(inside, between)
     doubt = _doubt([fit[:: len(folds.masks)] for fit in fits], p, inside)
+    missed, missed_beyond = (np.log(y) - (weights[:, :, None] * logs[:, 0]).sum(axis=1) for weights in (inside, outside))
     losses = np.diff(np.log(y * p)) / np.diff(np.log2(p))
     single = [one.nodes is not None and max(one.nodes) == 1 for one in series]
     return [
@@ -221,10 +242,12 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
             inside=tuple(inside[i].tolist()),
             error=error[i],
             error_inside=error_inside[i],
+            missed=tuple(missed[i].tolist()),
+            missed_beyond=(float(missed_beyond[i, 0]), float(missed_beyond[i, -1])),
             step=float(steps[i]),
             single_node=single[i],
             steepest=float(losses[i].max(initial=0.0)),
-            doubt=float(doubt[i]),
+            doubt=math.hypot(doubt[i], MISSED * np.abs(missed[i]).max()),
             least_error=None if ahead is None else float(ahead[i].min()),
         )
         for i in range(count)

@@ -641,7 +641,7 @@ def test_a_jobs_result_moves_what_is_predicted_from_a_table_without_layouts(job:
     assert set(found.basis) == {"transferred"}
     assert found.value == pytest.approx(old.value * slower, rel=0.03)
     assert (found.doublings.tolist(), found.smallest) == (old.doublings.tolist(), 1)
-    assert (found.width.middle > old.width.middle).all()
+    assert (found.width.middle >= old.width.middle - 1e-9).all()
 
 
 def test_a_layout_of_many_sizes_needs_no_table_without_layouts() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,6 +106,42 @@ def test_batch_and_single_fits_agree() -> None:
     together = fit_many(series)
     for one, mixture in zip(series, together, strict=True):
         np.testing.assert_allclose(evaluate(fit_many([one])[0], [6.0]).log_value, evaluate(mixture, [6.0]).log_value, rtol=1e-9, atol=1e-9)
+
+
+TURNING = Series((1.0, 8.0, 64.0), (222.0, 68.0, 145.0))
+"""Of three sizes, which no form follows."""
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=7))
+def test_a_forecast_goes_through_what_was_measured(costs: list[float]) -> None:
+    """Wherever the forms are: they are fitted to all sizes together."""
+    sizes = tuple(float(3**k) for k in range(len(costs)))
+    assert evaluate(fit_many([Series(sizes, tuple(costs))])[0], sizes).value == pytest.approx(costs, rel=1e-6)
+
+
+@pytest.mark.parametrize(("size", "beside"), [(63.5, 64.0), (8.1, 8.0), (64.5, 64.0), (0.99, 1.0)])
+def test_next_to_a_measured_size_a_run_costs_about_the_same(size: float, beside: float) -> None:
+    """Between the sizes, beyond the largest, and below the smallest one."""
+    cost = TURNING.costs[TURNING.sizes.index(beside)]
+    assert evaluate(fit_many([TURNING])[0], [size]).value[0] == pytest.approx(cost, rel=0.03)
+
+
+def test_far_beyond_the_measured_sizes_the_forms_are_followed() -> None:
+    """What they missed at the last size is forgotten: it says nothing of sizes that are eight times as large."""
+    mixture = fit_many([TURNING])[0]
+    forms_alone = replace(mixture, missed_beyond=(0.0, 0.0))
+    near, far = (evaluate(mixture, size).log_value - evaluate(forms_alone, size).log_value for size in (65.0, 512.0))
+    assert abs(near) > 0.1
+    assert abs(far) < 0.01 * abs(near)
+
+
+def test_what_the_forms_missed_is_doubt_between_the_sizes() -> None:
+    """The disagreement of forms of which one happens to be right at the middle size alone would be too small; beyond the sizes no less."""
+    mixture = fit_many([TURNING])[0]
+    certain = replace(mixture, missed=(0.0, 0.0, 0.0))
+    assert evaluate(mixture, 30.0).disagreement > 0.3 + evaluate(certain, 30.0).disagreement
+    assert mixture.doubt > 0.3 + evaluate(certain, 30.0).disagreement
 
 
 def test_doublings_count_both_ways() -> None:
