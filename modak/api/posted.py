@@ -261,16 +261,17 @@ def distributions() -> frozenset[str]:
 
 def _reference(sent: PostedMapping) -> str:
     """The image's reference: where its registry has it."""
-    host, name, kind = (sent.container_registry or "").strip(), sent.container_name, sent.container_type
+    host, name = (sent.container_registry or "").strip(), sent.container_name
+    scheme: str = sent.container_type
     if host == "library":
-        kind = host  # type: ignore[assignment]
-    elif kind == "docker" and host not in _DOCKER_HUB:
+        scheme = host
+    elif scheme == "docker" and host not in _DOCKER_HUB:
         if not registry_host(f"{host}/"):
             raise RequestError("allowed: a host with a dot or a port, 'localhost', or nothing for Docker Hub", field="container_registry")
         name = name if name.startswith(f"{host}/") else f"{host}/{name}"
-    elif kind == "shub" and host not in _SINGULARITY_HUB:
+    elif scheme == "shub" and host not in _SINGULARITY_HUB:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
-    reference = f"{kind}://{name}"
+    reference = f"{scheme}://{name}"
     if why := fault_in(ImageReference, reference):
         raise RequestError(why, field="container_name")
     return reference
