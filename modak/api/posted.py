@@ -185,26 +185,29 @@ def container_mapping(document: Any, _: Facts) -> tuple[Image]:
 
 def _subject(application: PostedApplication) -> dict[str, Any]:
     """The keys of a condition for an application and its features."""
-    name, at = application.name, "conditions.application"
-    given: dict[str, Any]
-    if name in MPI_FAMILIES:
-        given, version = {"mpi": (name,), "app_type": ("hpc",)}, "mpi_version"
-    elif framework := plugins.named("frameworks", name):
-        given, version = {"framework": (framework.name,)}, "framework_version"
-    else:
-        given, version = {"application": (name,)}, ""
+    given, version_key = _program(application.name)
     for feature, value in application.feature.items():
-        if feature == "version" and not version:
-            raise RequestError(NO_APPLICATION_VERSION, field=f"{at}.feature.version")
+        at = f"conditions.application.feature.{feature}"
+        if feature == "version" and not version_key:
+            raise RequestError(NO_APPLICATION_VERSION, field=at)
         if feature == "version" and isinstance(value, str):
-            given[version] = checked_version(value, f"{at}.feature.version")
+            given[version_key] = checked_version(value, at)
         elif feature == "distribution" and value in distributions():
             given["distribution"] = (value,)
         elif feature in graph_compilers() and value is True and "compiler" not in given:
             given["compiler"] = (feature,)
         else:
-            raise RequestError(_FEATURES, field=f"{at}.feature.{feature}")
+            raise RequestError(_FEATURES, field=at)
     return given
+
+
+def _program(name: str) -> tuple[dict[str, Any], str]:
+    """The keys of a condition for a program, and the key of its version; empty: an application has none."""
+    if name in MPI_FAMILIES:
+        return {"mpi": (name,), "app_type": ("hpc",)}, "mpi_version"
+    if framework := plugins.named("frameworks", name):
+        return {"framework": (framework.name,)}, "framework_version"
+    return {"application": (name,)}, ""
 
 
 _FEATURES: Final = (
@@ -258,16 +261,17 @@ def distributions() -> frozenset[str]:
 
 def _reference(sent: PostedMapping) -> str:
     """The image's reference: where its registry has it."""
-    host, name, kind = (sent.container_registry or "").strip(), sent.container_name, sent.container_type
+    host, name = (sent.container_registry or "").strip(), sent.container_name
+    scheme: str = sent.container_type
     if host == "library":
-        kind = host  # type: ignore[assignment]
-    elif kind == "docker" and host not in _DOCKER_HUB:
+        scheme = host
+    elif scheme == "docker" and host not in _DOCKER_HUB:
         if not registry_host(f"{host}/"):
             raise RequestError("allowed: a host with a dot or a port, 'localhost', or nothing for Docker Hub", field="container_registry")
         name = name if name.startswith(f"{host}/") else f"{host}/{name}"
-    elif kind == "shub" and host not in _SINGULARITY_HUB:
+    elif scheme == "shub" and host not in _SINGULARITY_HUB:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
-    reference = f"{kind}://{name}"
+    reference = f"{scheme}://{name}"
     if why := fault_in(ImageReference, reference):
         raise RequestError(why, field="container_name")
     return reference

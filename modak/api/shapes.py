@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import product, starmap
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import ValidationError
@@ -51,41 +51,58 @@ def infrastructure(system: System, processors: Mapping[str, Processor], accelera
     }
 
 
+class _Case(NamedTuple):
+    """What one entry of a rule is for: a word of each list in its condition; ``None`` where that is empty."""
+
+    program: str | None
+    """A framework, an application or an MPI library."""
+    compiler: str | None
+    system: str | None
+    storage_class: str | None
+
+
 def scripts(rule: Rule) -> Iterator[Json]:
     """A rule of shell text or variables alone: one entry for each application, graph compiler, system and storage class that it names.
 
     The shape has fewer conditions than rules have. What it does not say reads as "always", so an entry is there only if reading it gives
     the rule's own condition.
     """
-    raw = "\n".join(
-        [*(shlex.join(["export", f"{name}={value}"]) for name, value in rule.environment.items()), *filter(None, [rule.script])]
-    )
-    when = rule.when
+    raw, when = _shell_text(rule), rule.when
     programs = (*when.framework, *when.application, *when.mpi)
     lists = [names or (None,) for names in (programs, when.compiler, when.system, when.storage_class)]
     if not raw or rule.modules or rule.launcher_options or prod(map(len, lists)) > MOST_ENTRIES:
         return
-    for name, compiler, system, storage in product(*lists):
-        feature = {
-            **({compiler: True} if compiler else {}),
-            "distribution": when.distribution[0] if when.distribution else None,
-            "version": when.framework_version or when.mpi_version,
-        }
-        place = _given({"name": system, "storage_class": storage})
-        conditions = _given({"application": {"name": name, "feature": _given(feature)} if name else None, "infrastructure": place})
-        if _says(conditions, when, {"compiler": compiler, "system": system, "storage_class": storage}, name):
+    for case in starmap(_Case, product(*lists)):
+        conditions = _conditions(case, when)
+        if _says(conditions, case, when):
             yield {
-                "id": _id("script", rule.name, name, compiler, system, storage),
+                "id": _id("script", rule.name, *case),
                 **({"description": rule.title} if rule.title != UNTITLED else {}),
                 "conditions": conditions,
                 "data": {"stage": "post" if rule.stage == "after" else "pre", "raw": raw},
             }
 
 
-def _says(shown: Json, when: Condition, one: Mapping[str, str | None], name: str | None) -> bool:
+def _shell_text(rule: Rule) -> str:
+    exports = [shlex.join(["export", f"{name}={value}"]) for name, value in rule.environment.items()]
+    return "\n".join([*exports, *([rule.script] if rule.script else [])])
+
+
+def _conditions(case: _Case, when: Condition) -> Json:
+    feature = {
+        **({case.compiler: True} if case.compiler else {}),
+        "distribution": when.distribution[0] if when.distribution else None,
+        "version": when.framework_version or when.mpi_version,
+    }
+    application = {"name": case.program, "feature": _given(feature)} if case.program else None
+    infrastructure = _given({"name": case.system, "storage_class": case.storage_class})
+    return _given({"application": application, "infrastructure": infrastructure})
+
+
+def _says(shown: Json, case: _Case, when: Condition) -> bool:
     """Whether these conditions are the rule's, where of each list one word is looked at."""
-    words = {key: (word,) for key, word in one.items() if word}
-    words |= {key: (name,) for key in ("framework", "application", "mpi") if name and getattr(when, key)}
+    words = {key: (word,) for key in ("compiler", "system", "storage_class") if (word := getattr(case, key))}
+    words |= {key: (case.program,) for key in ("framework", "application", "mpi") if case.program and getattr(when, key)}
     try:
         return condition(PostedConditions.model_validate(shown)) == when.model_copy(update=words)
     except (ValidationError, RequestError):

@@ -197,7 +197,8 @@ def _threads(request: Request, spec: JobSpec, command: tuple[Word, ...]) -> tupl
     process itself to one core, and all its workers (data loaders) would inherit that. On CPUs, frameworks with own settings are bound."""
     has, found = spec.resources, carrier(request)
     framework = found.framework if found else None
-    if framework != "pytorch" and (not is_interpreted(command) or (framework and not has.gpus_per_node)):
+    has_own_settings = framework not in (None, "pytorch") and not has.gpus_per_node
+    if framework != "pytorch" and (has_own_settings or not is_interpreted(command)):
         return has, ()
     bound = has.threads_per_rank > 1 and not has.unbound and spec.launcher != "torchrun"
     why = "threads: not bound to cores, because worker processes of Python or R would inherit the core of the first one"

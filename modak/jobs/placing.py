@@ -48,13 +48,19 @@ def storage(request: Request, target: Target, software: Software, expanded: Coll
     if not (wanted or named or software.rules.use_storage):
         return Storage()
     found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
+    if found is None and not (asked or named):
+        return Storage()
     if found is None:
         known = sorted({fs.storage_class for fs in _places(target) if fs.storage_class})
         text = f"no storage of class {wanted or COMMON} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
         text += "; ${MODAK_STORAGE} has no value: the job will stop there" if named else ""
-        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),) if asked or named else ())
-    common = "the common class, because no other is requested" if not wanted else f"the common class, because the system has no {wanted}"
-    why = "as requested" if asked else f"as {software.reference} requires" if found.storage_class == wanted else common
+        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),))
+    if asked:
+        why = "as requested"
+    elif found.storage_class == wanted:
+        why = f"as {software.reference} requires"
+    else:
+        why = f"the common class, because {f'the system has no {wanted}' if wanted else 'no other is requested'}"
     return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
 
 

@@ -1,6 +1,7 @@
 """The end of a script, whatever ends it: ``modak-result-JOB.json`` is written, and the job's own directory is removed.
 
-Nothing here can fail the job: errors are ignored, and the exit status is that of the run.
+Nothing here can fail the job: errors are ignored, and the exit status is that of the run. ``@NAME@`` in a text is put in by
+:func:`modak.script.shelltext.with_parts`.
 """
 
 from __future__ import annotations

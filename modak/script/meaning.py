@@ -1,7 +1,7 @@
 """What bash text does, as an independent parser reads it (tree-sitter's grammar of bash): events, as :mod:`modak.script.bash` has them.
 
 Each node of the syntax tree has at most one event. The kinds of nodes that need a reader are in :data:`_READERS`; a kind that nobody
-thought of gives an event of its own, which no line of ours plans, so that :mod:`modak.script.gate` refuses it.
+thought of gives an event under its own name, so that :mod:`modak.script.gate` refuses it where it was not planned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ class Unparsable(ValueError):
 
 
 def meaning(text: str) -> list[Event]:
-    """Events of a text, in its order. Raises :class:`Unparsable`."""
+    """Events of a text, in its order. Raises :class:`Unparsable`.
+
+    >>> meaning("A=1 && ls $HOME >out")
+    [('set', 'A', ('1',)), ('&&',), ('command', ('ls',), (Expansion(text='HOME'),)), ('redirect', '', '>', ('out',))]
+    """
     from tree_sitter import Parser
 
     root = Parser(_language()).parse(text.encode()).root_node

@@ -127,7 +127,7 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
 
 
 def _directory(job: JobSpec, has: Staging, scheduler: Scheduler, *, each: bool) -> Iterator[Line]:
-    """``each``: every node has its own."""
+    """The lines that make the directory, after the functions that they need; ``each``: every node has its own."""
     yield ours(_SINCE)
     name = ("/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?"))
     yield export("MODAK_SCRATCH", *_place(has), *name)

@@ -28,15 +28,18 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
     curves = store.models_of(sorted(measured))
-    questions = [records.columns_of(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
-    there = node_gpus(facts)
-    gpus = [gpus_meant(one, curves.get(one["application"], ()), there(one["system"], one["partition"])) for one in questions]
-    questions = [{**one, "gpus_per_node": count} if count else one for one, count in zip(questions, gpus, strict=True)]
+
+    given = [records.columns_of(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
+    gpus_there = node_gpus(facts)
+    gpus = [gpus_meant(row, curves.get(row["application"], ()), gpus_there(row["system"], row["partition"])) for row in given]
+    questions = [{**row, "gpus_per_node": count} if count else row for row, count in zip(given, gpus, strict=True)]
+
     reader = Reader(graph_compilers(), node_kinds(facts))
     answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on)
     answered = improve_rows(questions, answered, _with_parameters(store, questions, answered), level, reader)
-    doubted = {application: store.doubted(application) for application in curves}
+
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
+    doubted = {application: store.doubted(application) for application in curves}
     warnings = [
         *records.weak_bases(rows),
         *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
@@ -51,9 +54,9 @@ def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answe
     :data:`MOST_WITH_PARAMETERS`."""
     from modak.perfmodel.rows import WEAK
 
-    weak = [
-        row for row, answer in zip(questions, answered, strict=True)
-        if answer["basis"] in WEAK and any(name.startswith("params.") for name, value in row.items() if value not in (None, ""))
-    ]  # fmt: skip
-    metrics = sorted({str(row["metric"]) for row in weak if row.get("metric")})
-    return [result for metric in metrics for result in store.having_parameters({"metric": metric})][:MOST_WITH_PARAMETERS]
+    metrics: set[str] = set()
+    for row, answer in zip(questions, answered, strict=True):
+        parameters = [name for name, value in row.items() if name.startswith("params.") and value not in (None, "")]
+        if answer["basis"] in WEAK and parameters and row.get("metric"):
+            metrics.add(str(row["metric"]))
+    return [result for metric in sorted(metrics) for result in store.having_parameters({"metric": metric})][:MOST_WITH_PARAMETERS]

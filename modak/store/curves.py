@@ -140,9 +140,11 @@ def _refitted(found: Found) -> tuple[Fitted, ...]:
     for curve in fit_cells(gathered(found.cells)):
         by_series[key_hash(curve.series)].append(curve)
     destinations = merging.destinations({key_hash(cell.series): cell.series for cell in found.cells}.values())
-    into = {number: destinations.get(key.model_dump_json(), ()) for number, (key, _) in sorted(found.behind.items())}
-    curves = {number: [one for to in several for one in by_series.pop(key_hash(to.series), [])] for number, several in into.items()}
-    return tuple(Fitted(number, changed, tuple(curves.get(number, ()))) for number, (_, changed) in found.behind.items())
+    curves: dict[int, list[Curve]] = {}
+    for number, (key, _) in sorted(found.behind.items()):
+        merged_into = (key_hash(to.series) for to in destinations.get(key.model_dump_json(), ()))
+        curves[number] = [curve for name in merged_into for curve in by_series.pop(name, [])]
+    return tuple(Fitted(number, changed, tuple(curves[number])) for number, (_, changed) in found.behind.items())
 
 
 def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:

@@ -382,8 +382,9 @@ class Store:
         Raises :class:`modak.errors.RequestError` for a wrong cursor or limit (1 to 1,000).
         """
         results.check_limit(limit)
-        before = place(cursor)
-        return paged((one for one in self._from(before[0], min(limit, AT_ONCE)) if one[0] > before), limit)
+        last = place(cursor)
+        series_of_last, _ = last
+        return paged((one for one in self._from(series_of_last, min(limit, AT_ONCE)) if one[0] > last), limit)
 
     def models_in_turn(self) -> Iterator[Curve]:
         """All curves, in the order of their series; only some of them are in memory at once."""
@@ -393,15 +394,18 @@ class Store:
         """Curves with their places, from the series with the number ``first`` on; read and fitted ``most`` series at once."""
         while True:
             with reading(self.engine) as connection:
-                read, here = curves.read_from(connection, first, most)
-            for number, of_one in groupby(self._numbered(read), key=itemgetter(0)):
-                if number in here:
-                    yield from (((number, count), curve) for count, (_, curve) in enumerate(of_one, 1))
-            if len(here) < most:  # a load that adds series without end is not followed
+                read, numbers = curves.read_from(connection, first, most)
+            for number, of_series in groupby(self._numbered(read), key=itemgetter(0)):
+                if number not in numbers:  # of the same run as one of these
+                    continue
+                for count, (_, curve) in enumerate(of_series, start=1):
+                    yield (number, count), curve
+            if len(numbers) < most:  # a load that adds series without end is not followed
                 return
-            first = max(here) + 1
+            first = max(numbers) + 1
 
     def _newest(self, read: curves.Found) -> tuple[Curve, ...]:
+        """The curves, fitted where results changed."""
         return tuple(curve for _, curve in self._numbered(read))
 
     def _numbered(self, read: curves.Found) -> tuple[curves.Numbered, ...]:

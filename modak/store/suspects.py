@@ -49,7 +49,7 @@ class _Place:
     """A layout of a series, and its runs that may look wrong: there may be 100,000 others, which are not read."""
 
     row: Row[Any]
-    """As :func:`_cells` reads it."""
+    """As :func:`_layouts` reads it."""
     odd: Sequence[Row[Any]]
     """Its outlying and its doubted runs."""
     middle: float | None = None
@@ -65,24 +65,31 @@ class _Place:
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed:
     """Judge the results of these series by all that is stored of them, in whatever order it came; what somebody said of a result stays."""
     found, changes = Reviewed(), defaultdict[int, list[int]](list)
-    doubt_ids, gpus = {"": 0}, _gpus(connection)
-    for numbers in chunks(list(touched), SERIES_AT_ONCE):
-        for number, cells in groupby(_cells(connection, numbers), key=lambda cell: cell.series_id):
-            for row, reason in _judged(connection, touched[number], list(cells), gpus):
-                if reason not in doubt_ids:
-                    doubt_ids |= text_ids(connection, [reason])
-                if row.doubt_id == doubt_ids[reason]:
-                    continue
-                changes[doubt_ids[reason]].append(row.id)
-                found.changed.add(number)
-                if not row.doubt_id:
-                    found.doubted.append(f"{row.file}: result {row.id} (value {row.value:.6g}): {reason}")
-                if not reason:
-                    found.lifted.append(row.id)
+    doubt_ids = {"": 0}
+    for number, row, reason in _judgements(connection, touched):
+        if reason not in doubt_ids:
+            doubt_ids |= text_ids(connection, [reason])
+        if row.doubt_id == doubt_ids[reason]:
+            continue
+        changes[doubt_ids[reason]].append(row.id)
+        found.changed.add(number)
+        if not row.doubt_id:
+            found.doubted.append(f"{row.file}: result {row.id} (value {row.value:.6g}): {reason}")
+        if not reason:
+            found.lifted.append(row.id)
     for doubt_id, ids in changes.items():
         for part in chunks(ids):
             connection.execute(update(results).where(results.c.id.in_(part)).values(doubt_id=doubt_id))
     return found
+
+
+def _judgements(connection: Connection, touched: Mapping[int, SeriesKey]) -> Iterator[tuple[int, Row[Any], str]]:
+    """The results of these series that look wrong, or did so before: the number of the series, the result, the reason (empty: none)."""
+    gpus = _gpus(connection)
+    for numbers in chunks(list(touched), SERIES_AT_ONCE):
+        for number, layouts in groupby(_layouts(connection, numbers), key=lambda row: row.series_id):
+            for row, reason in _judged(connection, touched[number], list(layouts), gpus):
+                yield number, row, reason
 
 
 def review_systems(connection: Connection, systems: Iterable[System]) -> Reviewed:
@@ -181,7 +188,7 @@ def loads_of(connection: Connection, file: str) -> Sequence[int]:
     return numbers
 
 
-def _cells(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]:
+def _layouts(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]:
     """The layouts of these series, in order: their runs, least and greatest value, whether one is doubted, whether one is confirmed."""
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
     extent = (func.count().label("runs"), func.min(results.c.value).label("least"), func.max(results.c.value).label("most"))
@@ -224,22 +231,28 @@ def _exclude_impossible(places: Sequence[_Place], described: tuple[str, int] | N
 def _compare(places: Sequence[_Place], measured: metrics.Metric | None) -> None:
     """Find the layouts that look wrong beside the others. One whose two halves contradict each other gets the middle of the right half."""
     rate, scales = measured is not None and measured.is_rate, measured is not None and measured.tells_cost
-    cells, halves = list[tuple[_Place, Cell]](), list[tuple[_Place, list[Cell]]]()
+    cells: list[tuple[_Place, Cell]] = []
+    split: list[tuple[_Place, list[Cell]]] = []
     for place in places:
         runs = [run for run in place.odd if place.outlier(run)]
         if place.middle and len(runs) == place.row.runs:  # as two runs are of which one slipped
-            sides = [[run for run in runs if (run.value > place.middle) == above] for above in (False, True)]
-            halves.append((place, [_cell(place, [run.value for run in side], any(run.by_hand for run in side), rate) for side in sides]))
+            split.append((place, _halves(place, runs, place.middle, rate)))
         else:
             cells.append((place, _cell(place, (place.row.least, place.row.most), bool(place.row.confirmed), rate, place.middle)))
     whole = [cell for _, cell in cells]
-    for place, both in halves:
-        right = suspicion.right_half(both, whole, scales=scales, rate=rate)
+    for place, halves in split:
+        right = suspicion.right_half(halves, whole, scales=scales, rate=rate)
         if right:
             place.middle = 1 / right.cost if rate else right.cost
             cells.append((place, right))
     for number, reason in suspicion.doubts([cell for _, cell in cells], scales=scales, rate=rate).items():
         cells[number][0].reason = reason
+
+
+def _halves(place: _Place, runs: Sequence[Row[Any]], middle: float, rate: bool) -> list[Cell]:
+    """The runs below and those above the middle of a layout."""
+    below, above = [run for run in runs if run.value <= middle], [run for run in runs if run.value > middle]
+    return [_cell(place, [run.value for run in half], any(run.by_hand for run in half), rate) for half in (below, above)]
 
 
 def _cell(place: _Place, values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> Cell:
