@@ -66,14 +66,13 @@ class BuildService:
         """Order an image. Returns the state of its build, which may have been ordered before, or be done.
 
         ``again``: build it again. A recipe that copies files is always built again, because they may have changed.
-        Raises :class:`modak.errors.Unavailable` where the folder of images cannot be written.
+        Raises :class:`modak.errors.Unavailable` where files in the folder of images cannot be written or locked.
         """
         folder = self.folder
         before = () if again or order.context else self.store.builds.newest(1, key=order.key)
         if before and before[0].state == "done" and self._whole(before[0]):
             return state(before[0])
-        for name in (worker.LOCK, worker.OUTPUT):  # nothing is ordered that nobody here could build
-            worker.own_file(folder, name).close()
+        worker.check_folder(folder)  # nothing is ordered that nobody here could build
         build = self.store.builds.ask(order.key, order.as_json(), actor)
         start_builder(self.settings, folder)
         return state(build)

@@ -59,21 +59,39 @@ def builder_lock(folder: Path) -> Iterator[IO[str] | None]:
     """The lock that makes this process the folder's builder; ``None``: another process has it. It is released when the process ends.
 
     The process that starts a builder takes the lock and passes it on as standard input, so that no second builder is started
-    in between. Raises as :func:`own_file`.
+    in between. Raises as :func:`check_folder`.
     """
     given = _given(folder)
     lock = given or own_file(folder, LOCK)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        yield None
-    else:
-        yield lock
-        if given:
-            fcntl.flock(lock, fcntl.LOCK_UN)
+        if not _lock(lock, fcntl.LOCK_EX):
+            yield None
+        else:
+            yield lock
+            if given:
+                fcntl.flock(lock, fcntl.LOCK_UN)
     finally:
         if not given:
             lock.close()
+
+
+def check_folder(folder: Path) -> None:
+    """Raise :class:`modak.errors.Unavailable` where a builder could not write into the folder, or lock a file in it (on a file system
+    without locks, such as Lustre mounted without ``flock``)."""
+    own_file(folder, LOCK).close()
+    with own_file(folder, OUTPUT) as output:  # not the builders' lock: somebody who starts one could find it taken
+        _lock(output, fcntl.LOCK_SH)
+
+
+def _lock(file: IO[str], kind: int) -> bool:
+    """Lock a file; returns whether nobody else had it."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise Unavailable(f"{file.name} cannot be locked: {error.strerror}", field="MODAK_IMAGES_DIR") from None
+    return True
 
 
 def own_file(folder: Path, name: str) -> IO[str]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from modak.errors import Conflict, DataError
+from modak.errors import Conflict, DataError, RequestError
 from modak.files import write_all
 from modak.tuning.space import Parameter, Point, Space
 
@@ -151,8 +151,8 @@ class Study:
 def opened(folder: Path, space: Space, identity: str, starts: Mapping[Point, str]) -> Iterator[Study]:
     """The study of a folder; a new one begins with the points of ``starts``, each with its reason.
 
-    Raises :class:`modak.errors.Conflict` where another process works there, :class:`modak.errors.DataError` where the folder's study is of
-    another request.
+    Raises :class:`modak.errors.Conflict` where another process works there, :class:`modak.errors.RequestError` where files cannot be
+    locked, :class:`modak.errors.DataError` where the folder's study is of another request.
     """
     import optuna
     from optuna.storages import JournalStorage
@@ -187,6 +187,9 @@ def _alone(folder: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Conflict("another modak tune works in this folder", field=str(folder)) from None
+        except OSError as error:  # for instance Lustre, mounted without flock
+            text = f"files on its file system cannot be locked ({error.strerror}); start in a folder on another one"
+            raise RequestError(text, field=str(folder)) from None
         yield
     finally:
         os.close(descriptor)

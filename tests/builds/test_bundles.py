@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from modak.builds.bundle import is_bundle, pack, unpack
-from modak.errors import DataError, RequestError
+from modak.errors import Conflict, DataError, RequestError
 from modak.facts import Image
 
 IMAGE = b"x" * 1000
@@ -27,15 +27,15 @@ HUGE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "x.
 WRONG = HUGE | {"GNU.sparse.realsize": "many"}
 
 
-def bundle(file: Path, entry: bytes | None = None, content: bytes = IMAGE, **told: object) -> None:
+def bundle(file: Path, entry: bytes | None = None, content: bytes = IMAGE, called: str = "x.sif", **told: object) -> None:
     """A bundle whose last member, the image, is told to be something else."""
-    entry = json.dumps(ENTRY).encode() if entry is None else entry
-    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in (("x.sif", IMAGE), ("entry.json", entry)))
+    entry = json.dumps(ENTRY | {"reference": called}).encode() if entry is None else entry
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in ((called, IMAGE), ("entry.json", entry)))
     with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
-        for name, data in (("entry.json", entry), ("SHA256SUMS", sums.encode()), ("x.sif", content)):
+        for name, data in (("entry.json", entry), ("SHA256SUMS", sums.encode()), (called, content)):
             member = tarfile.TarInfo(name)
             member.size = len(data)
-            for key, value in told.items() if name == "x.sif" else ():
+            for key, value in told.items() if name == called else ():
                 setattr(member, key, value)
             archive.addfile(member, io.BytesIO(data))
 
@@ -77,6 +77,8 @@ TURNED: dict[str, tuple[Callable[[Path], None], str]] = {
         "x.sif is missing",
     ),
     "a device": (lambda file: bundle(file, content=b"", type=tarfile.CHRTYPE), "x.sif is missing"),
+    "a path out of the folder": (lambda file: bundle(file, called=str(file.with_name("x.sif"))), "the reference is no file's name"),
+    "another image than its digest says": (lambda file: bundle(file, content=b"y" * len(IMAGE)), "x.sif is damaged: sha256:"),
     "packed": (packed, "unpack a compressed one first"),
     "cut off": (cut, "is not a bundle"),
 }
@@ -91,6 +93,7 @@ def test_a_bundle_that_was_turned_around_is_refused(tmp_path: Path, what: str) -
     with pytest.raises(DataError, match=why):
         bring(file, folder)
     assert not folder.exists() or not any(folder.iterdir())
+    assert not (tmp_path / "x.sif").exists()
 
 
 def test_a_bundle_brings_its_image(tmp_path: Path) -> None:
@@ -99,3 +102,13 @@ def test_a_bundle_brings_its_image(tmp_path: Path) -> None:
     assert is_bundle(tmp_path / "b.tar")
     assert bring(tmp_path / "b.tar", tmp_path / "images") == "x.sif"
     assert (tmp_path / "images/x.sif").read_bytes() == IMAGE
+
+
+def test_a_bundle_replaces_no_other_image(tmp_path: Path) -> None:
+    """Jobs may be running in the one of that name."""
+    bundle(tmp_path / "b.tar")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images/x.sif").write_bytes(b"another")
+    with pytest.raises(Conflict, match="another image is called"):
+        bring(tmp_path / "b.tar", tmp_path / "images")
+    assert [(file.name, file.read_bytes()) for file in (tmp_path / "images").iterdir()] == [("x.sif", b"another")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -22,6 +24,7 @@ from modak.builds.order import of_text
 from modak.builds.tools import environment
 from modak.builds.verify import place
 from modak.builds.worker import builder_lock
+from modak.errors import Unavailable
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
@@ -156,6 +159,24 @@ def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> 
         first.kill()
     third = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert (second.stdout, third.stdout) == ("False\n", "True\n")
+
+
+def test_nothing_is_ordered_into_a_folder_whose_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Lustre, mounted without flock: no builder would ever start."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    url = f"sqlite:///{tmp_path}/modak.db"
+    order = of_text("FROM busybox\nLABEL modak.framework=mpi\n", "charliecloud", "test", tmp_path)
+    with open_store(url, fill=False) as store:
+        building = service.BuildService(store, Settings(database_url=url, images_dir=str(tmp_path / "images")))
+        with pytest.raises(Unavailable, match=r"MODAK_IMAGES_DIR: .*/images/builder\.log cannot be locked: Function not implemented"):
+            building.ask(order, Actor("test"))
+        assert store.builds.newest() == ()
+    with pytest.raises(Unavailable, match=r"\.builder cannot be locked"), builder_lock(tmp_path / "images"):
+        pass
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from modak.builds import worker
 from modak.builds.order import Order
 from modak.builds.service import BuildService
 from modak.builds.worker import BuildRun, Stopped
@@ -96,6 +98,17 @@ def test_a_build_whose_builders_die_is_given_up(builds: Builds) -> None:
         builds.beat(build_id, step="RUN make", log="")
         builds.put_back(build_id)
     assert (builds.get(build_id).state, "RUN make" in builds.get(build_id).message) == ("failed", True)
+
+
+def test_a_builder_on_another_host_is_dead_when_it_is_silent(builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processes cannot be seen from here: a build that is reported on stays its own."""
+    number = builds.ask("a", ORDER, ADA).id
+    builds.claim(BUILDER | {"host": "elsewhere"})
+    worker.recover(builds, tmp_path)
+    assert builds.get(number).state == "running"
+    monkeypatch.setattr(worker, "SILENT", timedelta(0))
+    worker.recover(builds, tmp_path)
+    assert builds.get(number).state == "queued"
 
 
 def test_a_builder_that_was_asked_to_go_counts_for_nothing(builds: Builds) -> None:

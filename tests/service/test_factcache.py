@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from modak.facts import Rule
+from modak.service import factcache
 from modak.service.factcache import FactCache
 from modak.store import Store, open_store, versions
 from modak.store.audit import Actor
@@ -40,6 +41,16 @@ def test_applications_share_the_indexes(own_database: Path) -> None:
         assert one.rulebook is other.rulebook
         assert one.models
         assert not other.models
+
+
+def test_few_applications_are_kept(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were asked about last: callers choose the names, and each would take memory for ever."""
+    monkeypatch.setattr(factcache, "MOST", 2)
+    with open_store(f"sqlite:///{own_database}") as store:
+        cache = FactCache(store)
+        for application in ("a", "b", "3dgan"):
+            cache.facts(application)
+        assert [cache.ready(application) is not None for application in ("a", "b", "3dgan")] == [False, True, True]
 
 
 def test_what_another_process_changes_is_seen(own_database: Path) -> None:

@@ -23,7 +23,7 @@ from modak.facts import Result, SeriesKey, System
 from modak.packaged import PRINCIPAL
 from modak.perfmodel import fit
 from modak.perfmodel.curves import FIT_VERSION
-from modak.store import Store, backup, check, curves, migrate, open_store, schema, upgrade
+from modak.store import Store, backup, check, curves, migrate, open_store, plans, schema, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import VANISHED, reading, writing
 from modak.store.series import key_hash
@@ -510,6 +510,14 @@ def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
     for name in ("p2", "nothing"):
         with pytest.raises(NotFound):
             store.plans.get(name)
+
+
+def test_expired_plans_leave_the_database(store: Store) -> None:
+    """With one plan in 256, which removes those that nobody can ask for any more."""
+    store.plans.save("p1", {}, "{}", Texts(""), data_version="1", expires_at=datetime.now(UTC) - timedelta(seconds=1))
+    store.plans.save(f"p{plans.SWEEPS}", {}, "{}", Texts(""), data_version="1")
+    with reading(store.engine) as connection:
+        assert set(connection.scalars(select(schema.plans.c.id))) == {f"p{plans.SWEEPS}"}
 
 
 def test_models_follow_the_data(store: Store) -> None:

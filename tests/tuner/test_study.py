@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
-from modak.errors import Conflict, DataError
+from modak.errors import Conflict, DataError, RequestError
 from modak.tuner.study import Run, opened
 from modak.tuning.request import grid_of
 from modak.tuning.trial import identity
@@ -22,6 +25,18 @@ def test_a_folder_serves_one_request_and_one_process(tmp_path: Path) -> None:
         with pytest.raises(Conflict, match="another modak tune"), opened(tmp_path, space, identity(base), {}):
             pass
     with pytest.raises(DataError, match="another request"), opened(tmp_path, space, "another", {}):
+        pass
+
+
+def test_a_folder_whose_files_cannot_be_locked_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Lustre, mounted without flock."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    base = based(request_of())
+    with pytest.raises(RequestError, match=r"cannot be locked \(Function not implemented\)"), opened(tmp_path, grid_of(base), "", {}):
         pass
 
 
