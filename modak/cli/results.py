@@ -118,7 +118,7 @@ def list_(
         show.document(page)
         return
     if page["items"]:
-        show.table(*listings.results(page["items"], HISTORY if replaced else ()))
+        show.table(*listings.results(page["items"], HISTORY if replaced else ("source",) if used_by else ()))
     elif cursor is None:
         show.note(_none_of(filters, "replaced results" if replaced else "doubted results" if doubted else "results"))
     if "next" in page:
