@@ -244,7 +244,7 @@ def _ratios(by: str, pairs: Sequence[Pair]) -> None:
         )
         for pair in pairs
     ]
-    show.table((*differ, by, "against", "median", "against it", "runs", "ratio", "better", "beyond noise"), rows)
+    show.table((*differ, by, "against", "median", "against it", "runs", "ratio", f"better {by}", "beyond noise"), rows)
 
 
 def _check_column(name: str) -> None:

@@ -254,6 +254,7 @@ def test_systems_are_compared(run: Run) -> None:
         "runs",
         "ratio",
         "better",
+        "system",
         "beyond",
         "noise",
     ]
