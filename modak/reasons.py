@@ -144,7 +144,7 @@ def _too_far(decision: Decision, index: int) -> bool:
 def _layout_line(decision: Decision, shape: Shape) -> str:
     """Why this layout: how much faster it is than the next one at the same size."""
     ranks, threads = shape.ranks_per_node, shape.threads_per_rank
-    text = f"layout: {counted(ranks, 'rank')} per node x {counted(threads, 'thread')} per rank{_beside_counts(shape)}"
+    text = f"layout: {counted(ranks, 'rank')} per node x {counted(threads, 'thread')} per rank{_beside_counts(decision, shape)}"
     rivals = {index: _shape_text(decision, index) for index in _same_size(decision) if not decision.shape_at(index).laid_out_as(shape)}
     return f"{text}{_against(decision, rivals, ': ')}"
 
@@ -196,13 +196,15 @@ def described(decision: Decision, index: int) -> str:
 
 def _shape_text(decision: Decision, index: int) -> str:
     shape = decision.shape_at(index)
-    return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_beside_counts(shape)}"
+    return f"{shape.ranks_per_node}x{shape.threads_per_rank}{_beside_counts(decision, shape)}"
 
 
-def _beside_counts(shape: Shape) -> str:
-    gpus = shape.gpus_per_node
+def _beside_counts(decision: Decision, shape: Shape) -> str:
+    gpus, counts = shape.gpus_per_node, (shape.ranks_per_node, shape.threads_per_rank)
+    alike = (each for each in decision.candidates.shapes if (each.ranks_per_node, each.threads_per_rank) == counts)
+    named = gpus != shape.ranks_per_node or any(each.gpus_per_node != gpus for each in alike)
     parts = [
-        counted(gpus, "GPU") if gpus not in (0, shape.ranks_per_node) else "",
+        counted(gpus, "GPU") if gpus and named else "",
         f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else "",
         "hyper-threads" if shape.hyperthreads else "",
     ]

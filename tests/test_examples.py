@@ -33,6 +33,12 @@ def test_resnet50_on_the_gpu_cluster_takes_the_cheapest_size_in_time(known: Know
     assert any("1,281,167 files" in text for text in plan.advice)
 
 
+def test_layouts_that_differ_in_their_gpus_alone_are_told_apart(known: Known) -> None:
+    """One rank with one GPU or with four: the reasons name the GPUs of both."""
+    layout = next(line for line in answer(known, "resnet50-gpu-cluster").decisions if line.startswith("layout: "))
+    assert "per rank (4 GPUs): at 6 nodes 1x1 (1 GPU) takes" in layout
+
+
 def test_fine_tuning_on_zenith_says_what_it_rests_on(known: Known) -> None:
     """64 nodes from one result of 128: transferred, with a wide interval, and advice on checkpoints and the learning rate."""
     plan = answer(known, "chest-xray-zenith")

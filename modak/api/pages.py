@@ -100,8 +100,9 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "") -> Show
     found = service.used_by(used_by, cursor=cursor) if used_by else service.results(values, cursor=cursor)
     shown = {"filters": FILTERS, "values": values, "applications": service.store.applications(), "used_by": used_by}
     asked = {"used_by": used_by} if used_by else values
+    also = ("source",) if used_by else ()
     following = {**asked, "cursor": found["next"]} if "next" in found else {}
-    return "results", {**shown, "table_of": listings.as_text(*listings.results(found["items"])), "following": following}
+    return "results", {**shown, "table_of": listings.as_text(*listings.results(found["items"], also)), "following": following}
 
 
 def models(request: Request, application: Label = "") -> Shown:

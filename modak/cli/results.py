@@ -118,7 +118,7 @@ def list_(
         show.document(page)
         return
     if page["items"]:
-        show.table(*listings.results(page["items"], HISTORY if replaced else ()))
+        show.table(*listings.results(page["items"], HISTORY if replaced else ("source",) if used_by else ()))
     elif cursor is None:
         show.note(_none_of(filters, "replaced results" if replaced else "doubted results" if doubted else "results"))
     if "next" in page:
@@ -244,7 +244,7 @@ def _ratios(by: str, pairs: Sequence[Pair]) -> None:
         )
         for pair in pairs
     ]
-    show.table((*differ, by, "against", "median", "against it", "runs", "ratio", "better", "beyond noise"), rows)
+    show.table((*differ, by, "against", "median", "against it", "runs", "ratio", f"better {by}", "beyond noise"), rows)
 
 
 def _check_column(name: str) -> None:

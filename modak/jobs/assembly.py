@@ -120,7 +120,7 @@ def job_of(
     plan_id: str = "",
 ) -> Job:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
-    command, missing = command_of(request, usual.launcher)
+    command, missing = command_of(request, usual.launcher, target.scheduler)
     expanded = variables(request.application.words)
     place = storage(request, target, software, expanded)
     staged = staging(request, target, nodes, software, expanded)

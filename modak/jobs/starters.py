@@ -37,10 +37,10 @@ _WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
 """Folders into which pip installs a launcher for a Python that is elsewhere; both are usually on ``PATH``."""
 
 
-def command_of(request: Request, launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
+def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
     """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
     if request.application.command:
-        command, notices = _started_once(request.application.command, launcher)
+        command, notices = _started_once(request.application.command, launcher, scheduler)
         return (*_interpreted(command, request, launcher), *option_words(request)), notices
     runs = "the script runs the program whose path, without arguments, is in the variable MODAK_COMMAND, and stops if it is not set"
     text = f"no executable is given; {runs}"
@@ -53,9 +53,13 @@ def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> 
     return ("python3", *command) if script and launcher != "torchrun" else command
 
 
-def _started_once(command: tuple[Word, ...], launcher: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
-    """The command without its own launcher if torchrun starts the ranks, with a warning; under other launchers only a warning."""
+def _started_once(command: tuple[Word, ...], launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
+    """The command without its own launcher if torchrun starts the ranks, with a warning; under other launchers only a warning. In a job
+    of one process it stays, too, but a scheduler that reserves the cores of one rank starts no more of them."""
     program = starter(command)
+    if program is not None and launcher == "none" and program in OTHERS and scheduler != "shell":
+        text = f"the job has one rank, and {program} may find no room for more: give application.mpi_ranks, and the program without it"
+        return command, (Notice(field="application.executable", message=text),)
     if program is None or launcher == "none":
         return command, ()
     found = without_starter(command, program) if launcher == "torchrun" else None

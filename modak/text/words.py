@@ -254,7 +254,10 @@ def _piece(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variab
     raise ValueError(f"character {at + 1}: a shell acts on {shown}; put it in single quotes where it is meant literally{hint}")
 
 
-_MEANT: Final[Mapping[str, str]] = {"~": "; write ${HOME} for '~'", **dict.fromkeys("<>|&;", "; for a shell to act on it, write sh -c '…'")}
+_MEANT: Final[Mapping[str, str]] = {
+    "~": "; write ${HOME} for '~'",
+    **dict.fromkeys("<>|&;$", "; for a shell to act on it, write sh -c '…'"),
+}
 
 
 def _single(text: str, at: int) -> tuple[list[str | Variable], int]:
@@ -288,7 +291,9 @@ def _double(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Varia
 def _expansion(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variable], int]:
     found = _NAME.match(text, at)
     if not found:
-        raise ValueError(f"character {at + 1}: '$' is allowed as ${{NAME}} or $NAME alone, or in single quotes where it is meant literally")
+        raise ValueError(
+            f"character {at + 1}: '$' is allowed as ${{NAME}} or $NAME alone, or in single quotes where it is meant literally{_MEANT['$']}"
+        )
     name = found[2]
     if not expandable(name, names):
         allowed = ", ".join(sorted(EXPANDABLE))

@@ -111,6 +111,7 @@ def test_a_plan_leads_to_the_results_behind_it(web: TestClient) -> None:
     rows = found.text.partition("<tbody>")[2].count("<tr>")
     assert rows == plan["prediction"]["results_used"] > 0
     assert plan["id"] in found.text
+    assert "Table 4</td>" in found.text
 
 
 def test_a_pasted_request_is_answered_alike(web: TestClient) -> None:

@@ -254,6 +254,7 @@ def test_systems_are_compared(run: Run) -> None:
         "runs",
         "ratio",
         "better",
+        "system",
         "beyond",
         "noise",
     ]
@@ -309,6 +310,7 @@ def test_the_results_behind_a_plan_are_listed(run: Run) -> None:
     items = json.loads(run("results", "list", "--used-by", plan["id"], "--json")[1])["items"]
     assert len(items) == plan["prediction"]["results_used"] > 0
     assert {item["application"] for item in items} == {"3dgan"}
+    assert "source" in run("results", "list", "--used-by", plan["id"])[1].splitlines()[0]
     assert run("results", "list", "--used-by", "nothing")[0] == 1
     assert run("results", "list", "--used-by", plan["id"], "--system", "zenith")[0] == 2
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from modak.jobs.starters import is_interpreted, starter, without_starter
+from modak.dsl import Application, Request
+from modak.jobs.starters import command_of, is_interpreted, starter, without_starter
 from modak.text import words
 
 
@@ -52,3 +53,12 @@ def test_other_commands_of_a_launcher_start_no_ranks(command: str) -> None:
 def test_a_script_is_a_program_of_pythons_however_it_is_called() -> None:
     """By its own path, too."""
     assert is_interpreted(words.parse("./train.py --lr 1"))
+
+
+@pytest.mark.parametrize(("scheduler", "warned"), [("slurm", True), ("shell", False)])
+def test_a_launcher_in_a_job_of_one_rank_may_find_no_room(scheduler: str, warned: bool) -> None:
+    """A scheduler gives it the cores of one rank; on a machine of one's own it has all."""
+    request = Request(application=Application(executable=words.parse("mpirun --mca btl tcp -np 8 ./solver")))
+    command, notices = command_of(request, "none", scheduler)
+    assert command == request.application.command
+    assert any("may find no room" in notice.message for notice in notices) == warned
