@@ -220,12 +220,14 @@ def _without_launcher(
     options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
 ) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
     """The counts of a launcher of MPI programs before the command, which is left out; if the request gives a count, too, that is used.
-    Without any count the launcher of one process may mean all of its cores, and stays; so does one where torchrun would replace it."""
+    Without any count the launcher of one process may mean all of its cores, and stays."""
     found = launched(application.command)
     parallel = (application.mpi_ranks, options.process_count_per_node, options.node_count, wanted.config.distributed_training)
     several = any(count is not None and count > 1 for count in parallel) or application.app_type in ("mpi", "hpc")
+    several = several or bool(wanted.options.value_of("distribution"))
     by_torchrun = wanted.framework == "pytorch" and wanted.options.value_of("distribution") != "horovod"
-    if found is None or by_torchrun or not (found.has_counts or several):
+    by_torchrun = by_torchrun and application.app_type not in ("mpi", "hpc")
+    if found is None or not (found.has_counts or several):
         return options, application, ()
     new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
     notes = []
@@ -238,6 +240,7 @@ def _without_launcher(
             new[place][name] = count
     read = ", ".join(f"{name} {count}" for values in new.values() for name, count in values.items() if name in found.counts)
     left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
+    left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
     notes.insert(0, Fault("application.executable", left))
     return options.model_copy(update=new["job_options"]), application.model_copy(update=new["application"]), tuple(notes)
 

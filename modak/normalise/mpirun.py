@@ -86,7 +86,15 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     rest = command[place:]
     if not rest or (isinstance(rest[0], str) and (not rest[0] or "=" in rest[0])):
         return None
+    if _starts_more(rest):  # these are not the ranks
+        counts = {name: count for name, count in counts.items() if name == "node_count"}
     return Launched(rest, line(command[:place]).replace(":?}", "}"), counts, stated)
+
+
+def _starts_more(command: tuple[Word, ...]) -> bool:
+    """Whether a command is one of PyTorch's launchers, of which each node has one: ``srun torchrun …``."""
+    modules = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"}
+    return tail(command[0]).rsplit("/", 1)[-1] in ("torchrun", "deepspeed", "accelerate") or not modules.isdisjoint(command[1:4])
 
 
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:

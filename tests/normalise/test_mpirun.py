@@ -86,9 +86,29 @@ def test_a_launcher_without_counts_stays_if_the_job_is_one_process() -> None:
     assert request("mpirun ./solver", app_type="mpi").application.command == ("./solver",)
 
 
-@pytest.mark.parametrize(("distribution", "stays"), [("ddp", True), ("horovod", False)])
-def test_a_launcher_stays_where_torchrun_would_replace_it(distribution: str, stays: bool) -> None:
-    """PyTorch's ranks under mpirun read other variables than those that torchrun sets."""
+@pytest.mark.parametrize(("distribution", "said"), [("ddp", True), ("horovod", False)])
+def test_ranks_of_pytorch_are_told_how_they_find_their_number(distribution: str, said: bool) -> None:
+    """Under torchrun by other variables than those that the launcher would set."""
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": distribution}}}
-    command = request("mpirun -np 8 python3 train.py", optimisation=training).application.command
-    assert (command[0] == "mpirun") == stays
+    job = {"application": {"executable": "srun -N 2 --ntasks-per-node=4 python3 train.py"}, "optimisation": training}
+    found = normalise({"job": job})
+    assert words.line(found.request.application.command) == "python3 train.py"
+    assert (found.request.job_options.node_count, found.request.job_options.process_count_per_node) == (2, 4)
+    assert any("LOCAL_RANK" in warning.message for warning in found.warnings) == said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "srun torchrun --nproc-per-node=4 train.py",
+        "srun --ntasks-per-node=1 --cpus-per-task=32 python3 -m torch.distributed.run --nproc-per-node=4 train.py",
+        "srun -n 2 accelerate launch train.py",
+    ],
+)
+def test_what_starts_the_launcher_of_each_node_says_nothing_of_ranks(command: str) -> None:
+    """Under ``srun torchrun`` the tasks are those launchers: their number is not that of the ranks."""
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
+    found = request(command, optimisation=training)
+    assert words.line(found.application.command[:1]) != "srun"
+    options = found.job_options
+    assert (found.application.mpi_ranks, options.process_count_per_node, options.core_count_per_process) == (None, None, None)
