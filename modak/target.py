@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from modak.dsl import Notice, Request
 from modak.errors import RequestError, unknown
@@ -193,7 +193,8 @@ def resolve(request: Request, facts: Facts) -> Target:
         runtime, why = _runtime_without_facts(request)
         qos = request.job_options.qos
         return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, qos=qos, decisions=why, warnings=notes)
-    partition, asked, why_there, other_partition = _partition(request, system, facts)
+    where = _partition(request, system, facts)
+    partition = where.partition
     runtime, why, other_runtime = _runtime(request.target.container_runtime, system)
     return Target(
         scheduler=scheduler,
@@ -203,11 +204,11 @@ def resolve(request: Request, facts: Facts) -> Target:
         processor=facts.processors.get(partition.node.processor),
         accelerator=facts.accelerators.get(partition.node.accelerator or ""),
         runtime=runtime,
-        scheduler_partition=asked,
+        scheduler_partition=where.name,
         qos=request.job_options.qos,
         on_gpus=request.optimisation.opt_build.acc_type is None and (prepared(facts).only_on_gpus or bool(_ran_on_gpus(system, facts))),
-        decisions=(*why_there, *why),
-        warnings=(*notes, *other_partition, *other_runtime),
+        decisions=(*where.why, *why),
+        warnings=(*notes, *where.notes, *other_runtime),
     )
 
 
@@ -260,71 +261,93 @@ def _scheduler(request: Request, system: System | None) -> tuple[str, tuple[Noti
     return known, (Notice(field="target.job_scheduler_type", message=message),)
 
 
-Where = tuple[Partition, str | None, tuple[str, ...], tuple[Notice, ...]]
-"""A partition, the name that the script asks for, decisions and warnings."""
+class Where(NamedTuple):
+    """The partition whose facts hold, and what the script asks for."""
+
+    partition: Partition
+    name: str | None
+    """What the script calls it, or one of its queues; ``None``: the site's default, or that depends on the size of the job."""
+    why: tuple[str, ...] = ()
+    notes: tuple[Notice, ...] = ()
 
 
 def _partition(request: Request, system: System, facts: Facts) -> Where:
-    """The partition whose facts hold, the name that the script asks for, and why where the request names neither it nor a queue. A request
-    that names both means a queue of that partition; another queue is left out, with a warning."""
-    partition, asked, why, notes = _named(request, system, facts)
+    """Where the request's partition and queue are. A request that names both means a queue of that partition; another queue is left out,
+    with a warning."""
     options = request.job_options
-    if options.queue and options.partition and options.queue not in (asked, partition.name):
-        queues = [queue.name for queue in partition.queues]
-        if asked is None and options.queue in queues:
-            return partition, options.queue, why, notes
-        of_it = f" (queues: {', '.join(dict.fromkeys(queues)) or partition.queue or partition.name})"
-        named = f"{options.partition!r}{of_it if options.partition in partition.scheduler_names else ''}"
-        notes += (Notice(field="job_options.queue", message=f"{options.queue} is left out: job_options.partition names {named}"),)
-    return partition, asked, why, notes
+    if options.partition:
+        where = _called_so(options.partition, "partition", request, system, facts)
+        return _in_queue(where, options.queue, options.partition) if options.queue else where
+    if options.queue:
+        return _called_so(options.queue, "queue", request, system, facts)
+    return _not_named(request, system, facts)
 
 
-def _named(request: Request, system: System, facts: Facts) -> Where:
-    """As :func:`_partition`, of the partition that the request names or, if it names none, of the queue."""
-    options = request.job_options
-    field_name = "job_options.partition" if options.partition else "job_options.queue"
-    asked = options.partition or options.queue
-    if asked is None:
-        return *_not_named(request, system, facts), ()
+def _in_queue(where: Where, queue: str, named: str) -> Where:
+    """A queue of a partition that the request calls ``named``."""
+    partition = where.partition
+    if queue in (where.name, partition.name):
+        return where
+    queues = [one.name for one in partition.queues]
+    if where.name is None and queue in queues:
+        return where._replace(name=queue)
+    of_it = f" (queues: {', '.join(dict.fromkeys(queues)) or partition.queue or partition.name})"
+    names = f"{named!r}{of_it if named in partition.scheduler_names else ''}"
+    left_out = Notice(field="job_options.queue", message=f"{queue} is left out: job_options.partition names {names}")
+    return where._replace(notes=(*where.notes, left_out))
+
+
+def _called_so(asked: str, field: Literal["partition", "queue"], request: Request, system: System, facts: Facts) -> Where:
+    """The partition of that name, or that has a queue of that name. If there is none, the script asks for it all the same, and the facts
+    are those of the partition that would be chosen without it."""
     for partition in system.partitions:
         if asked in (partition.name, partition.queue):
-            return partition, _called(partition), (), ()
+            return Where(partition, _called(partition))
         if asked in [queue.name for queue in partition.queues]:
-            return partition, asked, (), ()
-    nearest, _, _ = _not_named(request, system, facts)
+            return Where(partition, asked)
+    nearest = _not_named(request, system, facts).partition
     queues = [queue for partition in system.partitions for queue in (partition.queues or (partition,))]
     known = ", ".join(dict.fromkeys(queue.name for queue in queues))
     missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
     meant = "; its quality of service of that name is requested by job_options.qos" if asked in [queue.qos for queue in queues] else ""
     message = f"{missing}; the script requests it as given, with the limits of {nearest.name!r}{meant}"
-    return nearest, asked, (), (Notice(field=field_name, message=message),)
+    return Where(nearest, asked, notes=(Notice(field=f"job_options.{field}", message=message),))
 
 
-def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
-    """The default partition, as :func:`_partition` gives it; instead, the one whose node features the request names, or the one with enough
-    GPUs if the default has too few."""
-    default = system.default_partition
+def _not_named(request: Request, system: System, facts: Facts) -> Where:
+    """Where a job runs that names neither partition nor queue: on nodes with the features or GPUs that it needs, else in the default
+    partition."""
+    return _with_features(request, system) or _with_gpus(request, system, facts)
+
+
+def _with_features(request: Request, system: System) -> Where | None:
+    """The partition whose nodes have the features that the request names; ``None``: it names none, the default has them, or none has."""
     features = _node_features(request.job_options.architecture_constraint)
-    if features and not _node_features(default.constraint) & features:
-        meant = [one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features]
-        if meant:
-            return meant[0], _called(meant[0]), (f"partition: {meant[0].name}, whose nodes have the requested features",)
+    if not features or _node_features(system.default_partition.constraint) & features:
+        return None
+    meant = next((one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features), None)
+    return Where(meant, _called(meant), (f"partition: {meant.name}, whose nodes have the requested features",)) if meant else None
+
+
+def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
+    """The default partition; if it has too few GPUs, one that has enough, or the most that there are: rather one with results."""
+    default = system.default_partition
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
     measured = _ran_on_gpus(system, facts)
-    everywhere = prepared(facts).only_on_gpus
-    wanted = asked if asked is not None else int(kind in VENDORS if kind else everywhere or bool(measured))
+    on_gpus = kind in VENDORS if kind else prepared(facts).only_on_gpus or bool(measured)
+    wanted = int(on_gpus) if asked is None else asked
     gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
     able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
     if default in able:
         if system.partition_directive == "always":
-            return default, _called(default), ()
-        return default, (default.queue if not default.default else None), ()
+            return Where(default, _called(default))
+        return Where(default, None if default.default else default.queue)
     found = min(able, key=lambda partition: partition.name not in measured)
     results = f"all its results on {system.name} used GPUs" if measured else "all its results, of other systems, used GPUs"
     reason = results if asked is None and kind is None else "the job requests GPUs"
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
-    return found, _called(found), (why,)
+    return Where(found, _called(found), (why,))
 
 
 def _node_features(constraint: str | None) -> frozenset[str]:
