@@ -1,10 +1,9 @@
 """The next runs worth measuring for a request, by how much they would improve its decision.
 
-The times are drawn many times from their intervals (those of one layout move together), and each time the request's objective and
-constraints choose a configuration. How often a configuration is chosen is the probability that it is the right one. The *interval of
-the decision* is the mean half-width of the predicted times, weighted with these probabilities. Runs are ranked by how far they are
-expected to narrow it per node-hour (:mod:`modak.perfmodel.planning`). Before all others come the two runs, with and without, that would
-decide an open switch of which no results show the effect.
+Each configuration has a probability to be the right choice (:mod:`modak.chances`). The *interval of the decision* is the mean half-width of
+the predicted times, weighted with these probabilities. Runs are ranked by how far they are expected to narrow it per node-hour
+(:mod:`modak.perfmodel.planning`). Before all others come the two runs, with and without, that would decide an open switch of which no
+results show the effect.
 """
 
 from __future__ import annotations
@@ -19,10 +18,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from modak.chances import FEW, LIKELY, chances_of, likely_layouts
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
+from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, rank_closest
 from modak.choosing.openswitch import BUILD
 from modak.choosing.scoring import Floats, columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
@@ -34,10 +34,8 @@ from modak.choosing.workload import amounts_needed, with_problem, with_setting
 from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import Answer, decide, missing_figures, optimise, ranking_of
+from modak.optimise import Answer, decide, missing_figures, optimise
 from modak.perfmodel import Curve, Question, predict
-from modak.perfmodel.forecasts import RERUN_SPREAD
-from modak.perfmodel.matching import Z90
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, Run, Step, Width, propose
 from modak.prepared import prepared
@@ -45,16 +43,6 @@ from modak.reasons import described
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent
 
-DRAWS: Final = 256
-"""Number of draws; one less than a prime, as the lattice rule needs."""
-GENERATOR: Final = 63
-"""Generator of the lattice: of all, the one with the smallest correlation between any two of 24 columns (0.21; of 6 columns 0.08)."""
-LIKELY: Final = 0.01
-"""Layouts that are chosen in a smaller part of the draws are ignored ..."""
-FEW: Final = 10
-"""... unless all are: then so many of those that are chosen most often stand for all."""
-TILT: Final = 1e-7
-"""Makes the smaller of two sizes with equal node-hours the better one."""
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
     "the sizes that may be right were measured, or lie between measured ones: what is left of the interval is mostly what runs scatter, "
@@ -105,27 +93,17 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     """
     request, target = with_setting(request, facts.models), resolve(request, facts)
     chosen = _chosen(request, facts)
-    given_up = chosen.given_up
-    request = without_compilers(request, given_up)
-    found = enumerate_candidates(request, target, facts.models)
-    request = with_problem(request, found.problem)
-    image_for = partial(no_image, request, facts, target)
-    found = with_switches(found, request, target, facts.tried, image_for)
-    candidates = _runnable(with_unmeasured(request, target, found, image_for), request, target, facts)
-    evidence = score(request, target, columns(request, target, candidates, facts))
-    decision = Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
-    of_request = in_document(request, (*candidates.warnings, *chosen.relaxed, *given_up.values()))
-    warnings = tuple(dict.fromkeys((*target.warnings, *missing_figures(request, target), *of_request)))
+    request, decision = _predicted(without_compilers(request, chosen.given_up), target, facts)
+    warnings = _warnings(request, chosen, decision)
     if not decision.evidence.known:
         needed = amounts_needed(request, decision.facts.needing_more)
         return Programme(decision, (), None, _first(decision, most), () if needed else (NOTHING,), (*warnings, *needed))
-    chances = _chances(request, decision.scored)
-    known = usable_curves(request, target, facts.models)
-    width = _width(request, facts, decision, chances)
+    chances = chances_of(request, decision.scored)
+    known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
+    likely, today = _likely(decision, chances), width(known)
     pairs = _pairs(decision, chosen.shape, chosen.nodes, chances)
     places = list(dict.fromkeys((*pairs, *_worth_a_look(decision, chances))))
     runs = [_run(request, decision, place) for place in places]
-    likely, today = _likely(decision, chances), width(known)
 
     def proposed(most: int, budget: float | None, least: float) -> tuple[Proposal, ...]:
         steps = propose(known, runs, width, most, budget, first=range(len(pairs)), least=least)
@@ -136,6 +114,23 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, warnings)
+
+
+def _predicted(request: Request, target: Target, facts: Facts) -> tuple[Request, Decision]:
+    """The request with its problem, and every candidate that can be measured, with predicted times; not ranked."""
+    found = enumerate_candidates(request, target, facts.models)
+    request = with_problem(request, found.problem)
+    image_for = partial(no_image, request, facts, target)
+    measured = with_switches(found, request, target, facts.tried, image_for)
+    candidates = _runnable(with_unmeasured(request, target, measured, image_for), request, target, facts)
+    evidence = score(request, target, columns(request, target, candidates, facts))
+    return request, Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
+
+
+def _warnings(request: Request, chosen: Decision, decision: Decision) -> tuple[Notice, ...]:
+    """``chosen``: what would be chosen today; ``decision``: as :func:`_predicted` makes it."""
+    of_request = in_document(request, (*decision.candidates.warnings, *chosen.relaxed, *chosen.given_up.values()))
+    return tuple(dict.fromkeys((*decision.target.warnings, *missing_figures(request, decision.target), *of_request)))
 
 
 def _chosen(request: Request, facts: Facts) -> Decision:
@@ -318,55 +313,11 @@ def _named(decision: Decision, one: Proposal, today: float) -> str:
     return f"{described(decision, one.index)} ({one.node_hours or 0:.3g} node-hours){gain}"
 
 
-def _chances(request: Request, scored: Scored) -> Floats:
-    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen."""
-    counts = np.zeros(len(scored.nodes))
-    for draw in _normal_draws(int(scored.shape.max()) + 1):
-        time = _drawn(scored, draw)
-        drawn = replace(
-            scored,
-            time=time,
-            width=scored.width.each(lambda side: np.minimum(side, RERUN_SPREAD)),
-            efficiency=scored.efficiency * scored.time / time,
-        )
-        try:
-            counts[ranking_of(request, drawn)[0].best] += 1
-        except Infeasible:
-            continue
-    if not counts.any():
-        ranking_of(request, scored)
-        raise Infeasible("no configuration meets the constraints, whatever the runs measure", field="optimisation.objective")
-    return np.asarray(counts / counts.sum())
-
-
-def _drawn(scored: Scored, draw: Floats) -> Floats:
-    """Times of one draw. Those of a layout move together, by ``draw[layout]`` standard deviations.
-
-    No draw scales superlinearly unless the prediction does.
-    """
-    drawn = draw[scored.shape]
-    time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.width.below, scored.width.above) / Z90)
-    for place in np.flatnonzero(draw < 0):
-        rows = np.flatnonzero((scored.shape == place) & np.isfinite(time))
-        nodes = scored.nodes[rows]
-        best = np.maximum.accumulate(time[rows] * nodes) * (1 + TILT * np.arange(len(rows)))
-        time[rows] = np.maximum(time[rows], np.minimum(scored.time[rows], best / nodes))
-    return np.asarray(time)
-
-
-def _normal_draws(columns: int) -> Floats:
-    """Standard normal numbers ``[draw, column]``, always the same: a lattice rule (Korobov 1959) with one point in each of 256 strata."""
-    from scipy.special import ndtri
-
-    multipliers = [pow(GENERATOR, column, DRAWS + 1) for column in range(columns)]
-    return np.asarray(ndtri((np.outer(np.arange(1, DRAWS + 1), multipliers) % (DRAWS + 1) - 0.5) / DRAWS))
-
-
 def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) -> Width:
     """The half-width of the decision's interval as a function of the known curves."""
     power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
     spots = []
-    for place in _likely_layouts(scored, chances):
+    for place in likely_layouts(scored, chances):
         rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
         spots.append((shape, scored.nodes[rows], chances[rows]))
     total = sum(weights.sum() for *_, weights in spots)
@@ -401,7 +352,7 @@ def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
     """
     scored = decision.scored
     found: list[int] = []
-    for place in _likely_layouts(scored, chances):
+    for place in likely_layouts(scored, chances):
         here = (scored.shape == place) & np.isfinite(scored.time)
         best = np.flatnonzero(here)[np.argsort(-chances[here], kind="stable")][:2]
         largest = scored.nodes[here & (chances > 0)].max()
@@ -452,20 +403,13 @@ def _own(decision: Decision, index: int) -> Curve | None:
 def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
     scored, found = decision.scored, []
     total = np.bincount(scored.shape, chances)
-    for place in sorted(_likely_layouts(scored, chances), key=lambda place: -total[place]):
+    for place in sorted(likely_layouts(scored, chances), key=lambda place: -total[place]):
         rows = np.flatnonzero(scored.shape == place)
         reached = np.cumsum(chances[rows]) / total[place]
         low, middle, high = (rows[min(int(np.searchsorted(reached, part)), len(rows) - 1)] for part in (0.05, 0.5, 0.95))
         spread = (int(scored.nodes[low]), int(scored.nodes[high]))
         found.append(Likely(int(middle), choice_of(decision, int(middle)), float(total[place]), spread))
     return tuple(found)
-
-
-def _likely_layouts(scored: Scored, chances: Floats) -> list[int]:
-    """The layouts that may be the right choice, in the order of the candidates."""
-    total = np.bincount(scored.shape, chances)
-    likely = np.flatnonzero(total >= LIKELY)
-    return list(map(int, likely if likely.size else np.sort(np.argsort(-total, kind="stable")[:FEW])))
 
 
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:

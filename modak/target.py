@@ -6,7 +6,6 @@ all raises.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,6 @@ from typing import Literal
 from modak.dsl import Notice, Request
 from modak.errors import RequestError, unknown
 from modak.facts import (
-    VENDORS,
     Accelerator,
     Facts,
     HostMpi,
@@ -29,9 +27,8 @@ from modak.facts import (
     same_name,
     same_runtime,
 )
+from modak.partition import beyond, ran_on_gpus, where_of
 from modak.prepared import prepared
-from modak.text.amounts import counted
-from modak.text.units import clock
 
 
 @dataclass(frozen=True)
@@ -184,9 +181,9 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
     known = prepared(facts)
     system = find_system(request.target.name, facts) if request.target.name else None
-    beyond = tuple(one.name for one in system.partitions if _beyond(request, one)) if system else ()
+    limits = tuple(one.name for one in system.partitions if beyond(request, one)) if system else ()
     gpus = (options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus)
-    return request.target, *named, bool(options.reservation), *gpus, beyond
+    return request.target, *named, bool(options.reservation), *gpus, limits
 
 
 def resolve(request: Request, facts: Facts) -> Target:
@@ -198,7 +195,8 @@ def resolve(request: Request, facts: Facts) -> Target:
         runtime, why = _runtime_without_facts(request)
         qos = request.job_options.qos
         return Target(scheduler=scheduler, name=request.target.name, runtime=runtime, qos=qos, decisions=why, warnings=notes)
-    partition, asked, why_there, other_partition = _partition(request, system, facts)
+    where = where_of(request, system, facts)
+    partition = where.partition
     runtime, why, other_runtime = _runtime(request.target.container_runtime, system)
     return Target(
         scheduler=scheduler,
@@ -208,11 +206,11 @@ def resolve(request: Request, facts: Facts) -> Target:
         processor=facts.processors.get(partition.node.processor),
         accelerator=facts.accelerators.get(partition.node.accelerator or ""),
         runtime=runtime,
-        scheduler_partition=asked,
+        scheduler_partition=where.name,
         qos=request.job_options.qos,
-        on_gpus=request.optimisation.opt_build.acc_type is None and (prepared(facts).only_on_gpus or bool(_ran_on_gpus(system, facts))),
-        decisions=(*why_there, *why),
-        warnings=(*notes, *other_partition, *other_runtime),
+        on_gpus=request.optimisation.opt_build.acc_type is None and (prepared(facts).only_on_gpus or bool(ran_on_gpus(system, facts))),
+        decisions=(*where.why, *why),
+        warnings=(*notes, *where.notes, *other_runtime),
     )
 
 
@@ -263,141 +261,6 @@ def _scheduler(request: Request, system: System | None) -> tuple[str, tuple[Noti
         return known or asked or "shell", ()
     message = f"{system.name} uses {known}, not {asked}; the script is written for {known}"
     return known, (Notice(field="target.job_scheduler_type", message=message),)
-
-
-Where = tuple[Partition, str | None, tuple[str, ...], tuple[Notice, ...]]
-"""A partition, the name that the script asks for, decisions and warnings."""
-
-
-def _partition(request: Request, system: System, facts: Facts) -> Where:
-    """The partition whose facts hold, the name that the script asks for, and why where the request names neither it nor a queue. A request
-    that names both means a queue of that partition; another queue is left out, with a warning."""
-    partition, asked, why, notes = _named(request, system, facts)
-    options = request.job_options
-    if options.queue and options.partition and options.queue not in (asked, partition.name):
-        queues = [queue.name for queue in partition.queues]
-        if asked is None and options.queue in queues:
-            return partition, options.queue, why, notes
-        of_it = f" (queues: {', '.join(dict.fromkeys(queues)) or partition.queue or partition.name})"
-        named = f"{options.partition!r}{of_it if options.partition in partition.scheduler_names else ''}"
-        notes += (Notice(field="job_options.queue", message=f"{options.queue} is left out: job_options.partition names {named}"),)
-    return partition, asked, why, notes
-
-
-def _named(request: Request, system: System, facts: Facts) -> Where:
-    """As :func:`_partition`, of the partition that the request names or, if it names none, of the queue."""
-    options = request.job_options
-    field_name = "job_options.partition" if options.partition else "job_options.queue"
-    asked = options.partition or options.queue
-    if asked is None:
-        return *_not_named(request, system, facts), ()
-    for partition in system.partitions:
-        if asked in (partition.name, partition.queue):
-            return partition, _called(partition), (), ()
-        if asked in [queue.name for queue in partition.queues]:
-            return partition, asked, (), ()
-    nearest, _, _ = _not_named(request, system, facts)
-    queues = [queue for partition in system.partitions for queue in (partition.queues or (partition,))]
-    known = ", ".join(dict.fromkeys(queue.name for queue in queues))
-    missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
-    meant = "; its quality of service of that name is requested by job_options.qos" if asked in [queue.qos for queue in queues] else ""
-    message = f"{missing}; the script requests it as given, with the limits of {nearest.name!r}{meant}"
-    return nearest, asked, (), (Notice(field=field_name, message=message),)
-
-
-def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
-    """The usual partition, or, if the job is beyond its limits, the first with the same GPUs that takes it, one with nodes of the same kind
-    before others. A quality of service or a reservation may have limits of its own."""
-    usual, asked, why = _usual(request, system, facts)
-    options = request.job_options
-    settled = options.qos or options.reservation or system.partition_directive == "never"
-    limit = "" if settled else _beyond(request, usual)
-    if not limit:
-        return usual, asked, why
-    able = (one for one in system.partitions if _kind(one.node)[0] == _kind(usual.node)[0] and not _beyond(request, one))
-    if options.architecture_constraint:
-        able = (one for one in able if one.constraint == usual.constraint)
-    found = min(able, key=lambda one: _kind(one.node) != _kind(usual.node), default=None)
-    if found is None:
-        return usual, asked, why
-    return found, _called(found), (*why, f"partition: {found.name}, because {usual.name} {limit}")
-
-
-def _kind(node: Node) -> tuple[tuple[object, ...], tuple[object, ...]]:
-    """The GPUs of a node, and its processors."""
-    return (node.accelerator, node.accelerators), (node.processor, node.sockets, node.cores)
-
-
-def _beyond(request: Request, partition: Partition) -> str:
-    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
-    options, node = request.job_options, partition.node
-    nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
-    has = node.usable_memory_gb or node.memory_gb
-    if memory and has and memory > has * 1e9:
-        return f"has {has:g} GB of memory per node"
-    queues = partition.queues_for(nodes) if nodes else partition.queues
-    if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
-        few = min((queue.min_nodes for queue in partition.queues), default=1)
-        most = min(max((queue.max_nodes for queue in partition.queues), default=partition.job_nodes), partition.job_nodes)
-        return f"takes jobs of {few} to {most} nodes"
-    longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
-    return f"runs such jobs for at most {clock(int(longest))}" if seconds and longest and seconds > longest else ""
-
-
-def _nodes(request: Request) -> int | None:
-    """The requested number of nodes, also as ranks in total and per node."""
-    ranks, per_node = request.application.mpi_ranks, request.job_options.process_count_per_node
-    return request.job_options.node_count or (math.ceil(ranks / per_node) if ranks and per_node else None)
-
-
-def _usual(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
-    """The default partition, as :func:`_partition` gives it; instead, the one whose node features the request names, or the one with enough
-    GPUs if the default has too few."""
-    default = system.default_partition
-    features = _node_features(request.job_options.architecture_constraint)
-    if features and not _node_features(default.constraint) & features:
-        meant = [one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features]
-        if meant:
-            return meant[0], _called(meant[0]), (f"partition: {meant[0].name}, whose nodes have the requested features",)
-    asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
-    measured = _ran_on_gpus(system, facts)
-    everywhere = prepared(facts).only_on_gpus
-    wanted = asked if asked is not None else int(kind in VENDORS if kind else everywhere or bool(measured))
-    gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
-    able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
-    if default in able:
-        if system.partition_directive == "always":
-            return default, _called(default), ()
-        return default, (default.queue if not default.default else None), ()
-    found = min(able, key=lambda partition: partition.name not in measured)
-    results = f"all its results on {system.name} used GPUs" if measured else "all its results, of other systems, used GPUs"
-    reason = results if asked is None and kind is None else "the job requests GPUs"
-    gpus_there = counted(default.node.accelerators, "GPU")
-    why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
-    return found, _called(found), (why,)
-
-
-def _node_features(constraint: str | None) -> frozenset[str]:
-    """The features that a node must have by a constraint; none if it leaves a choice (``|``)."""
-    return frozenset(constraint.split("&")) if constraint and "|" not in constraint else frozenset()
-
-
-def _called(partition: Partition) -> str | None:
-    """What the scheduler calls a partition; ``None``: that depends on the size of the job."""
-    return partition.queue or (None if partition.queues else partition.name)
-
-
-def _ran_on_gpus(system: System, facts: Facts) -> set[str | None]:
-    """Partitions of the application's results on a system, where all of them had GPUs."""
-    names = system.folded_names
-    return {partition for name, partition in prepared(facts).ran_on_gpus if name in names}
-
-
-def _gpus(partition: Partition, kind: str | None, facts: Facts) -> int:
-    """GPUs of a node, as far as they are of the maker that is asked for."""
-    known = facts.accelerators.get(partition.node.accelerator or "")
-    other = known is not None and kind in VENDORS and known.vendor != kind
-    return 0 if other else partition.node.accelerators
 
 
 def _runtime(asked: str | None, system: System) -> tuple[RuntimePolicy | None, tuple[str, ...], tuple[Notice, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modak import nextruns
+from modak import chances, nextruns
 from modak.choosing.decision import choice_of
 from modak.choosing.objective import START_UP_S, Scored
 from modak.dsl import Request
@@ -125,7 +125,7 @@ def test_of_very_many_equal_layouts_a_few_stand_for_all(known: Known) -> None:
     models = fit(Result(series=one, layout=Layout(nodes=4, ranks_per_node=48), value=900.0) for one in builds)
     job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
     programme = next_runs(normalise({"job": job}).request, replace(known(None), models=models))
-    assert len(programme.likely) == nextruns.FEW
+    assert len(programme.likely) == chances.FEW
     assert re.fullmatch(r"[0-9]+ layouts may be the right choice, none with more than 1%: 10 stand for all", programme.notes[0])
 
 
@@ -455,7 +455,7 @@ def test_no_draw_scales_better_than_perfectly() -> None:
     nodes = np.array([1, 2, 4, 8])
     reach = np.array([0.1, 0.5, 1.0, 2.0])
     scored = Scored(np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, Sides(reach, reach), np.zeros(4), np.ones(4), ("none",) * 4)
-    lucky, unlucky = (nextruns._drawn(scored, np.array([z])) for z in (-1.0, 1.0))
+    lucky, unlucky = (chances.drawn_times(scored, np.array([z])) for z in (-1.0, 1.0))
     assert lucky[0] == pytest.approx(100 * np.exp(-0.1 / 1.645))
     assert lucky * nodes == pytest.approx(np.full(4, lucky[0]), rel=1e-5)
     assert unlucky == pytest.approx(100 / nodes * np.exp(scored.width.above / 1.645))
@@ -464,8 +464,8 @@ def test_no_draw_scales_better_than_perfectly() -> None:
 @pytest.mark.parametrize("columns", [1, 5, 20])
 def test_draws_are_spread_like_normal_numbers(columns: int) -> None:
     """Mean nought, deviation one, in every column, and no two columns much alike."""
-    draws = nextruns._normal_draws(columns)
-    assert draws.shape == (nextruns.DRAWS, columns)
+    draws = chances.normal_draws(columns)
+    assert draws.shape == (chances.DRAWS, columns)
     assert np.abs(draws.mean(axis=0)).max() < 1e-9
     assert np.abs(draws.std(axis=0) - 1).max() < 0.01
     assert np.abs(np.corrcoef(draws.T) - np.eye(columns)).max() < 0.25

@@ -12,18 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak import plugins
-from modak.advice import batchsize, inputrate
+from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
+from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import LENGTHS, MOST_NAMED, stated, unmeasured
+from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
 from modak.dsl import Prediction
-from modak.facts import Layout, Rule, parameter
-from modak.perfmodel.layouts import COUNTS
-from modak.perfmodel.magnitudes import magnitude
+from modak.facts import Rule
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.perfmodel.startup import SAMPLES, samples_of
-from modak.perfmodel.unlikeness import of_another_count
-from modak.results.metrics import metric_of
 from modak.text.amounts import counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -39,7 +35,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _grows(chosen),
         _numa(chosen),
         _source(chosen),
-        *_unlike(chosen),
+        *unlike.differences(chosen),
         _assumed(chosen),
         _cores(chosen),
         _crowded(chosen),
@@ -204,97 +200,6 @@ def _source(chosen: Chosen) -> str | None:
     return f"the prediction rests on {rests}"
 
 
-def _unlike(chosen: Chosen) -> Iterator[str]:
-    """Why a time is transferred: how the results differ from this run, and what they do not state."""
-    stated = {name: getattr(chosen.curve.series, name) for name in chosen.differences} if chosen.curve else {}
-    silent = ["params.NAME" if name == "params" else name for name, value in stated.items() if value is None or value == {}]
-    if chosen.curve and chosen.problem_sizes:
-        sizes = f"{chosen.problem_sizes} measured ones, the nearest with {_said(stated.pop('params'))}"
-        far = (
-            f"; it is more than {FAR_DOUBLINGS:g} doublings outside of them: treat the time as a guess, and measure sizes in between first"
-        )
-        guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
-        yield f"this {unmeasured(chosen.request, chosen.curve)} was not measured: the time follows the trend over {sizes}{guess}"
-    yield from _hidden_trend(chosen)
-    yield from _no_sizes(chosen)
-    other = [f"{name} {_said(value)}" for name, value in stated.items() if value is not None and value != {}]
-    other += _other_layout(chosen)
-    if other:
-        yield f"the results differ from this run, so the interval is wider: {', '.join(other)}{_unscaled(chosen, stated)}"
-    if silent:
-        options = " ".join(f"--set {name}=…" for name in silent)
-        unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
-        yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
-
-
-def _other_layout(chosen: Chosen) -> Iterator[str]:
-    """In what the layout of the results differs from that of the run."""
-    curve, shape = chosen.curve, chosen.shape
-    there = curve.layout_on(shape.gpus_per_node) if curve else Layout()
-    pairs = [(name, getattr(there, name), getattr(shape.layout, name)) for name in COUNTS]
-    apart = {name: measured for name, measured, planned in pairs if measured and planned and measured != planned}
-    if apart.keys() - {"batch_size"} or _of_unmeasured_count(chosen):
-        yield f"layouts other than {shape.ranks_per_node}x{shape.threads_per_rank}"
-    if "batch_size" in apart:
-        yield f"batch_size {apart['batch_size']}"
-    on_gpus = curve.on_gpus if curve else None
-    if on_gpus is not None and on_gpus != (shape.gpus_per_node > 0):
-        yield "on GPUs" if on_gpus else "without GPUs"
-
-
-def _hidden_trend(chosen: Chosen) -> Iterator[str]:
-    """That the data set, or a text among the parameters, keeps the time from following the trend over problem sizes."""
-    if not chosen.hides_trend:
-        return
-    work = chosen.request.optimisation.workload
-    values = {"dataset": work.dataset} | {f"params.{name}": value for name, value in work.params.items()}
-    names = " and ".join(f"workload.{name} {values[name]!r}" for name in chosen.hides_trend)
-    one = len(chosen.hides_trend) == 1
-    how = "if it only names the size, leave it out" if one else "if they only name the size, leave them out"
-    follow = f"because of {names} the time does not follow the trend over problem sizes, which were measured with others"
-    yield f"{follow}: {how}, or measure three sizes, each with a name of its own"
-
-
-def _no_sizes(chosen: Chosen) -> Iterator[str]:
-    """Numbers of the request that cannot be sizes of its problem, where results have sizes."""
-    there = chosen.curve.series.params if chosen.curve else {}
-    asked = {name: parameter(value) for name, value in chosen.request.optimisation.workload.params.items()}
-    for name, text in asked.items():
-        if magnitude(there.get(name)) and magnitude(text) is None and _is_number(text):
-            follow = "the time does not follow the trend over problem sizes"
-            yield f"workload.params.{name} {text} is no size, so {follow}: a size is a number above 0 and up to 1e30"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _of_unmeasured_count(chosen: Chosen) -> bool:
-    """Whether a time is transferred to a number of ranks or threads that the curve behind it was not measured with."""
-    curve = chosen.curve
-    if curve is None or curve.scale == "gpus" or chosen.prediction.basis != "transferred":
-        return False
-    return of_another_count(curve, chosen.shape.layout)
-
-
-def _unscaled(chosen: Chosen, stated: Mapping[str, object]) -> str:
-    """That a time of another data set or problem is taken as it is: a larger one takes longer. A rate does not depend on its size."""
-    things = [thing for name, thing in (("dataset", "data set"), ("params", "problem")) if stated.get(name)]
-    if not things or chosen.curve is None or metric_of(chosen.curve.series).per not in ("epoch", "step", "run"):
-        return ""
-    samples, per = chosen.request.optimisation.workload.samples, metric_of(chosen.curve.series).per
-    if samples and per == "epoch" and "dataset" in stated:
-        if measured := samples_of(chosen.curve.series):
-            return f"; their time is scaled from {parameter(measured)} samples per epoch to {parameter(samples)}, as if each took as long"
-        how = f"results that give their own number (params.{SAMPLES}), or a throughput, are"
-        return f"; their time is not scaled to the {parameter(samples)} samples of an epoch: {how}"
-    return f"; their time is not scaled to the size of this {' or '.join(things)}"
-
-
 def _assumed(chosen: Chosen) -> str | None:
     """Results that do not state their layout: the time holds for their layout, which may differ from the planned one."""
     shape = chosen.shape
@@ -355,12 +260,6 @@ def _version(chosen: Chosen) -> str | None:
 def _release(version: str) -> str:
     """A version without trailing zeros: 2.1.0 is 2.1."""
     return re.sub(r"(\.0)+$", "", version)
-
-
-def _said(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {each}" for name, each in value.items())
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _islands(chosen: Chosen) -> str | None:

@@ -9,31 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from modak import plugins
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
-from modak.choosing.measured import evidence_shapes, was_measured_on
+from modak.choosing.grids import grid_of, only_one_node, why_one_node, with_room
+from modak.choosing.measured import evidence_shapes
 from modak.choosing.openswitch import SwitchEvidence
+from modak.choosing.origins import why_layouts, why_partition
+from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import Search, topology_shapes
-from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun, drives_all_gpus, is_distributed, mpi_asked, stated_nodes
-from modak.choosing.workload import Problem, of_one_problem, unknown_build, unknown_dataset, with_problem
+from modak.choosing.wishes import drives_all_gpus, is_distributed, mpi_asked, stated_nodes
+from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
 from modak.facts import HostMpi, Node, same_name
-from modak.jobs.spec import JobSpec, Resources
-from modak.launchers.base import USUAL
 from modak.launchers.family import compatible
 from modak.perfmodel import Curve
 from modak.target import Target
-
-DENSE: Final = 64
-"""Every node count up to this one is a candidate; beyond it, steps of about 1/64 and all measured sizes."""
 
 
 @dataclass(frozen=True)
@@ -65,36 +62,67 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     counts = stated_counts(request, target)
     check_limits(counts, request, target)
     problem, several = of_one_problem(request, curves, target.names)
-    notes = (*several, *unknown_dataset(request, curves), *unknown_build(request, curves))
+    of_problem = (*several, *unknown_dataset(request, curves), *unknown_build(request, curves))
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
     measured = tuple(evidence_shapes(request, target, curves, host))
     search = Search(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
-    shapes, why_gpus, warnings = _shapes(search, measured)
-    shapes = _with_room(search, shapes)
-    grids = tuple(_grid(search, shape) for shape in shapes)
-    notices = (*counts.warnings, *(other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()), *warnings, *notes)
+    found = _fitting(search, _shapes(search, measured))
+    shapes = with_room(search, found.shapes)
+    grids = tuple(grid_of(search, shape) for shape in shapes)
     largest = max(int(grid[-1]) for grid in grids)
-    fixed = counts.nodes or counts.ranks or not search.distributed or only_one_node(request, target)
-    most = largest if fixed else target.job_nodes[1] if target.job_nodes else None
-    one_node = _why_one_node(search, scales=not curves or largest > 1)
-    why = (*_why(shapes, target, curves), *why_gpus, *one_node, *_elsewhere(request, target, curves))
-    return Candidates(shapes, grids, counts, why, notices, problem=problem, distributed=search.distributed, most_nodes=most)
+    of_host = other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()
+    return Candidates(
+        shapes,
+        grids,
+        counts,
+        decisions=(
+            *why_layouts(shapes, target, curves),
+            *found.why,
+            *why_one_node(search, scales=not curves or largest > 1),
+            *why_partition(request, target, curves),
+        ),
+        warnings=(*counts.warnings, *of_host, *found.warnings, *of_problem),
+        problem=problem,
+        distributed=search.distributed,
+        most_nodes=_most_nodes(search, largest),
+    )
 
 
-def _shapes(search: Search, measured: Iterable[Shape]) -> tuple[tuple[Shape, ...], tuple[str, ...], tuple[Notice, ...]]:
-    """The ``measured`` shapes, else by rules of thumb, that fit a node and its memory; a line on other numbers of GPUs; warnings."""
-    counts, target, why, warnings = search.counts, search.target, tuple[str, ...](), tuple[Notice, ...]()
+def _most_nodes(search: Search, largest: int) -> int | None:
+    """:attr:`Candidates.most_nodes`; ``largest``: the most nodes of a candidate."""
+    target, counts = search.target, search.counts
+    if counts.nodes or counts.ranks or not search.distributed or only_one_node(search.request, target):
+        return largest
+    return target.job_nodes[1] if target.job_nodes else None
+
+
+class Found(NamedTuple):
+    """Shapes, why they are considered, and what should be known of them."""
+
+    shapes: tuple[Shape, ...]
+    why: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+
+
+def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
+    """The ``measured`` shapes that have the requested counts, else those on another number of GPUs, else shapes by rules of thumb."""
     whole = [each for shape in measured for each in _completed(search, shape)]
-    shapes = _possible(search, whole)
-    if not shapes and counts.gpus_per_node:
-        shapes = _possible(search, [_on_gpus(each, counts.gpus_per_node, target.node) for each in whole])
-        why = ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",) if shapes else ()
-    if not shapes:
-        shapes, warnings = topology_shapes(search)
+    if shapes := _possible(search, whole):
+        return Found(shapes)
+    gpus = search.counts.gpus_per_node
+    if gpus and (shapes := _possible(search, [_on_gpus(each, gpus, search.target.node) for each in whole])):
+        return Found(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
+    shapes, warnings = topology_shapes(search)
+    return Found(shapes, warnings=warnings)
+
+
+def _fitting(search: Search, found: Found) -> Found:
+    """The shapes that fit a node and its memory; if none does, all where the nodes are not known. Raises :class:`Infeasible` elsewhere."""
+    target, shapes = search.target, found.shapes
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(search.request, target, shape) is None)
     if fitting or not target.is_recorded:
-        return fitting or shapes, why, warnings
+        return found._replace(shapes=fitting or shapes)
     least = min(shapes, key=lambda shape: shape.ranks_per_node)
     unlike = Fault("optimisation.workload", f"no layout fits the GPUs or NUMA modes of nodes of {target.title}")
     fault = memory.obstacle(search.request, target, least) or unlike
@@ -122,7 +150,7 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
         shapes=shapes,
         nodes=nodes,
         given=stated_counts(request, target),
-        decisions=(*_why(shapes, target, curves), *first.decisions[1:]),
+        decisions=(*why_layouts(shapes, target, curves), *first.decisions[1:]),
         warnings=(*contradiction, *first.warnings),
         most_nodes=max(int(grid[-1]) for grid in nodes),
     )
@@ -190,15 +218,6 @@ def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) ->
     counts = replace(found.given, nodes=nodes)
     check_limits(counts, request, target)
     return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes), most_nodes=nodes)
-
-
-def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
-    """Node counts to predict: all up to 64, then steps of about 1/64, the measured ones and the limit."""
-    dense = range(1, min(limit, DENSE) + 1)
-    steps = int(DENSE * math.log(limit / DENSE)) if limit > DENSE else 0
-    coarse = np.rint(np.geomspace(DENSE, limit, steps)) if steps > 1 else ()
-    sizes = [size for size in measured if size <= limit and float(size).is_integer()]
-    return np.unique(np.array([*dense, *coarse, *sizes, limit])).astype(np.int64)
 
 
 def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
@@ -325,145 +344,3 @@ def _fits(shape: Shape, node: Node | None) -> bool:
         return True
     modes = {mode.domains for mode in node.numa_modes}
     return shape.gpus_per_node <= node.accelerators and (shape.numa_mode is None or not modes or shape.numa_mode in modes)
-
-
-def _with_room(search: Search, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """The shapes that have the ranks asked for on as many nodes as a job there can have. Raises :class:`Infeasible` if none has."""
-    counts, target = search.counts, search.target
-    limit = target.largest_job
-    if limit is None or counts.ranks is None:
-        return shapes
-    found = tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
-    if not found:
-        least = min(_nodes_for(counts, shape) for shape in shapes)
-        message = f"{counts.ranks} ranks requested, on at least {least} nodes, but a job on {target.title} can have at most {limit}"
-        raise Infeasible(message, field="application.mpi_ranks")
-    return found
-
-
-def _nodes_for(counts: StatedCounts, shape: Shape) -> int:
-    """The number of nodes that is given, or that the given ranks need."""
-    return counts.nodes or math.ceil((counts.ranks or 1) / shape.ranks_per_node)
-
-
-def _grid(search: Search, shape: Shape) -> npt.NDArray[np.int64]:
-    """Node counts to predict for a shape: the given one, or the fewest if nothing is known of its scaling, or else all that are allowed."""
-    counts, target, curves = search.counts, search.target, search.curves
-    if counts.nodes or counts.ranks:
-        return np.array([_nodes_for(counts, shape)], dtype=np.int64)
-    if not search.distributed or only_one_node(search.request, target):
-        return np.array([1], dtype=np.int64)
-    scales = target.system is not None and any(len(set(curve.nodes)) > 1 for curve in curves)  # on any system
-    measured = [float(count) for curve in curves for count in curve.nodes]
-    most = search.request.optimisation.objective.max_nodes
-    least, limit = target.job_nodes or (1, most or 2 * int(max(measured, default=1)))
-    known = scales or shape.origin in ("evidence", "assumed", "raised", "fuller")
-    grid = node_grid(min(limit, most or limit), measured) if known else np.array([least], dtype=np.int64)
-    return taken(grid, target)
-
-
-def taken(sizes: npt.NDArray[np.int64], target: Target) -> npt.NDArray[np.int64]:
-    """The node counts that a queue takes, of those that the request names or of all; all counts, if there is no queue for any."""
-    takes = [(sizes >= queue.min_nodes) & (sizes <= queue.max_nodes) for queue in target.queues]
-    found = sizes[np.any(takes, axis=0)] if takes else sizes
-    return found if len(found) else sizes
-
-
-def only_one_node(request: Request, target: Target) -> str:
-    """Why the run cannot be started on several nodes; empty if it can."""
-    system, scheduler, by_itself = target.system, plugins.find("schedulers", target.scheduler), by_torchrun(request)
-    job = JobSpec(("true",), Resources(nodes=2), system=system)
-    if by_itself and (why := plugins.find("launchers", "torchrun").unfit(job, scheduler)):
-        return why
-    if system is None or system.ssh_between_nodes is not False:
-        return ""
-    own = [name for name in (system.launcher, scheduler.launcher) if name]  # the scheduler's starts what the system's would start by ssh
-    names = ["torchrun"] if by_itself else own or [USUAL]
-    needed = all(plugins.find("launchers", name).needs_ssh(job, scheduler) for name in names)
-    return f"{names[0]} needs ssh to start on several nodes, and {system.name} has no ssh between nodes" if needed else ""
-
-
-def _why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
-    """A line if only one node is considered although a job there can have several and the request does not ask for one process.
-
-    ``scales``: whether several sizes are candidates, or nothing was measured at all.
-    """
-    request, target, counts = search.request, search.target, search.counts
-    several = target.partition is not None and target.partition.job_nodes > 1
-    if counts.nodes or counts.ranks:
-        return ()
-    why = only_one_node(request, target) if search.distributed else ""
-    if not search.distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
-        why = "neither the request (the framework's distribution, config.distributed_training) nor results say that there are several ranks"
-        if request.optimisation.framework in WITHIN_ONE_PROCESS:
-            why = f"{request.optimisation.framework} works within one process (unless config.parallelisation names mpi, too)"
-    if not (why or scales) and search.distributed and several and request.optimisation.objective.max_nodes != 1:
-        why = "no result shows how the application scales over nodes (node_count asks for more)"
-    return (f"only single-node runs are considered: {why}",) if why else ()
-
-
-def _elsewhere(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
-    """A line if there are results on nodes of another kind of the system, where the request leaves the kind open."""
-    options = request.job_options
-    named = (options.partition, options.queue, options.architecture_constraint, request.optimisation.opt_build.acc_type)
-    if any(named) or options.request_gpus is not None:
-        return ()
-    here = (curve for curve in curves if same_name(curve.series.system) in target.names and curve.estimated is None)
-    others = {curve.series.partition or "" for curve in here if curve.series.partition in target.other_nodes(bool(curve.on_gpus))}
-    if not others:
-        return ()
-    return (f"partition: {target.title}; name another one with results (job_options.partition) to compare: {', '.join(sorted(others))}",)
-
-
-def _why(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
-    """A line with the layouts that are considered and where they come from."""
-    origin = {shape.origin for shape in shapes}
-    counts = sorted({(shape.ranks_per_node, shape.threads_per_rank) for shape in shapes})
-    listed = ", ".join(f"{ranks}x{threads}" for ranks, threads in counts)
-    if origin == {"request"}:
-        return (f"layout {listed} (ranks per node x threads per rank), as requested",)
-    there = [curve for curve in curves if was_measured_on(curve, target) and curve.estimated is None]
-    measured = origin <= {"evidence", "request", "raised", "fuller"}
-    source = _as_measured(origin, target, there) if measured else _by_rule_of_thumb(origin, target, some_known=bool(there))
-    return (f"layouts considered (ranks per node x threads per rank): {listed}; {source}",)
-
-
-def _as_measured(origin: Collection[str], target: Target, there: Sequence[Curve]) -> str:
-    """That the layouts are the measured ones of the curves ``there``, and what was made of them."""
-    text = f"the ones measured on {_place(target)}"
-    text += ", with the requested ranks spread evenly" if "request" in origin else ""
-    text += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
-    text += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
-    return text + _assumed(there)
-
-
-def _by_rule_of_thumb(origin: Collection[str], target: Target, *, some_known: bool) -> str:
-    """That layouts are derived from the nodes, and why. ``some_known``: whether something was measured there."""
-    if "assumed" in origin:
-        some = not {"evidence", "raised", "fuller"}.isdisjoint(origin)
-        part = "some results" if some else "the results"
-        why = f"derived by a rule of thumb, because {part} on {_place(target)} do not state ranks_per_node"
-        return f"the ones measured there, and others {why}" if some else why
-    if target.system is None and not some_known:
-        nodes = f"the nodes of {target.name}" if target.name else "the nodes (give target.name)"
-        return f"a rule of thumb, because nothing is known of {nodes}"
-    because = "no layout that was measured there is as requested" if some_known else "nothing was measured there"
-    return f"derived from the topology of {_place(target)} by a rule of thumb, because {because}"
-
-
-def _place(target: Target) -> str:
-    return target.title if target.system else target.name or target.title
-
-
-def _assumed(measured: Sequence[Curve]) -> str:
-    """What of their layouts the results of these curves do not state; empty: nothing."""
-    no_threads = [curve for curve in measured if not curve.states_threads]
-    no_ranks = [curve for curve in no_threads if not (curve.layout.ranks_per_node or curve.scale == "ranks" or curve.ranks_per_gpu)]
-    if not no_threads:
-        return ""
-    names = "ranks and threads per rank" if no_ranks else "threads per rank"
-    if len(no_ranks or no_threads) < len(measured):
-        return f"; some results do not state their {names}, which are assumed"
-    gpus = {gpus for curve in no_ranks for gpus in (curve.per_node if curve.scale == "gpus" else {curve.layout.gpus_per_node}) if gpus}
-    known = f"{', '.join(map(str, sorted(gpus)))} GPUs per node as measured, " if gpus else ""
-    return f"; {known}{names} assumed, because the results do not state them"

@@ -82,18 +82,13 @@ class Software:
 def choose_software(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, launcher: str) -> Software:
     """The image or recipe for a chosen shape, and the rules that apply."""
     found = carrier(request)
-    own = request.application.container_runtime
-    choice, recipe = _choose(request, facts, target, shape, nodes, found) if found and target.runtime else (ImageChoice(), None)
-    if found is None and own is None and target.runtime and (named := library(request)):
-        found_one, _ = _choose(request, facts, target, shape, nodes, named, builds=False)
-        if found_one.image and found_one.exact:  # else the MPI program runs with the libraries of the system
-            choice = found_one
-    own_image, vendor = own if target.runtime else None, gpu_vendor(request, target, shape)
-    chosen = Software(image=choice.image, recipe=recipe, own_image=own_image, gpu_vendor=vendor)
+    choice, recipe = _from_catalogue(request, facts, target, shape, nodes)
+    own = request.application.container_runtime if target.runtime else None
+    chosen = Software(image=choice.image, recipe=recipe, own_image=own, gpu_vendor=gpu_vendor(request, target, shape))
     if (choice.image or recipe) and own_mpi(shape, request) not in (None, chosen.mpi):
         chosen = replace(chosen, other_mpi=True)
-    if own_image and chosen.reference == own_image:
-        target.check_place(own_image, "image", "application.container_runtime")
+    if own and chosen.reference == own:
+        target.check_place(own, "image", "application.container_runtime")
     applied = rules.apply(prepared(facts).rulebook, _situation(request, target, in_image(shape, chosen), nodes, launcher, chosen))
     return replace(
         chosen,
@@ -105,11 +100,26 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
             *applied.decisions,
         ),
         warnings=(
-            *(choice.warnings if choice.image or recipe or not own else ()),
+            *(choice.warnings if choice.image or recipe or not request.application.container_runtime else ()),
             *_instead_of_own(request, facts, target, shape, nodes, chosen),
             *_other_mpi(request, shape, chosen),
         ),
     )
+
+
+def _from_catalogue(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[ImageChoice, Recipe | None]:
+    """The image of the framework, or the recipe to build one. Without a framework an image of the library that the request names, if it has
+    all that is wanted: else the MPI program runs with the libraries of the system."""
+    if target.runtime is None:
+        return ImageChoice(), None
+    if found := carrier(request):
+        return _choose(request, facts, target, shape, nodes, found)
+    named = library(request) if request.application.container_runtime is None else None
+    if named:
+        choice, _ = _choose(request, facts, target, shape, nodes, named, builds=False)
+        if choice.image and choice.exact:
+            return choice, None
+    return ImageChoice(), None
 
 
 def _measured(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[tuple[str, float], ...]:

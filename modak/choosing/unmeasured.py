@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing import memory
-from modak.choosing.candidates import Candidates, host_mpi, only_one_node, taken
+from modak.choosing.candidates import Candidates, host_mpi
+from modak.choosing.grids import only_one_node, taken
 from modak.choosing.openswitch import REDUCED, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have

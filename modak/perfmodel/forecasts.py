@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.facts import same_name
+from modak.grouping import grouped
 from modak.perfmodel import intervals, nodestep, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
@@ -186,10 +187,9 @@ def _replaced_where(
 
 def _kin_of(curve: Curve, alike: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
     """Those of the comparable curves ``alike`` that share a measured size with ``curve``, the most alike first."""
-    others = [_other_program(curve, one) for one in alike]
-    same = [one.measured for one, other in zip(alike, others, strict=True) if not other]
-    different = [one.measured for one, other in zip(alike, others, strict=True) if other]
-    return relatives.compare(curve.measured, same, different) if alike else ()
+    by_program = grouped(alike, lambda one: _other_program(curve, one))
+    same, other = ([one.measured for one in by_program.get(is_other, ())] for is_other in (False, True))
+    return relatives.compare(curve.measured, same, other) if alike else ()
 
 
 def _continued_by(kin: Sequence[relatives.Kin], curve: Curve) -> bool:

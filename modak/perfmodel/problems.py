@@ -183,10 +183,10 @@ def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -
 
 def _kinds(found: Sequence[Match], nodes: Array) -> Iterator[Sequence[Measured]]:
     """Kinds of results, each with its measured problem sizes: first all those from the nearest source, then one of each other source."""
-    nearest, *others = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)] or [[]]
-    yield from _agreeing(nearest, nodes) if nearest else ()
-    for sizes in others:
-        yield _agreeing(sizes, nodes)[0]
+    sources = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)]
+    for number, sizes in enumerate(sources):
+        kinds = _agreeing(sizes, nodes)
+        yield from kinds if number == 0 else kinds[:1]
 
 
 def _agreeing(sizes: Sequence[Measured], nodes: Array) -> list[Sequence[Measured]]:

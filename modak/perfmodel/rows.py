@@ -12,9 +12,9 @@ import numpy as np
 
 from modak.cache import Cache
 from modak.dsl import Basis
-from modak.facts import Doubted, Layout, Result, same_name
+from modak.facts import Doubted, Layout, same_name
 from modak.grouping import grouped
-from modak.perfmodel.curves import Curve, cost
+from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import stretch
@@ -26,14 +26,11 @@ from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
-from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
 from modak.perfmodel.wording import describe, of_open, of_system, sources
 from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
 """System, partition, whether a run is on GPUs -> :attr:`modak.perfmodel.Question.elsewhere`."""
-WEAK: Final = ("none", "transferred", "heuristic")
-"""Bases that an estimate from parameters may improve."""
 OFF: Final = "none"
 """A row's compiler if graph compilers are off; an empty cell leaves that open."""
 WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
@@ -69,7 +66,7 @@ class Reader:
         given = {name.removeprefix("params."): value for name, value in row.items() if name.startswith("params.")}
         if params := {name: str(value) for name, value in given.items() if value not in (None, "")}:
             attributes["params"] = params
-        layout = Layout(**{name: _count(row.get(name)) for name in COUNTS})
+        layout = Layout(**{name: count_in(row.get(name)) for name in COUNTS})
         there = row.get("partition") and self.other_nodes
         return Question(
             attributes,
@@ -91,31 +88,8 @@ class Reader:
         return ((questions[places[0]], places) for places in grouped(range(len(rows)), kind).values())
 
 
-def improve_rows(
-    rows: Sequence[Row],
-    answered: Sequence[Row],
-    results: Sequence[Result],
-    level: float = 0.9,
-    reader: Reader = Reader(),
-) -> list[dict[str, Any]]:
-    """``answered`` with better predictions for runs without results, from all ``results`` of their metrics.
-
-    ``level`` and ``reader`` as in :func:`predict_rows`. A prediction is better if there was none, or if its interval is narrower.
-    Its basis is ``transferred``.
-    """
-    weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
-    known = by_configuration(results)
-    runs = _runs([rows[place] for place in weak], known, reader)
-    changed = [dict(row) for row in answered]
-    for place, guess in zip(weak, guesses_from(runs, known), strict=True):
-        if guess is not None:
-            estimate = _guessed(guess, rows[place], level)
-            if (
-                changed[place]["basis"] == "none"
-                or estimate["upper"] / estimate["lower"] < changed[place]["upper"] / changed[place]["lower"]
-            ):
-                changed[place].update(estimate)
-    return changed
+USUAL: Final = Reader()
+"""Without knowledge of graph compilers and of nodes."""
 
 
 def predict_rows(
@@ -123,7 +97,7 @@ def predict_rows(
     curves: Mapping[str, Sequence[Curve]],
     level: float = 0.9,
     power: Power | None = None,
-    reader: Reader = Reader(),
+    reader: Reader = USUAL,
     go_on: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
     """Every row, in order, with :data:`ADDED` filled in.
@@ -138,7 +112,7 @@ def predict_rows(
         one = rows[members[0]]
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
-        several, nodes = _open(one, known), np.array([_count(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
+        several, nodes = _open(one, known), np.array([count_in(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
         go_on()
         for places, found in _predicted(asked, known, nodes, power, forecasts):
             predictions = _of_any_system(found, asked, known)
@@ -158,7 +132,7 @@ def left_out(
     answered: Sequence[Row],
     doubted: Mapping[str, Sequence[Doubted]],
     curves: Mapping[str, Sequence[Curve]],
-    reader: Reader = Reader(),
+    reader: Reader = USUAL,
 ) -> int:
     """How many rows have only doubted results of exactly their run. ``doubted`` are those of each application by name; the others as in
     :func:`predict_rows`."""
@@ -167,7 +141,7 @@ def left_out(
     for asked, members in reader.groups(rows) if of_size else ():
         name = rows[members[0]]["application"]
         known, question = of_size.get(name, {}), closed(curves.get(name, ()), asked)
-        sizes = (_count(rows[index].get("nodes")) or 1 for index in members if answered[index]["basis"] != "measured")
+        sizes = (count_in(rows[index].get("nodes")) or 1 for index in members if answered[index]["basis"] != "measured")
         count += sum(doubted_of(known.get(nodes, ()), question, nodes) > 0 for nodes in sizes)
     return count
 
@@ -283,70 +257,9 @@ def _counted(row: Row) -> str | None:
     return metric(str(row["metric"]), str(unit)).unit if unit else None
 
 
-def _metric_in(row: Row) -> Metric:
-    """The metric of a row that names one."""
-    return metric(str(row["metric"]), row.get("unit") or None)
-
-
-def _count(value: Any) -> int | None:
+def count_in(value: Any) -> int | None:
+    """The count in a cell; ``None``: it is empty."""
     return None if value in (None, "") else int(value)
-
-
-def _runs(rows: Sequence[Row], known: Known, reader: Reader) -> list[Run]:
-    """The runs of rows, with the labels that results of them would have.
-
-    A row may give more than results do (no GPUs, no hyper-threads, ranks per node). If no configuration has exactly its labels, the one of
-    its system is taken that it does not contradict; of several the one with the most runs, of equals the most expensive one.
-    """
-    examples = {one: next(iter(runs.values()))[0] for one, runs in known.items()}
-    meant: dict[Hashable, Configuration | None] = {}
-    found = []
-    for row in rows:
-        question, run = _asked(row, reader)
-        if run.configuration not in known and question.attributes.get("system"):
-            of_all = (run.configuration, question.layout, question.without)
-            if of_all not in meant:
-                alike = _alike(examples, question)
-                meant[of_all] = max(alike, key=lambda one: (*_weight(known[one]), one), default=None)
-            run = replace(run, configuration=meant[of_all] or run.configuration)
-        found.append(run)
-    return found
-
-
-def _asked(row: Row, reader: Reader) -> tuple[Question, Run]:
-    """A row as a question about any application, and as a run of its own."""
-    question = reader.question(row)
-    asked = _metric_in(row)
-    layout = question.layout.model_copy(update={"nodes": _count(row.get("nodes"))})
-    labels = {"application": row["application"], "metric": asked.name, "unit": asked.unit}
-    open_ = {**question.attributes, "unit": asked.unit, "params": words_of(question.attributes.get("params", {}))}
-    any_ = replace(question, attributes=open_, layout=layout.model_copy(update={"batch_size": None}), metric=asked.name)
-    return any_, run_of({**question.attributes, **labels}, layout)
-
-
-def _weight(runs: Mapping[Run, Sequence[Result]]) -> tuple[int, float]:
-    """A sort key of configurations that does not depend on names: the number of runs, then their total cost."""
-    return len(runs), sum(cost(result) for results in runs.values() for result in results)
-
-
-def _alike(examples: Mapping[Configuration, Result], question: Question) -> list[Configuration]:
-    """Configurations that do not contradict a question; if possible, only those without switches that it does not name."""
-    plain = replace(question, plain=True)
-    alike = [one for one, example in examples.items() if _may_be_of(example, question)]
-    return [one for one in alike if _may_be_of(examples[one], plain)] or alike
-
-
-def _may_be_of(result: Result, question: Question) -> bool:
-    """Whether a result of another application may have the configuration of the question."""
-    same = (result.series.metric, result.series.unit) == (question.metric, question.attributes["unit"])
-    nodes = (result.layout.nodes or 1) == (question.layout.nodes or 1)
-    return same and nodes and question.agrees(result.series.model_copy(update={"params": words_of(result.series.params)}), result.layout)
-
-
-def _guessed(guess: Guess, row: Row, level: float) -> dict[str, Any]:
-    reach = stretch(level) * guess.half_width
-    rests = {"basis": "transferred", "model": guess.model, "results_used": guess.results_used, "extrapolation": 0.0}
-    return {**_numbers(np.exp(guess.log_cost + np.array([0.0, -reach, reach])), _metric_in(row), row), **rests}
 
 
 def _columns(predictions: Predictions, place: int, row: Row, level: float) -> dict[str, Any]:
@@ -356,7 +269,7 @@ def _columns(predictions: Predictions, place: int, row: Row, level: float) -> di
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
     reach = stretch(level) * np.array([0.0, -predictions.width.below[place], predictions.width.above[place]])
     return {
-        **_numbers(predictions.value[place] * np.exp(reach), metric_of(curve.series), row),
+        **in_unit(predictions.value[place] * np.exp(reach), metric_of(curve.series), row),
         "basis": predictions.basis[place],
         "model": describe(curve),
         "results_used": curve.results_used + predictions.other_results,
@@ -364,7 +277,7 @@ def _columns(predictions: Predictions, place: int, row: Row, level: float) -> di
     }
 
 
-def _numbers(costs: Array, of: Metric, row: Row) -> dict[str, Any]:
+def in_unit(costs: Array, of: Metric, row: Row) -> dict[str, Any]:
     """A cost and the ends of its interval, as values in the unit of the row, else in that of the metric."""
     value, lower, upper = (1.0 / costs)[[0, 2, 1]] if of.is_rate else costs
     unit = row.get("unit") or of.unit

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -226,41 +226,66 @@ def _transferred(
     against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
     here, size = measured[asked[0].configuration], _doublings(batch)
-    own = {identity: nearest(known, size) for identity, known in here.throughputs(batch, all_sizes=True).items()}
-    compared, columns, comparable = _compared(asked[0].configuration, measured, described)
-    elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared])
-    known_there = [identity for identity in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if identity in comparable]
-    slowest_first = sorted((identity for identity in known_there if identity in own), key=lambda identity: own[identity][1])
-    calibration = [slowest_first[k] for k in parameters.thinned(len(slowest_first), MOST_RUNS)]
-    # A row of the table is an application at a batch size: that of its calibration run, and the one in question.
-    calibrated, in_question = [(identity, own[identity][0]) for identity in calibration], [(identity, size) for identity in known_there]
-    place = {row: k for k, row in enumerate(dict.fromkeys((*calibrated, *in_question)))}
+    compared = _compared(asked[0].configuration, measured, described)
+    elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared.configurations])
+    known_there = [one for one in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if one in compared.applications]
+    calibration = _calibration_runs(here, batch, known_there)
+    # A row of the table is an application at a batch size: first those of the calibration runs, then those in question.
+    rows = dict.fromkeys((*((run.identity, run.size) for run in calibration), *((identity, size) for identity in known_there)))
+    place = {row: number for number, row in enumerate(rows)}
     wanted = [run for run in asked if (run.identity, size) in place]
-    if not wanted or not _distinguish(columns):
+    if not wanted or not _distinguish(compared.columns):
         return {}
-    matrix = np.array([elsewhere.at(*row) for row in place])
-    logs = np.array([own[identity][1] for identity in calibration])
-    table = _table([described[identity] for identity, _ in place], columns)
-    estimate = parameters.transfer(matrix, table, np.arange(len(calibration)), logs)
+    estimate = parameters.transfer(
+        np.array([elsewhere.at(*row) for row in rows]),
+        _table([described[identity] for identity, _ in rows], compared.columns),
+        np.arange(len(calibration)),
+        np.array([run.log for run in calibration]),
+    )
     chosen = [place[run.identity, size] for run in wanted]
     doubt = [Z90 * _batch_doubt(run, here, elsewhere) for run in wanted]
     answer = Estimate(estimate.log_throughput[chosen], np.hypot(estimate.half_width[chosen], doubt))
-    model = f"{len(calibration)} calibration runs and {len(compared)} other configurations"
-    return dict(zip(wanted, _as_guesses(answer, model, len(calibration), [here, *compared]), strict=True))
+    model = f"{len(calibration)} calibration runs and {len(compared.configurations)} other configurations"
+    return dict(zip(wanted, _as_guesses(answer, model, len(calibration), [here, *compared.configurations]), strict=True))
 
 
-def _compared(
-    configuration: Configuration, measured: Mapping[Configuration, Measured], described: Described
-) -> tuple[list[Measured], list[str], AbstractSet[Identity]]:
-    """The configurations that tell of another one, because they share enough applications with it; the parameters that most applications
-    there have; and the applications that have all of these, which alone can be compared."""
+class Calibration(NamedTuple):
+    """An application that was measured here and elsewhere."""
+
+    identity: Identity
+    size: float
+    """Log2 of its batch size here."""
+    log: float
+    """Of its throughput here."""
+
+
+def _calibration_runs(here: Measured, batch: float | None, known_there: Iterable[Identity]) -> list[Calibration]:
+    """Those of the applications ``known_there``, at the batch size nearest to ``batch``, the slowest first."""
+    sizes = here.throughputs(batch, all_sizes=True)
+    runs = [Calibration(one, *nearest(sizes[one], _doublings(batch))) for one in known_there if one in sizes]
+    slowest_first = sorted(runs, key=lambda run: run.log)
+    return [slowest_first[number] for number in parameters.thinned(len(slowest_first), MOST_RUNS)]
+
+
+class Compared(NamedTuple):
+    """What tells of a configuration."""
+
+    configurations: list[Measured]
+    """Others that share enough applications with it."""
+    columns: list[str]
+    """The parameters that most applications there have."""
+    applications: AbstractSet[Identity]
+    """Those that have all of these parameters, which alone can be compared."""
+
+
+def _compared(configuration: Configuration, measured: Mapping[Configuration, Measured], described: Described) -> Compared:
     here = measured[configuration].identities
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
     sharing = [other for other in others if len(other.identities & here) >= SHARED]
     applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)
     columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]
     comparable = {identity for identity in applications if described[identity].features.keys() >= set(columns)}
-    return [other for other in sharing if len(other.identities & here & comparable) >= SHARED], columns, comparable
+    return Compared([other for other in sharing if len(other.identities & here & comparable) >= SHARED], columns, comparable)
 
 
 def _doublings(batch: float | None) -> float:

@@ -23,7 +23,8 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
-    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, improve_rows, left_out, of_several, predict_rows
+    from modak.perfmodel.improving import improve_rows
+    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, left_out, of_several, predict_rows
 
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
@@ -52,7 +53,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
     """Results of any application in the metrics of those rows that have parameters and weak answers, at most
     :data:`MOST_WITH_PARAMETERS`."""
-    from modak.perfmodel.rows import WEAK
+    from modak.perfmodel.improving import WEAK
 
     metrics: set[str] = set()
     for row, answer in zip(questions, answered, strict=True):

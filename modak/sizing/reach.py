@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing.objective import Scored
+from modak.choosing.problem import unmeasured
 from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
-from modak.choosing.workload import unmeasured
 from modak.dsl import Request
 from modak.perfmodel import Predictions
 from modak.perfmodel.predict import FAR_DOUBLINGS

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from modak.choosing.candidates import enumerate_candidates, node_grid, taken
+from modak.choosing.candidates import enumerate_candidates
+from modak.choosing.grids import node_grid, taken
+from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
 from modak.choosing.software import missing_compilers
 from modak.choosing.wishes import is_distributed, is_said_distributed, without_compilers
-from modak.choosing.workload import of_one_problem, with_problem, with_setting
+from modak.choosing.workload import with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
 from modak.facts import VENDORS, Accelerator, Facts, Partition, System

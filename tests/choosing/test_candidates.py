@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given as over
 from hypothesis import strategies as st
 
-from modak.choosing.candidates import Candidates, enumerate_candidates, node_grid
+from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.essence import essence
+from modak.choosing.grids import node_grid
 from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Queue, Result, SeriesKey

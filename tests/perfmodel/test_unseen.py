@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel.improving import improve_rows
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.rows import improve_rows, predict_rows
+from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.unlikeness import BATCH_SPREAD
 from modak.perfmodel.unseen import guesses, run_of
 

@@ -1,0 +1,81 @@
+"""How probable each candidate is the right choice: how often the request's objective and constraints would choose it.
+
+The times are drawn many times from their intervals (those of one layout move together), and each time the candidates are ranked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from modak.choosing.objective import Scored
+from modak.choosing.scoring import Floats
+from modak.dsl import Request
+from modak.errors import Infeasible
+from modak.optimise import ranking_of
+from modak.perfmodel.forecasts import RERUN_SPREAD
+from modak.perfmodel.matching import Z90
+
+DRAWS: Final = 256
+"""Number of draws; one less than a prime, as the lattice rule needs."""
+GENERATOR: Final = 63
+"""Generator of the lattice: of all, the one with the smallest correlation between any two of 24 columns (0.21; of 6 columns 0.08)."""
+LIKELY: Final = 0.01
+"""Layouts that are chosen in a smaller part of the draws are ignored ..."""
+FEW: Final = 10
+"""... unless all are: then so many of those that are chosen most often stand for all."""
+TILT: Final = 1e-7
+"""Makes the smaller of two sizes with equal node-hours the better one."""
+
+
+def chances_of(request: Request, scored: Scored) -> Floats:
+    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen."""
+    counts = np.zeros(len(scored.nodes))
+    for draw in normal_draws(int(scored.shape.max()) + 1):
+        time = drawn_times(scored, draw)
+        drawn = replace(
+            scored,
+            time=time,
+            width=scored.width.each(lambda side: np.minimum(side, RERUN_SPREAD)),
+            efficiency=scored.efficiency * scored.time / time,
+        )
+        try:
+            counts[ranking_of(request, drawn)[0].best] += 1
+        except Infeasible:
+            continue
+    if not counts.any():
+        ranking_of(request, scored)
+        raise Infeasible("no configuration meets the constraints, whatever the runs measure", field="optimisation.objective")
+    return np.asarray(counts / counts.sum())
+
+
+def drawn_times(scored: Scored, draw: Floats) -> Floats:
+    """Times of one draw. Those of a layout move together, by ``draw[layout]`` standard deviations.
+
+    No draw scales superlinearly unless the prediction does.
+    """
+    drawn = draw[scored.shape]
+    time = scored.time * np.exp(drawn * np.where(drawn < 0, scored.width.below, scored.width.above) / Z90)
+    for place in np.flatnonzero(draw < 0):
+        rows = np.flatnonzero((scored.shape == place) & np.isfinite(time))
+        nodes = scored.nodes[rows]
+        best = np.maximum.accumulate(time[rows] * nodes) * (1 + TILT * np.arange(len(rows)))
+        time[rows] = np.maximum(time[rows], np.minimum(scored.time[rows], best / nodes))
+    return np.asarray(time)
+
+
+def normal_draws(columns: int) -> Floats:
+    """Standard normal numbers ``[draw, column]``, always the same: a lattice rule (Korobov 1959) with one point in each of 256 strata."""
+    from scipy.special import ndtri
+
+    multipliers = [pow(GENERATOR, column, DRAWS + 1) for column in range(columns)]
+    return np.asarray(ndtri((np.outer(np.arange(1, DRAWS + 1), multipliers) % (DRAWS + 1) - 0.5) / DRAWS))
+
+
+def likely_layouts(scored: Scored, chances: Floats) -> list[int]:
+    """The layouts that may be the right choice, in the order of the candidates."""
+    total = np.bincount(scored.shape, chances)
+    likely = np.flatnonzero(total >= LIKELY)
+    return list(map(int, likely if likely.size else np.sort(np.argsort(-total, kind="stable")[:FEW])))

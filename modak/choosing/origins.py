@@ -1,0 +1,79 @@
+"""Where the layouts that are considered come from, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from modak.choosing.measured import was_measured_on
+from modak.choosing.shapes import Shape
+from modak.dsl import Request
+from modak.facts import same_name
+from modak.perfmodel import Curve
+from modak.target import Target
+
+
+def why_layouts(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
+    """A line with the layouts that are considered and where they come from."""
+    origin = {shape.origin for shape in shapes}
+    counts = sorted({(shape.ranks_per_node, shape.threads_per_rank) for shape in shapes})
+    listed = ", ".join(f"{ranks}x{threads}" for ranks, threads in counts)
+    if origin == {"request"}:
+        return (f"layout {listed} (ranks per node x threads per rank), as requested",)
+    there = [curve for curve in curves if was_measured_on(curve, target) and curve.estimated is None]
+    measured = origin <= {"evidence", "request", "raised", "fuller"}
+    source = _as_measured(origin, target, there) if measured else _by_rule_of_thumb(origin, target, some_known=bool(there))
+    return (f"layouts considered (ranks per node x threads per rank): {listed}; {source}",)
+
+
+def _as_measured(origin: Collection[str], target: Target, there: Sequence[Curve]) -> str:
+    """That the layouts are the measured ones of the curves ``there``, and what was made of them."""
+    text = f"the ones measured on {_place(target)}"
+    text += ", with the requested ranks spread evenly" if "request" in origin else ""
+    text += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
+    text += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
+    return text + _assumed(there)
+
+
+def _by_rule_of_thumb(origin: Collection[str], target: Target, *, some_known: bool) -> str:
+    """That layouts are derived from the nodes, and why. ``some_known``: whether something was measured there."""
+    if "assumed" in origin:
+        some = not {"evidence", "raised", "fuller"}.isdisjoint(origin)
+        part = "some results" if some else "the results"
+        why = f"derived by a rule of thumb, because {part} on {_place(target)} do not state ranks_per_node"
+        return f"the ones measured there, and others {why}" if some else why
+    if target.system is None and not some_known:
+        nodes = f"the nodes of {target.name}" if target.name else "the nodes (give target.name)"
+        return f"a rule of thumb, because nothing is known of {nodes}"
+    because = "no layout that was measured there is as requested" if some_known else "nothing was measured there"
+    return f"derived from the topology of {_place(target)} by a rule of thumb, because {because}"
+
+
+def _place(target: Target) -> str:
+    return target.title if target.system else target.name or target.title
+
+
+def _assumed(measured: Sequence[Curve]) -> str:
+    """What of their layouts the results of these curves do not state; empty: nothing."""
+    no_threads = [curve for curve in measured if not curve.states_threads]
+    no_ranks = [curve for curve in no_threads if not (curve.layout.ranks_per_node or curve.scale == "ranks" or curve.ranks_per_gpu)]
+    if not no_threads:
+        return ""
+    names = "ranks and threads per rank" if no_ranks else "threads per rank"
+    if len(no_ranks or no_threads) < len(measured):
+        return f"; some results do not state their {names}, which are assumed"
+    gpus = {gpus for curve in no_ranks for gpus in (curve.per_node if curve.scale == "gpus" else {curve.layout.gpus_per_node}) if gpus}
+    known = f"{', '.join(map(str, sorted(gpus)))} GPUs per node as measured, " if gpus else ""
+    return f"; {known}{names} assumed, because the results do not state them"
+
+
+def why_partition(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[str, ...]:
+    """A line if there are results on nodes of another kind of the system, where the request leaves the kind open."""
+    options = request.job_options
+    named = (options.partition, options.queue, options.architecture_constraint, request.optimisation.opt_build.acc_type)
+    if any(named) or options.request_gpus is not None:
+        return ()
+    here = (curve for curve in curves if same_name(curve.series.system) in target.names and curve.estimated is None)
+    others = {curve.series.partition or "" for curve in here if curve.series.partition in target.other_nodes(bool(curve.on_gpus))}
+    if not others:
+        return ()
+    return (f"partition: {target.title}; name another one with results (job_options.partition) to compare: {', '.join(sorted(others))}",)

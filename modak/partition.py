@@ -1,0 +1,198 @@
+"""In which partition of a system a job runs, and what its script calls it: the one that the request names, else the default one, unless
+the nodes, GPUs, time or memory that it asks for are elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from modak.dsl import Notice, Request
+from modak.facts import VENDORS, Facts, Node, Partition, System
+from modak.prepared import prepared
+from modak.text.amounts import counted
+from modak.text.units import clock
+
+
+class Where(NamedTuple):
+    """The partition whose facts hold, and what the script asks for."""
+
+    partition: Partition
+    name: str | None
+    """What the script calls it, or one of its queues; ``None``: the site's default, or that depends on the size of the job."""
+    why: tuple[str, ...] = ()
+    notes: tuple[Notice, ...] = ()
+
+
+def where_of(request: Request, system: System, facts: Facts) -> Where:
+    """Where the request's partition and queue are. A request that names both means a queue of that partition; another queue is left out,
+    with a warning."""
+    options = request.job_options
+    if options.partition:
+        where = _called_so(options.partition, "partition", request, system, facts)
+        return _in_queue(where, options.queue, options.partition) if options.queue else where
+    if options.queue:
+        return _called_so(options.queue, "queue", request, system, facts)
+    return _not_named(request, system, facts)
+
+
+def _in_queue(where: Where, queue: str, named: str) -> Where:
+    """A queue of a partition that the request calls ``named``."""
+    partition = where.partition
+    if queue in (where.name, partition.name):
+        return where
+    queues = [one.name for one in partition.queues]
+    if where.name is None and queue in queues:
+        return where._replace(name=queue)
+    of_it = f" (queues: {', '.join(dict.fromkeys(queues)) or partition.queue or partition.name})"
+    names = f"{named!r}{of_it if named in partition.scheduler_names else ''}"
+    left_out = Notice(field="job_options.queue", message=f"{queue} is left out: job_options.partition names {names}")
+    return where._replace(notes=(*where.notes, left_out))
+
+
+def _called_so(asked: str, field: Literal["partition", "queue"], request: Request, system: System, facts: Facts) -> Where:
+    """The partition of that name, or that has a queue of that name. If there is none, the script asks for it all the same, and the facts
+    are those of the partition that would be chosen without it."""
+    for partition in system.partitions:
+        if asked in (partition.name, partition.queue):
+            return _of_kinds([one for one in system.partitions if asked in (one.name, one.queue)], asked, request, facts)
+        if asked in [queue.name for queue in partition.queues]:
+            return Where(partition, asked)
+    nearest = _not_named(request, system, facts).partition
+    queues = [queue for partition in system.partitions for queue in (partition.queues or (partition,))]
+    known = ", ".join(dict.fromkeys(queue.name for queue in queues))
+    missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
+    meant = "; its quality of service of that name is requested by job_options.qos" if asked in [queue.qos for queue in queues] else ""
+    message = f"{missing}; the script requests it as given, with the limits of {nearest.name!r}{meant}"
+    return Where(nearest, asked, notes=(Notice(field=f"job_options.{field}", message=message),))
+
+
+def _of_kinds(called: Sequence[Partition], asked: str, request: Request, facts: Facts) -> Where:
+    """Of the kinds of nodes that the scheduler calls by one name, the first with the features, GPUs and limits that the job asks for, as
+    far as one has them."""
+    features, gpus = _node_features(request.job_options.architecture_constraint), request.job_options.request_gpus or 0
+    kind = request.optimisation.opt_build.acc_type
+    wishes: tuple[Callable[[Partition], bool], ...] = (
+        lambda one: features <= _features(one),
+        lambda one: _gpus(one, kind, facts) >= gpus,
+        lambda one: not beyond(request, one),
+    )
+    left = list(called)
+    for wish in wishes:
+        left = [one for one in left if wish(one)] or left
+    why = f"partition: {left[0].name}, the nodes of {asked} that have what the job asks for"
+    return Where(left[0], _called(left[0]), () if left[0] is called[0] else (why,))
+
+
+def _not_named(request: Request, system: System, facts: Facts) -> Where:
+    """Where a job runs that names neither partition nor queue: on nodes with the features or GPUs that it needs, else in the default
+    partition; if it is beyond the limits there, in another one that takes it."""
+    usual = _with_features(request, system) or _with_gpus(request, system, facts)
+    return _within_limits(usual, request, system) or usual
+
+
+def _within_limits(usual: Where, request: Request, system: System) -> Where | None:
+    """The first partition with the same GPUs that takes a job beyond the limits of the usual one, one with nodes of the same kind before
+    others; ``None``: it is within them, or there is none. A quality of service or a reservation may have limits of its own."""
+    options = request.job_options
+    if options.qos or options.reservation or system.partition_directive == "never":
+        return None
+    there, limit = usual.partition, beyond(request, usual.partition)
+    able = [one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one)]
+    if options.architecture_constraint:
+        able = [one for one in able if one.constraint == there.constraint]
+    if not limit or not able:
+        return None
+    found = min(able, key=lambda one: _processors(one.node) != _processors(there.node))
+    return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
+
+
+def beyond(request: Request, partition: Partition) -> str:
+    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
+    options, node = request.job_options, partition.node
+    nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
+    has = node.usable_memory_gb or node.memory_gb
+    if memory and has and memory > has * 1e9:
+        return f"has {has:g} GB of memory per node"
+    queues = partition.queues_for(nodes) if nodes else partition.queues
+    if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
+        few = min((queue.min_nodes for queue in partition.queues), default=1)
+        most = min(max((queue.max_nodes for queue in partition.queues), default=partition.job_nodes), partition.job_nodes)
+        return f"takes jobs of {few} to {most} nodes"
+    longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
+    return f"runs such jobs for at most {clock(int(longest))}" if seconds and longest and seconds > longest else ""
+
+
+def _nodes(request: Request) -> int | None:
+    """The requested number of nodes, also as ranks in total and per node."""
+    ranks, per_node = request.application.mpi_ranks, request.job_options.process_count_per_node
+    return request.job_options.node_count or (math.ceil(ranks / per_node) if ranks and per_node else None)
+
+
+def _accelerators(node: Node) -> tuple[object, ...]:
+    return node.accelerator, node.accelerators
+
+
+def _processors(node: Node) -> tuple[object, ...]:
+    return node.processor, node.sockets, node.cores
+
+
+def _with_features(request: Request, system: System) -> Where | None:
+    """The partition whose nodes have the features that the request names, all of them if one has; ``None``: it names none, the default has
+    them, or none has."""
+    features, default = _node_features(request.job_options.architecture_constraint), system.default_partition
+    if not features or features <= _features(default):
+        return None
+    meant = next((one for one in system.partitions if features <= _features(one)), None)
+    if meant is None and not _node_features(default.constraint) & features:
+        meant = next((one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features), None)
+    return Where(meant, _called(meant), (f"partition: {meant.name}, whose nodes have the requested features",)) if meant else None
+
+
+def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
+    """The default partition; if it has too few GPUs, one that has enough, or the most that there are: rather one with results."""
+    default = system.default_partition
+    asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
+    measured = ran_on_gpus(system, facts)
+    on_gpus = kind in VENDORS if kind else prepared(facts).only_on_gpus or bool(measured)
+    wanted = int(on_gpus) if asked is None else asked
+    gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
+    able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
+    if default in able:
+        if system.partition_directive == "always":
+            return Where(default, _called(default))
+        return Where(default, None if default.default else default.queue)
+    found = min(able, key=lambda partition: partition.name not in measured)
+    results = f"all its results on {system.name} used GPUs" if measured else "all its results, of other systems, used GPUs"
+    reason = results if asked is None and kind is None else "the job requests GPUs"
+    gpus_there = counted(default.node.accelerators, "GPU")
+    why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
+    return Where(found, _called(found), (why,))
+
+
+def _node_features(constraint: str | None) -> frozenset[str]:
+    """The features that a node must have by a constraint; none if it leaves a choice (``|``)."""
+    return frozenset(constraint.split("&")) if constraint and "|" not in constraint else frozenset()
+
+
+def _features(partition: Partition) -> frozenset[str]:
+    """The features that all nodes of the partition are known to have."""
+    return _node_features(partition.constraint) | frozenset(partition.features)
+
+
+def _called(partition: Partition) -> str | None:
+    """What the scheduler calls a partition; ``None``: that depends on the size of the job."""
+    return partition.queue or (None if partition.queues else partition.name)
+
+
+def ran_on_gpus(system: System, facts: Facts) -> set[str | None]:
+    """Partitions of the application's results on a system, where all of them had GPUs."""
+    names = system.folded_names
+    return {partition for name, partition in prepared(facts).ran_on_gpus if name in names}
+
+
+def _gpus(partition: Partition, kind: str | None, facts: Facts) -> int:
+    """GPUs of a node, as far as they are of the maker that is asked for."""
+    known = facts.accelerators.get(partition.node.accelerator or "")
+    other = known is not None and kind in VENDORS and known.vendor != kind
+    return 0 if other else partition.node.accelerators
