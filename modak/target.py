@@ -6,7 +6,7 @@ all raises.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -292,7 +292,10 @@ def _named(request: Request, system: System, facts: Facts) -> Where:
         return *_not_named(request, system, facts), ()
     for partition in system.partitions:
         if asked in (partition.name, partition.queue):
-            return partition, _called(partition), (), ()
+            called = [one for one in system.partitions if asked in (one.name, one.queue)]
+            found = _fitting(request, called, facts)
+            other = f"partition: {found.name}, the nodes of {asked} that have what the job asks for"
+            return found, _called(found), () if found is called[0] else (other,), ()
         if asked in [queue.name for queue in partition.queues]:
             return partition, asked, (), ()
     nearest, _, _ = _not_named(request, system, facts)
@@ -302,6 +305,27 @@ def _named(request: Request, system: System, facts: Facts) -> Where:
     meant = "; its quality of service of that name is requested by job_options.qos" if asked in [queue.qos for queue in queues] else ""
     message = f"{missing}; the script requests it as given, with the limits of {nearest.name!r}{meant}"
     return nearest, asked, (), (Notice(field=field_name, message=message),)
+
+
+def _fitting(request: Request, called: Sequence[Partition], facts: Facts) -> Partition:
+    """Of the kinds of nodes that the scheduler calls by one name, the first with the features, GPUs and limits that the job asks for, as
+    far as one has them."""
+    features, gpus = _node_features(request.job_options.architecture_constraint), request.job_options.request_gpus or 0
+    kind = request.optimisation.opt_build.acc_type
+    has: tuple[Callable[[Partition], bool], ...] = (
+        lambda one: features <= _features(one),
+        lambda one: _gpus(one, kind, facts) >= gpus,
+        lambda one: not _beyond(request, one),
+    )
+    left = list(called)
+    for wish in has:
+        left = [one for one in left if wish(one)] or left
+    return left[0]
+
+
+def _features(partition: Partition) -> frozenset[str]:
+    """The features that all nodes of the partition are known to have."""
+    return _node_features(partition.constraint) | frozenset(partition.features)
 
 
 def _not_named(request: Request, system: System, facts: Facts) -> tuple[Partition, str | None, tuple[str, ...]]:
@@ -347,8 +371,10 @@ def _usual(request: Request, system: System, facts: Facts) -> tuple[Partition, s
     GPUs if the default has too few."""
     default = system.default_partition
     features = _node_features(request.job_options.architecture_constraint)
-    if features and not _node_features(default.constraint) & features:
-        meant = [one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features]
+    if features and not features <= _features(default):
+        meant = [one for one in system.partitions if features <= _features(one)]
+        if not meant and not _node_features(default.constraint) & features:
+            meant = [one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features]
         if meant:
             return meant[0], _called(meant[0]), (f"partition: {meant[0].name}, whose nodes have the requested features",)
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type

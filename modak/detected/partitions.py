@@ -12,8 +12,10 @@ from modak.detected import hardware, kinds
 from modak.detected.kinds import Kind
 from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
+from modak.facts.systems import MOST_FEATURES
 from modak.text.amounts import counted
-from modak.text.faults import faults_of
+from modak.text.faults import fault_in, faults_of
+from modak.text.grammar import Name
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos")
@@ -210,10 +212,18 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
         "constraint": kind.constraint if scheduler == "slurm" else None,
+        "features": (_features(kind) or None) if scheduler == "slurm" else None,
         "resource_directives": [*TYPED, f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}"] if kind.typed else None,
         "node": node,
     }
     return {name: value for name, value in entry.items() if value is not None}
+
+
+def _features(kind: Kind) -> list[str]:
+    """The features that all nodes of the kind have, in the order in which the scheduler lists them."""
+    first, *others = kind.nodes
+    common = set(first.features).intersection(*(node.features for node in others))
+    return [word for word in dict.fromkeys(first.features) if word in common and not fault_in(Name, word)][:MOST_FEATURES]
 
 
 def _defaults(kind: Kind) -> Mapping[str, float | None]:

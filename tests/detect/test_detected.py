@@ -202,6 +202,15 @@ def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them()
     assert "partition batch: 1 node of other kinds left out, no feature selects them" in found.notes
 
 
+def test_features_that_all_nodes_have_are_entered() -> None:
+    """A request that names one gets these nodes, whichever feature tells them from others."""
+    found = seen({**MIXED, **XEON})
+    assert [(one.name, one.features) for one in found.system.partitions if one.features] == [
+        ("batch", ("avx512",)),
+        ("batch-kind2", ("avx512", "bigmem")),
+    ]
+
+
 def limited(fields: str, config: str = "") -> Description:
     """The mixed cluster, whose partition batch has more fields."""
     shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
