@@ -112,6 +112,7 @@ def _queue(name: str, slots: int, fields: Mapping[str, str], chosen: Collection[
         max_cpus=slots,
         max_wall_time_s=_seconds(fields.get("h_rt", "")),
         conditions=tuple(f"{key} {value}" for key, value in said.items() if value != "NONE"),
+        restricted=any(said[key] != "NONE" for key in ("user_lists", "projects")),
     )
 
 

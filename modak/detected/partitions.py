@@ -199,7 +199,8 @@ def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:
 
 def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
     seen, there = kind.partition, kinds.count(kind.nodes)
-    sizes = {"name": seen.name, "min_nodes": seen.min_nodes, "max_nodes": min(there, seen.max_nodes or there)}
+    called = seen.asked_as or seen.name
+    sizes = {"name": called, "min_nodes": seen.min_nodes, "max_nodes": min(there, seen.max_nodes or there)}
     entry = {
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
@@ -208,7 +209,7 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
         **_defaults(kind),
-        "queue": seen.name if kind.name != seen.name else None,
+        "queue": called if kind.name != called else None,
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
         "constraint": kind.constraint if scheduler == "slurm" else None,

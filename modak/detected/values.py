@@ -53,6 +53,8 @@ class SeenPartition:
     """A partition or queue of the scheduler."""
 
     name: str
+    asked_as: str | None = None
+    """What jobs have to ask for in place of the name: the queue that passes them on to this one."""
     default: bool = False
     nodes: int | None = None
     min_nodes: int | None = None

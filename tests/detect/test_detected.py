@@ -352,6 +352,52 @@ def test_openpbs_has_queues_and_nodes() -> None:
     assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
 
 
+ROUTED = """Queue: prod
+    queue_type = Route
+    route_destinations = small,large@pbs
+    enabled = True
+    started = True
+Queue: large
+    queue_type = Execution
+    from_route_only = True
+    resources_min.nodect = 2
+    resources_max.walltime = 24:00:00
+    enabled = True
+    started = True
+Queue: small
+    queue_type = Execution
+    from_route_only = True
+    resources_max.nodect = 1
+    resources_max.walltime = 03:00:00
+    enabled = True
+    started = True
+Queue: lab
+    queue_type = Execution
+    acl_group_enable = True
+    enabled = True
+    started = True
+Queue: hidden
+    queue_type = Execution
+    from_route_only = True
+    enabled = True
+    started = True
+"""
+
+
+def test_queues_that_take_routed_jobs_only_are_asked_for_by_the_queue_that_routes() -> None:
+    """PBS would refuse a job that names one of them; the first destination of the server's default queue is the default one."""
+    server = "Server: pbs\n    default_queue = prod\n"
+    found = seen({"pbsnodes": "pbsnodes-openpbs.txt", **XEON}, "n001", qstat=ROUTED, qstat_server=server)
+    entries = [(one.name, one.queue, one.default, one.max_nodes, one.queues) for one in found.system.partitions]
+    assert entries == [
+        ("large", "prod", False, None, (Queue(name="prod", min_nodes=2, max_nodes=2),)),
+        ("small", "prod", True, 1, ()),
+        ("lab", None, False, None, ()),
+    ]
+    assert "partition hidden is left out: it takes jobs of a routing queue only, and none is shown" in found.notes
+    assert any(note.startswith("acl_group_enable=True (partition lab)") for note in found.notes)
+
+
 def test_torque_has_nodes_by_property() -> None:
     """A queue that asks for a property has the nodes that carry it; physical memory is not what jobs may use."""
     cluster = pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt", "qstat": "qstat-torque.txt"}))
