@@ -271,6 +271,8 @@ def _doubts(kind: Kind, own: SeenProcessor, machine: Machine, scheduler: str) ->
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0][0]), 40)}"
     if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
         yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
+    if scheduler == "slurm" and not first.usable_memory_gb:
+        yield f"{kind.label}: the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
     if any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
         yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
     if cores and own.cores and cores != own.cores:

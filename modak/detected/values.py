@@ -100,6 +100,8 @@ class Cluster:
     """Options without which jobs do not start."""
     from_directives: str = ""
     """The command that printed what these name."""
+    notes: tuple[str, ...] = ()
+    """What its jobs may have to comply with, and no field can say."""
 
 
 @dataclass(frozen=True)

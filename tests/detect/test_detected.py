@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import tomllib
 from collections.abc import Mapping
@@ -303,12 +304,32 @@ def test_who_may_use_a_partition_is_said() -> None:
     assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
 
 
-@pytest.mark.parametrize(("said", "last"), [("AllowAccounts=chem", True), ("ReqResv=YES", True), ("DenyAccounts=chem", False)])
+@pytest.mark.parametrize(
+    ("said", "last"), [("AllowAccounts=chem", True), ("ReqResv=YES", True), ("AllocNodes=login2", True), ("DenyAccounts=chem", False)]
+)
 def test_partitions_for_some_users_only_come_last(said: str, last: bool) -> None:
     """Of several that take a job, the first is used."""
     names = [one.name for one in limited(said).system.partitions]
     assert len(names) > 2
     assert (names[-1].startswith("batch"), names[0] == "batch") == (last, not last)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "directives", "noted"),
+    [("job_submit/require_timelimit,pbs", ("--time",), False), ("lua", (), True), ("pbs", (), False)],
+)
+def test_what_slurm_says_of_all_jobs_is_entered_or_said(plugins: str, directives: tuple[str, ...], noted: bool) -> None:
+    """It would reject a job without a wall time; what a script of the site does nobody can read."""
+    found = limited("MinNodes=0", f"ClusterName = c\nJobSubmitPlugins = {plugins}\n")
+    assert found.system.mandatory_directives == directives
+    assert any("the site's own rules" in note for note in found.notes) == noted
+
+
+def test_a_site_without_memory_in_slurm_is_said() -> None:
+    """RealMemory=1 is Slurm's default, and more than that cannot be asked for."""
+    shown = re.sub(r"RealMemory=[0-9]+", "RealMemory=1", read(MIXED["scontrol-node"]))
+    assert any("Slurm rejects jobs that ask for memory" in note for note in seen({**MIXED, **XEON}, scontrol_node=shown).notes)
+    assert not any("Slurm rejects jobs that ask for memory" in note for note in seen({**MIXED, **XEON}).notes)
 
 
 def test_slurm_that_counts_threads_is_seen() -> None:
