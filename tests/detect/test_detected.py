@@ -465,6 +465,15 @@ def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, t
     assert any("pe_list" in note for note in found.notes) == (not chosen)
 
 
+@pytest.mark.parametrize(("rule", "most"), [("$pe_slots", 1), ("$fill_up", None), ("24", None)])
+def test_a_queue_whose_environments_stay_on_one_host_has_jobs_of_one_node(rule: str, most: int | None) -> None:
+    """Others would wait for ever."""
+    queues = "qname main\npe_list shm other\nqname debug\npe_list NONE\n"
+    shown = ENVIRONMENT.format("shm", 9, "NONE", "$pe_slots", "FALSE") + ENVIRONMENT.format("other", 9, "NONE", rule, "TRUE")
+    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
+    assert (partition(found, "main").max_nodes, partition(found, "debug").max_nodes) == (most, None)
+
+
 def test_the_pbs_commands_of_grid_engine_are_not_in_trouble() -> None:
     """Its qstat refuses the options of that of PBS."""
     given = answers({"qhost": "qhost-gridengine.txt", **XEON}) | {"qstat": Answer("qstat -Qf", trouble="exit status 1")}
