@@ -386,6 +386,21 @@ def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float 
     assert any(text.startswith("wall time: ") and why in text for text in found.plan.decisions)
 
 
+@pytest.mark.parametrize(("required", "wall_time"), [("-l walltime=", 7200), ("-W group_list=", None), (None, None)])
+def test_a_wall_time_that_the_site_wants_is_the_limit_where_none_is_known(
+    known: Known, required: str | None, wall_time: int | None
+) -> None:
+    """It would reject the job."""
+    system = known(None).systems["hlrs-testbed"]
+    limits = {"default_wall_time_s": None, "max_wall_time_s": 7200, "queues": ()}
+    parts = tuple(part.model_copy(update=limits) for part in system.partitions)
+    system = system.model_copy(update={"partitions": parts, "mandatory_directives": (required,) if required else ()})
+    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
+    found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=()))
+    assert found.plan.wall_time_s == wall_time
+    assert not any(each.field == "job_options.wall_time_limit" for each in found.plan.warnings)
+
+
 def test_a_signal_that_would_come_before_the_job_is_left_out(known: Known) -> None:
     """It would end the script at its start."""
     for limit, kept in ((700, True), (600, False)):

@@ -180,6 +180,41 @@ def test_features_of_a_partition_choose_it(known: Known, features: str | None, p
 
 
 @pytest.mark.parametrize(
+    ("asked", "node"),
+    [
+        ({}, "skl"),
+        ({"architecture_constraint": "ib"}, "skl"),
+        ({"architecture_constraint": "icx"}, "icx"),
+        ({"architecture_constraint": "icx&ib"}, "icx"),
+        ({"architecture_constraint": "icx|skl"}, "skl"),
+        ({"architecture_constraint": "unheard-of"}, "skl"),
+        ({"request_gpus": 2}, "gpu"),
+        ({"memory_limit": "150GB"}, "icx"),
+        ({"memory_limit": "150GB", "architecture_constraint": "skl"}, "skl"),
+        ({"partition": "batch-gpu"}, "gpu"),
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_of_several_kinds_of_nodes_the_job_gets_those_that_it_asks_for(known: Known, asked: dict[str, Any], node: str, named: bool) -> None:
+    """Whether the request names the partition that they share or not; features count that all nodes have, whatever the constraint is."""
+    facts = known(None)
+    plain = ONE.node.model_copy(update={"usable_memory_gb": 100.0})
+    large = plain.model_copy(update={"usable_memory_gb": 200.0})
+    gpus = plain.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    kinds = (
+        Partition(name="batch", nodes=8, node=plain, default=True, constraint="skl", features=("skl", "ib")),
+        Partition(name="batch-kind2", nodes=4, node=large, queue="batch", constraint="bigmem", features=("icx", "bigmem", "ib")),
+        Partition(name="batch-gpu", nodes=2, node=gpus, queue="batch", constraint="gpu", features=("gpu", "ib")),
+    )
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": kinds})
+    options = {"partition": "batch", **asked} if named else asked
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **options)
+    assert found.partition is not None
+    assert {"batch": "skl", "batch-kind2": "icx", "batch-gpu": "gpu"}[found.partition.name] == node
+    assert found.partition_for(1, None) in (None, "batch")
+
+
+@pytest.mark.parametrize(
     ("asked", "partition"),
     [
         ({}, None),

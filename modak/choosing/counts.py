@@ -121,6 +121,8 @@ def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, .
         return wanted, ()
     if wanted and wanted > node.accelerators:
         text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
+        if not node.accelerators and target.partition and any("{gpus" in each for each in target.partition.resource_directives):
+            text += "; the system file says how to ask for GPUs here, but not which there are (accelerator, accelerators)"
         return node.accelerators, (Notice(field="job_options.request_gpus", message=text),)
     kind, there = request.optimisation.opt_build.acc_type, target.accelerator
     if kind in VENDORS and node.accelerators == 0:

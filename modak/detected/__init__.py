@@ -76,7 +76,7 @@ def describe(
         cites.append(("account_required", f"{cluster.charged_by} {dated}"))
     if cluster.directives:
         cites.append(("mandatory_directives", f"{cluster.from_directives} {dated}"))
-        said.append(f"mandatory_directives: {', '.join(cluster.directives)} by their rules, not by a policy of the site")
+        said.append(f"mandatory_directives: {', '.join(cluster.directives)} by what {cluster.from_directives} says; check with the site")
     name = _given_name(asked.name) or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
     system = {
         "name": name,
@@ -91,7 +91,7 @@ def describe(
         **installed,
         "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),
     }
-    all_notes = tuple(dict.fromkeys([*notes, *said, UNASKED]))
+    all_notes = tuple(dict.fromkeys([*notes, *said, *cluster.notes, UNASKED]))
     return Description(validated(System, system, DataError), found.processors, found.accelerators, all_notes)
 
 

@@ -32,9 +32,12 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     if not most:
         return None
     queues = _settings(shown.text, "qname")
-    told = answers["qconf-sp"]
-    chosen = _chosen([queues.get(name, {}) for name in most], _settings(told.text, "pe_name"), max(most.values()))
-    found = tuple(_queue(name, number, queues.get(name, {}), chosen) for name, number in sorted(most.items()))
+    told, rules = answers["qconf-sp"], _settings(answers["qconf-sp"].text, "pe_name")
+    chosen = _chosen([queues.get(name, {}) for name in most], rules, max(most.values()))
+    found = tuple(
+        replace(_queue(name, number, queues.get(name, {}), chosen), max_nodes=_most_nodes(queues.get(name, {}), rules))
+        for name, number in sorted(most.items())
+    )
     nodes = tuple(replace(node, partitions=tuple(slots), cpus=max(slots.values(), default=0) or None) for node, slots in hosts)
     asked = tuple(f"-pe {name}" for name in chosen)
     return Cluster("gridengine", found, nodes, None, shown.command, listed.command, directives=asked, from_directives=told.command)
@@ -48,6 +51,12 @@ def environments(answers: Mapping[str, Answer]) -> tuple[str, ...]:
 
 def _environments(queue: Mapping[str, str]) -> list[str]:
     return [name for name in re.split(r"[ ,]+", queue.get("pe_list", "NONE")) if name and name != "NONE"]
+
+
+def _most_nodes(queue: Mapping[str, str], told: Mapping[str, Mapping[str, str]]) -> int | None:
+    """One, if all parallel environments of the queue give the slots of one host; ``None``: no limit is known."""
+    listed = _environments(queue)
+    return 1 if listed and all(told.get(name, {}).get("allocation_rule") == "$pe_slots" for name in listed) else None
 
 
 def _chosen(queues: Sequence[Mapping[str, str]], told: Mapping[str, Mapping[str, str]], slots: int) -> tuple[str, ...]:
@@ -112,6 +121,7 @@ def _queue(name: str, slots: int, fields: Mapping[str, str], chosen: Collection[
         max_cpus=slots,
         max_wall_time_s=_seconds(fields.get("h_rt", "")),
         conditions=tuple(f"{key} {value}" for key, value in said.items() if value != "NONE"),
+        restricted=any(said[key] != "NONE" for key in ("user_lists", "projects")),
     )
 
 

@@ -12,8 +12,10 @@ from modak.detected import hardware, kinds
 from modak.detected.kinds import Kind
 from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
+from modak.facts.systems import MOST_FEATURES
 from modak.text.amounts import counted
-from modak.text.faults import faults_of
+from modak.text.faults import fault_in, faults_of
+from modak.text.grammar import Name
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos")
@@ -197,7 +199,8 @@ def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:
 
 def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
     seen, there = kind.partition, kinds.count(kind.nodes)
-    sizes = {"name": seen.name, "min_nodes": seen.min_nodes, "max_nodes": min(there, seen.max_nodes or there)}
+    called = seen.asked_as or seen.name
+    sizes = {"name": called, "min_nodes": seen.min_nodes, "max_nodes": min(there, seen.max_nodes or there)}
     entry = {
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
@@ -206,14 +209,22 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
         **_defaults(kind),
-        "queue": seen.name if kind.name != seen.name else None,
+        "queue": called if kind.name != called else None,
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
         "constraint": kind.constraint if scheduler == "slurm" else None,
+        "features": (_features(kind) or None) if scheduler == "slurm" else None,
         "resource_directives": [*TYPED, f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}"] if kind.typed else None,
         "node": node,
     }
     return {name: value for name, value in entry.items() if value is not None}
+
+
+def _features(kind: Kind) -> list[str]:
+    """The features that all nodes of the kind have, in the order in which the scheduler lists them."""
+    first, *others = kind.nodes
+    common = set(first.features).intersection(*(node.features for node in others))
+    return [word for word in dict.fromkeys(first.features) if word in common and not fault_in(Name, word)][:MOST_FEATURES]
 
 
 def _defaults(kind: Kind) -> Mapping[str, float | None]:
@@ -260,6 +271,8 @@ def _doubts(kind: Kind, own: SeenProcessor, machine: Machine, scheduler: str) ->
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0][0]), 40)}"
     if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
         yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
+    if scheduler == "slurm" and not first.usable_memory_gb:
+        yield f"{kind.label}: the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
     if any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
         yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
     if cores and own.cores and cores != own.cores:

@@ -10,6 +10,8 @@ from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, Seen
 
 Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
+_ACCESS: Final = ("acl_user_enable", "acl_group_enable", "acl_host_enable")
+"""What keeps out whoever, or whatever host of submission, is not on the queue's list."""
 _AWAY: Final = ("slurmstate=",)
 """Printed by Slurm's own versions of Torque's commands."""
 
@@ -25,7 +27,9 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     default = next(
         (fields["default_queue"] for fields in records(answers["qstat-server"].text).values() if "default_queue" in fields), None
     )
-    found = tuple(_queue(name, fields, default) for name, fields in queues.items() if fields.get("queue_type") == "Execution")
+    routes = _routes(queues)
+    default = next((name for name, route in routes.items() if route == default), default)
+    found = tuple(_queue(name, fields, default, routes) for name, fields in queues.items() if fields.get("queue_type") == "Execution")
     if not found:
         found = (SeenPartition(default or "default", default=True),)
     bound = {fields["queue"] for fields in hosts.values() if "queue" in fields}
@@ -51,14 +55,32 @@ def records(text: str) -> Mapping[str, Fields]:
     return {name: fields for name, fields in found.items() if fields}
 
 
-def _queue(name: str, fields: Fields, default: str | None) -> SeenPartition:
+def _routes(queues: Mapping[str, Fields]) -> Mapping[str, str]:
+    """The routing queue that passes jobs on to each queue that takes none from elsewhere, in the order of its destinations."""
+    found: dict[str, str] = {}
+    for name, fields in queues.items():
+        for word in fields.get("route_destinations", "").split(","):
+            to = word.strip().partition("@")[0]
+            if queues.get(to, {}).get("from_route_only") == "True":
+                found.setdefault(to, name)
+    return found
+
+
+def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, str]) -> SeenPartition:
     closed = next((f"it is not {word}" for word in ("enabled", "started") if fields.get(word, "True") != "True"), "")
+    if fields.get("from_route_only") == "True" and name not in routes:
+        closed = closed or "it takes jobs of a routing queue only, and none is shown"
+    access = tuple(f"{key}=True" for key in _ACCESS if fields.get(key) == "True")
     return SeenPartition(
         name=name,
+        asked_as=routes.get(name),
         default=name == default,
+        min_nodes=count(fields.get("resources_min.nodect")),
         max_nodes=count(fields.get("resources_max.nodect")),
         max_wall_time_s=seconds(fields.get("resources_max.walltime")),
         default_wall_time_s=seconds(fields.get("resources_default.walltime")),
+        conditions=access,
+        restricted=bool(access),
         closed=closed,
     )
 

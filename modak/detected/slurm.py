@@ -28,14 +28,19 @@ SINFO: Final[Mapping[str, str]] = {
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 MEMORY: Final = ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")
 """Limits of memory in MiB, of a partition or of the cluster; of two for the same (``Def``, ``Max``) only one is set."""
-CONDITIONS: Final = ("AllowGroups", "AllowAccounts", "AllowQos", "DenyAccounts", "DenyQos", "QoS", "ReqResv")
+CONDITIONS: Final = ("AllowGroups", "AllowAccounts", "AllowQos", "AllocNodes", "DenyAccounts", "DenyQos", "QoS", "ReqResv")
 """Who may use a partition, and how: a system file has no fields for it, except for the only quality of service."""
-RESTRICTIONS: Final = frozenset({"AllowGroups", "AllowAccounts", "AllowQos", "ReqResv"})
+RESTRICTIONS: Final = frozenset({"AllowGroups", "AllowAccounts", "AllowQos", "AllocNodes", "ReqResv"})
 """Those that keep out whoever is not named."""
 NO_CONDITION: Final = (None, "ALL", "N/A", "NO", "(null)")
 PROJECTS: Final = frozenset({"associations", "limits", "qos", "safe", "all"})
 """Values of ``AccountingStorageEnforce`` with which a job needs an association, that is, an account that its user may charge
 (slurm.conf(5): ``limits``, ``qos`` and ``safe`` set ``associations``, too)."""
+TIMED: Final = "require_timelimit"
+"""The plug-in of ``JobSubmitPlugins`` that rejects jobs without a wall time."""
+OWN_RULES: Final = (
+    "JobSubmitPlugins=lua: the site's own rules may change or reject jobs; compare a script with an example from its documentation"
+)
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
@@ -45,12 +50,16 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     config = settings(answers["scontrol-config"].text)
     found, seen, name = partitions(shown.text, config), nodes(listed.text), config.get("ClusterName")
     enforced = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
-    charged_by = answers["scontrol-config"].command if enforced & PROJECTS else ""
-    if found and seen:
-        return Cluster("slurm", found, seen, name, shown.command, listed.command, charged_by)
-    short = answers["sinfo"]
-    found, seen = from_sinfo(short.text)
-    return Cluster("slurm", found, seen, name, short.command, short.command, charged_by) if found and seen else None
+    command = answers["scontrol-config"].command
+    charged_by = command if enforced & PROJECTS else ""
+    if not (found and seen):
+        shown = listed = answers["sinfo"]
+        found, seen = from_sinfo(shown.text)
+    if not (found and seen):
+        return None
+    plugins = {word.strip().removeprefix("job_submit/") for word in config.get("JobSubmitPlugins", "").split(",")}
+    wanted, notes = ("--time",) if TIMED in plugins else (), (OWN_RULES,) if "lua" in plugins else ()
+    return Cluster("slurm", found, seen, name, shown.command, listed.command, charged_by, wanted, command, notes)
 
 
 def partitions(text: str, config: Mapping[str, str] = NOTHING) -> tuple[SeenPartition, ...]:

@@ -53,6 +53,8 @@ class SeenPartition:
     """A partition or queue of the scheduler."""
 
     name: str
+    asked_as: str | None = None
+    """What jobs have to ask for in place of the name: the queue that passes them on to this one."""
     default: bool = False
     nodes: int | None = None
     min_nodes: int | None = None
@@ -98,6 +100,8 @@ class Cluster:
     """Options without which jobs do not start."""
     from_directives: str = ""
     """The command that printed what these name."""
+    notes: tuple[str, ...] = ()
+    """What its jobs may have to comply with, and no field can say."""
 
 
 @dataclass(frozen=True)

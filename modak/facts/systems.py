@@ -26,6 +26,9 @@ from modak.text.grammar import (
 MOST_DIRECTIVES: Final = 16
 """Options of a site's own for all jobs, or for their nodes: with MODAK's own they fit into a script's header."""
 
+MOST_FEATURES: Final = 64
+"""Features of the nodes of a partition."""
+
 
 class Queue(Fact):
     """What the scheduler calls a partition for jobs of some size."""
@@ -72,6 +75,8 @@ class Partition(Fact):
     """The quality of service for jobs that name none."""
     constraint: Constraint | None = None
     """Node features that all its jobs ask for."""
+    features: Annotated[tuple[Name, ...], Field(max_length=MOST_FEATURES)] = ()
+    """Features that all its nodes have, as the scheduler calls them; a job that asks for them gets these nodes."""
     resource_directives: Annotated[tuple[ResourceText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
     """What asks for a job's nodes here, in place of MODAK's own options: ``-l select={nodes}:system=polaris``. What the job does not ask
     for is left out: a part ``:NAME={…}`` of an option, else the option."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from modak.choosing.decision import Decision
 from modak.dsl import Notice, Request
+from modak.schedulers.header import LEFT_TO_REQUEST
 from modak.text.amounts import as_given, counted
 from modak.text.units import clock
 
@@ -27,9 +28,11 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
         return asked, (f"wall time: {clock(asked)}, as requested",)
     upper = decision.evidence.upper(decision.best)
     if upper is None:
-        default = partition.default_wall_time_s if partition else None
-        taken = f"{clock(default)}, the partition's default" if default else "left to the scheduler"
-        return default, (f"wall time: {taken}, because there is no prediction",)
+        if default := partition.default_wall_time_s if partition else None:
+            return default, (f"wall time: {clock(default)}, the partition's default, because there is no prediction",)
+        if (most := decision.target.max_wall_time_s(decision.nodes)) and _has_to_be_given(decision):
+            return most, (f"wall time: {clock(most)}, the partition's limit, because the site wants one and there is no prediction",)
+        return None, ("wall time: left to the scheduler, because there is no prediction",)
     bound, sure = "the upper bound of the prediction", objective.confidence
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(sure)}"
@@ -39,6 +42,13 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
     if limit and wanted > limit:
         return limit, (f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}",)
     return wanted, (f"wall time: {clock(wanted)}, {bound} plus start-up",)
+
+
+def _has_to_be_given(decision: Decision) -> bool:
+    """Whether the site rejects jobs that do not say their wall time."""
+    system = decision.target.system
+    directives = system.mandatory_directives if system else ()
+    return any(LEFT_TO_REQUEST.get(each.removesuffix("=")) == "wall_time_s" for each in directives)
 
 
 def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:

@@ -31,6 +31,7 @@ PLACEHOLDERS: Final = (
 )
 """What the text of a resource directive may name in braces. CPUs are what the scheduler counts: cores, or their hardware threads."""
 _FILLED: Final = rf"[\[\]]|\{{({'|'.join(PLACEHOLDERS)})\}}"
+_WAITS: Final = r"(?:[a-z]+(?::[A-Za-z0-9_.\[\]-]+)+|singleton)"
 _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
     "name": (r"[A-Za-z0-9][A-Za-z0-9._+-]*", 64, "letters, digits and ._+-, a letter or digit first"),
     "account": (r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", 64, "letters, digits and _.@-"),
@@ -50,7 +51,7 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
         "indices, for instance 0-15, 1,3,5 or 0-99:2%10",
     ),
     "dependency": (
-        r"[a-z]+(:[A-Za-z0-9_.\[\]-]+)+([,?][a-z]+(:[A-Za-z0-9_.\[\]-]+)+)*|singleton",
+        rf"{_WAITS}([,?]{_WAITS})*",
         256,
         "TYPE:JOB, for instance afterok:1234 (or singleton)",
     ),

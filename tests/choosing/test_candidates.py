@@ -777,6 +777,19 @@ def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
     assert [warning.field for warning in found.warnings] == ["job_options.request_gpus"]
 
 
+@pytest.mark.parametrize(("directives", "told"), [(("--gres=gpu:a100:{gpus_per_node}",), True), ((), False)])
+def test_gpus_that_nodes_have_but_the_system_file_does_not_name_are_said(known: Known, directives: tuple[str, ...], told: bool) -> None:
+    """As detected of a scheduler that has a word for them which is no model."""
+    facts = known("nobody-ran-this")
+    partition = facts.systems["supermuc-ng"].default_partition.model_copy(update={"resource_directives": directives})
+    here = facts.systems["supermuc-ng"].model_copy(update={"partitions": (partition,)})
+    document = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x"}, "job_options": {"request_gpus": 2}}
+    request = normalise({"job": document}).request
+    found = enumerate_candidates(request, resolve(request, replace(facts, systems={"supermuc-ng": here})), facts.models)
+    (text,) = [warning.message for warning in found.warnings if warning.field == "job_options.request_gpus"]
+    assert ("the system file says how to ask for GPUs here, but not which" in text) == told
+
+
 def test_gpus_of_another_maker_than_the_requested_one_are_warned_of(known: Known) -> None:
     """The job uses what is there, which images and scripts then fit."""
     found = candidates(known, "hlrs-testbed", optimisation={**TRAINING, "opt_build": {"acc_type": "intel"}})

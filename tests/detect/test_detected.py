@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import tomllib
 from collections.abc import Mapping
@@ -202,6 +203,15 @@ def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them()
     assert "partition batch: 1 node of other kinds left out, no feature selects them" in found.notes
 
 
+def test_features_that_all_nodes_have_are_entered() -> None:
+    """A request that names one gets these nodes, whichever feature tells them from others."""
+    found = seen({**MIXED, **XEON})
+    assert [(one.name, one.features) for one in found.system.partitions if one.features] == [
+        ("batch", ("avx512",)),
+        ("batch-kind2", ("avx512", "bigmem")),
+    ]
+
+
 def limited(fields: str, config: str = "") -> Description:
     """The mixed cluster, whose partition batch has more fields."""
     shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
@@ -294,12 +304,32 @@ def test_who_may_use_a_partition_is_said() -> None:
     assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
 
 
-@pytest.mark.parametrize(("said", "last"), [("AllowAccounts=chem", True), ("ReqResv=YES", True), ("DenyAccounts=chem", False)])
+@pytest.mark.parametrize(
+    ("said", "last"), [("AllowAccounts=chem", True), ("ReqResv=YES", True), ("AllocNodes=login2", True), ("DenyAccounts=chem", False)]
+)
 def test_partitions_for_some_users_only_come_last(said: str, last: bool) -> None:
     """Of several that take a job, the first is used."""
     names = [one.name for one in limited(said).system.partitions]
     assert len(names) > 2
     assert (names[-1].startswith("batch"), names[0] == "batch") == (last, not last)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "directives", "noted"),
+    [("job_submit/require_timelimit,pbs", ("--time",), False), ("lua", (), True), ("pbs", (), False)],
+)
+def test_what_slurm_says_of_all_jobs_is_entered_or_said(plugins: str, directives: tuple[str, ...], noted: bool) -> None:
+    """It would reject a job without a wall time; what a script of the site does nobody can read."""
+    found = limited("MinNodes=0", f"ClusterName = c\nJobSubmitPlugins = {plugins}\n")
+    assert found.system.mandatory_directives == directives
+    assert any("the site's own rules" in note for note in found.notes) == noted
+
+
+def test_a_site_without_memory_in_slurm_is_said() -> None:
+    """RealMemory=1 is Slurm's default, and more than that cannot be asked for."""
+    shown = re.sub(r"RealMemory=[0-9]+", "RealMemory=1", read(MIXED["scontrol-node"]))
+    assert any("Slurm rejects jobs that ask for memory" in note for note in seen({**MIXED, **XEON}, scontrol_node=shown).notes)
+    assert not any("Slurm rejects jobs that ask for memory" in note for note in seen({**MIXED, **XEON}).notes)
 
 
 def test_slurm_that_counts_threads_is_seen() -> None:
@@ -341,6 +371,52 @@ def test_openpbs_has_queues_and_nodes() -> None:
     assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.212297216)
     assert partition(found, "gpuq").nodes == 1
     assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
+
+
+ROUTED = """Queue: prod
+    queue_type = Route
+    route_destinations = small,large@pbs
+    enabled = True
+    started = True
+Queue: large
+    queue_type = Execution
+    from_route_only = True
+    resources_min.nodect = 2
+    resources_max.walltime = 24:00:00
+    enabled = True
+    started = True
+Queue: small
+    queue_type = Execution
+    from_route_only = True
+    resources_max.nodect = 1
+    resources_max.walltime = 03:00:00
+    enabled = True
+    started = True
+Queue: lab
+    queue_type = Execution
+    acl_group_enable = True
+    enabled = True
+    started = True
+Queue: hidden
+    queue_type = Execution
+    from_route_only = True
+    enabled = True
+    started = True
+"""
+
+
+def test_queues_that_take_routed_jobs_only_are_asked_for_by_the_queue_that_routes() -> None:
+    """PBS would refuse a job that names one of them; the first destination of the server's default queue is the default one."""
+    server = "Server: pbs\n    default_queue = prod\n"
+    found = seen({"pbsnodes": "pbsnodes-openpbs.txt", **XEON}, "n001", qstat=ROUTED, qstat_server=server)
+    entries = [(one.name, one.queue, one.default, one.max_nodes, one.queues) for one in found.system.partitions]
+    assert entries == [
+        ("large", "prod", False, None, (Queue(name="prod", min_nodes=2, max_nodes=2),)),
+        ("small", "prod", True, 1, ()),
+        ("lab", None, False, None, ()),
+    ]
+    assert "partition hidden is left out: it takes jobs of a routing queue only, and none is shown" in found.notes
+    assert any(note.startswith("acl_group_enable=True (partition lab)") for note in found.notes)
 
 
 def test_torque_has_nodes_by_property() -> None:
@@ -387,6 +463,15 @@ def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, t
     found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
     assert found.system.mandatory_directives == chosen
     assert any("pe_list" in note for note in found.notes) == (not chosen)
+
+
+@pytest.mark.parametrize(("rule", "most"), [("$pe_slots", 1), ("$fill_up", None), ("24", None)])
+def test_a_queue_whose_environments_stay_on_one_host_has_jobs_of_one_node(rule: str, most: int | None) -> None:
+    """Others would wait for ever."""
+    queues = "qname main\npe_list shm other\nqname debug\npe_list NONE\n"
+    shown = ENVIRONMENT.format("shm", 9, "NONE", "$pe_slots", "FALSE") + ENVIRONMENT.format("other", 9, "NONE", rule, "TRUE")
+    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
+    assert (partition(found, "main").max_nodes, partition(found, "debug").max_nodes) == (most, None)
 
 
 def test_the_pbs_commands_of_grid_engine_are_not_in_trouble() -> None:

@@ -76,6 +76,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
         {"pbspro": None, "lsf": ["-w done(1)||exit(2)"], "flux": None, "gridengine": None},
     ),
     ({"dependency": "singleton"}, dict.fromkeys(DIALECTS)),
+    ({"dependency": "afterany:1,singleton"}, dict.fromkeys(DIALECTS)),
     ({"dependency": "afterok:1,aftercorr:2"}, dict.fromkeys(DIALECTS)),
     (
         {"begin": "2026-12-24T18:00"},

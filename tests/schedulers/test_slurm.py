@@ -99,6 +99,7 @@ def sized(**resources: Any) -> JobSpec:
         ({"email": "a@b.de", "notify": ("end",)}, ["--mail-type=END", "--mail-user=a@b.de"]),
         ({"dependency": "afterok:1:2,afterany:3"}, ["--dependency=afterok:1:2,afterany:3"]),
         ({"dependency": "singleton"}, ["--dependency=singleton"]),
+        ({"dependency": "afterok:1,singleton"}, ["--dependency=afterok:1,singleton"]),
         ({"begin": "2026-12-24T18:00"}, ["--begin=2026-12-24T18:00"]),
         ({"exclusive": True}, ["--exclusive"]),
         ({"exclusive": False}, []),

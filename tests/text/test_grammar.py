@@ -23,7 +23,7 @@ HEADERS = {
     "Constraint": (["skylake&ssd", "a|b", "gpu:2"], ["a b", "&a", "a;b", "a&"]),
     "NodeList": (["n1", "n1,n2", "n[01-12],m[3,5]"], ["n1 n2", "n[1-999999999]", "n[9-1]", "-w", "n[1-2]x", MANY, *BROKEN]),
     "ArraySpec": (["0-15", "1,3,5", "0-99:2%10"], ["a", "1-", "1 -w", "%2", "5-1", "0-9:0"]),
-    "Dependency": (["afterok:12", "afterok:1:2,afterany:3", "singleton"], ["afterok", "afterok:1 -w", "x;y"]),
+    "Dependency": (["afterok:12", "afterok:1:2,afterany:3", "singleton", "afterok:1,singleton"], ["afterok", "afterok:1 -w", "x;y"]),
     "Email": (["me@example.org"], ["me", "a@b,c@d", "a@b c", "@b", "a@-"]),
     "BeginTime": (
         ["2027-01-31", "2027-01-31T08:00", "08:00", "now+2hours"],
