@@ -81,9 +81,12 @@ def test_a_misspelt_trial_loads_nothing(site: Site) -> None:
 
 
 def test_results_come_as_records_and_as_files_of_a_form(site: Site) -> None:
-    """All files of a form or none of them."""
+    """Also as one record a line; all files of a form or none of them."""
     records = [{"application": "solver", "nodes": 8, "metric": "wall_time", "value": 14, "unit": "s"}]
     assert site.call("POST", "/results", site.keys["load"], json=records).json()["new"] == 1
+    lines = "".join(json.dumps({**records[0], "nodes": nodes}) + "\n" for nodes in (8, 9))
+    told = site.call("POST", "/results", site.keys["load"], content=lines, headers={"Content-Type": "application/x-ndjson"}).json()
+    assert (told["rows"], told["new"]) == (2, 1)
     files = [("file", ("a.csv", ROWS)), ("file", ("../../b.csv", HEADER + "solver,16,wall_time,8,s\n"))]
     told = site.call("POST", "/results", site.keys["load"], files=files).json()
     assert [(file["name"], file["new"]) for file in told["files"]] == [("a.csv", 3), ("b.csv", 1)]
