@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.output import say
-from modak.dsl import Choice, Request
+from modak.dsl import Choice, Prediction, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey, System
 from modak.knowledge import packaged_root, read_all
@@ -96,7 +96,7 @@ def main() -> None:
             lost[kind].append(regret)
     say(f"{WORLDS} worlds; times told, by basis: errors of log time, and new runs in the 90 % interval, beyond it, beyond twice of it")
     for basis in sorted(told):
-        say(f"{basis:14} {_row(told[basis])}")
+        say(f"{basis:14} {row(told[basis])}")
     say("\ntime of the chosen layout and build over that of the best one that was run, at the chosen nodes, minus one, per cent")
     for kind, regrets in lost.items():
         loss = 100 * (np.array(regrets) - 1)
@@ -119,7 +119,9 @@ def answers(seed: int, facts: Facts) -> Iterator[tuple[str, list[Truth], float]]
             choices = recommend(request, known).choices
         except Infeasible:
             continue
-        truths = [one for one in (_truth(choice, law, size, chance) for choice in choices) if one]
+        times = [law.time(choice.configuration.nodes, *_way(choice, size)) for choice in choices]
+        runs = (compared(choice.prediction, law.run(chance, time)) for choice, time in zip(choices, times, strict=True))
+        truths = [one for one in runs if one]
         chosen = choices[0].configuration
         best = min(law.time(chosen.nodes, layout, size, build) for layout, build in ways)
         yield kind, truths, law.time(chosen.nodes, *_way(choices[0], size)) / best
@@ -190,15 +192,15 @@ def _way(choice: Choice, size: int) -> tuple[tuple[int, int], int, int]:
     return (chosen.ranks_per_node, chosen.threads_per_rank), size, int((chosen.compiler or "build-0")[-1])
 
 
-def _truth(choice: Choice, law: Law, size: int, chance: np.random.Generator) -> Truth | None:
-    told = choice.prediction
+def compared(told: Prediction, time: float) -> Truth | None:
+    """A prediction beside a run; ``None``: nothing was predicted."""
     if told.value is None or told.lower is None or told.upper is None:
         return None
-    log_time = math.log(law.run(chance, law.time(choice.configuration.nodes, *_way(choice, size))))
-    return Truth(told.basis, log_time - math.log(told.value), math.log(told.upper / told.value), math.log(told.value / told.lower))
+    return Truth(told.basis, math.log(time / told.value), math.log(told.upper / told.value), math.log(told.value / told.lower))
 
 
-def _row(truths: Sequence[Truth]) -> str:
+def row(truths: Sequence[Truth]) -> str:
+    """The figures of predictions of one basis, in words."""
     error = np.array([one.error for one in truths])
     reach = np.array([one.above if one.error > 0 else one.below for one in truths])
     parts = {"in it": np.abs(error) <= reach, "slower": error > reach, "faster": error < -reach, "beyond twice": np.abs(error) > 2 * reach}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import model_quality, problem_sizes, worlds
+from benchmarks import model_quality, problem_sizes, training_worlds, worlds
 
 COLUMNS = ("dataset", "series", "app", "p", "nodes", "higher_better", "value")
 
@@ -68,14 +69,15 @@ def test_problems_with_two_numbers_and_variants_have_figures_of_their_own(capsys
     assert float(rows["1 of a variant, smallest"][2]) < 20
 
 
+@pytest.mark.parametrize(("benchmark", "kinds"), [(worlds, ("nodes open", "nodes given")), (training_worlds, ())])
 def test_a_world_is_the_same_each_time_and_its_answers_are_compared_with_its_law(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], benchmark: Any, kinds: tuple[str, ...]
 ) -> None:
     """Figures are worth something only if they can be had again."""
-    monkeypatch.setattr(worlds, "WORLDS", 3)
+    monkeypatch.setattr(benchmark, "WORLDS", 3)
     texts = []
     for _ in range(2):
-        worlds.main()
+        benchmark.main()
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
-    assert all(f"\n{kind}" in texts[0] for kind in ("measured", "transferred", "nodes open", "nodes given"))
+    assert all(f"\n{kind}" in texts[0] for kind in ("measured", "transferred", *kinds))

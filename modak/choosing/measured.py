@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from modak.choosing.shapes import Shape
@@ -23,14 +23,14 @@ from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
-from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import same_value
 from modak.target import Target
 from modak.text.grammar import version_range
 
 
-def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], host: HostMpi | None) -> Iterable[Shape]:
+def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], host: HostMpi | None) -> Sequence[Shape]:
     """Shapes in which the application was measured on the target and which the request allows, and fuller ones.
 
     Those of runs that differ in numbers among their parameters alone are among them, as far as the models tell how these compare.
@@ -39,6 +39,10 @@ def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], h
     not displace those of other problem sizes. ``host``: the host's MPI that would start the ranks. Shapes have 0 for counts that the
     results do not give.
     """
+    return _in_usual_precision(tuple(_evidence_shapes(request, target, curves, host)))
+
+
+def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], host: HostMpi | None) -> Iterator[Shape]:
     allowed, found, front_end = allowed_compilers(request), carrier(request), front_end_measured(request, curves)
     found = replace(found, framework=front_end) if found and front_end else found
     here = [curve for curve in curves if was_measured_on(curve, target)]
@@ -56,6 +60,13 @@ def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], h
             shape = _a_rank_per_gpu(known) if idle else known
             shape = replace(shape, framework=front_end, compiler=spelt.get(same_name(shape.compiler), shape.compiler))
             yield _as_asked(shape, request, allowed, host)
+
+
+def _in_usual_precision(shapes: Sequence[Shape]) -> Sequence[Shape]:
+    """The shapes; if some state another precision than the usual one, those that state none in that: half precision must not answer for
+    them."""
+    stated = {same_precision(shape.precision) for shape in shapes} - {None, USUAL_PRECISION}
+    return [replace(shape, precision=shape.precision or USUAL_PRECISION) for shape in shapes] if stated else shapes
 
 
 def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:

@@ -66,6 +66,18 @@ def test_the_order_of_results_decides_no_tie(known: Known) -> None:
     assert shapes[0] == shapes[1]
 
 
+def test_runs_of_no_precision_are_not_answered_by_half_precision(known: Known) -> None:
+    """Also if those in half precision alone name the data set that is asked about: the others ran in single precision."""
+    plain = SeriesKey(application="net", framework="pytorch", system="dgx-1-v100", metric="throughput", unit="samples/s")
+    half = plain.model_copy(update={"precision": "amp", "dataset": "images"})
+    runs = [Result(series=key, layout=Layout(nodes=1, gpus_per_node=8), value=value) for key, value in ((plain, 1000.0), (half, 3000.0))]
+    work = {**SPREAD, "workload": {"application": "net", "dataset": "images", "samples": 3000}}
+    request = normalise({"job": {"optimisation": work, "target": {"name": "dgx-1-v100"}}}).request
+    choices = recommend(request, replace(known(None), models=fit(runs))).choices
+    told: dict[Any, Any] = {one.configuration.precision: (one.prediction.value, one.prediction.basis) for one in choices}
+    assert told == {"amp": (pytest.approx(1.0), "measured"), "fp32": (pytest.approx(3.0), "transferred")}
+
+
 def test_results_that_do_not_state_their_gpus_hardly_ran_on_few_of_them(known: Known) -> None:
     """Times of steps without a batch size are no rate: all layouts have the time of the rate that states none."""
     step = SeriesKey(application="net", system="dgx-1-v100", metric="step_time", unit="s")
