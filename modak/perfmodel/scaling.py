@@ -36,7 +36,7 @@ FOLDS: Final = 24
 """A series is validated with at most this many prefixes and this many left-out sizes, the last ones."""
 UNKNOWN_ERROR: Final = 0.15
 """Used as validation error of a series with too few sizes to have one."""
-FADES: Final = 0.1
+FADES: Final = 0.25
 """Beyond the measured sizes, what the forms missed at the nearest of them is added, less by this factor with each doubling from there: so
 the forecast goes on from what was measured, and follows the forms further away. Public series do not tell how fast (0 to 0.5)."""
 MISSED: Final = 0.35
