@@ -37,6 +37,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _source(chosen),
         *unlike.differences(chosen),
         _assumed(chosen),
+        _batch(chosen),
         _cores(chosen),
         _crowded(chosen),
         _image(chosen),
@@ -211,6 +212,15 @@ def _assumed(chosen: Chosen) -> str | None:
     unsaid = f"the results behind the time do not state ranks_per_node: it is that of their own layout, {doubt}"
     how = "load them again with 'modak load --set ranks_per_node=… --set threads_per_rank=…'"
     return f"{unsaid}; {how}" if asked else f"{unsaid}; give process_count_per_node and threads, or {how}"
+
+
+def _batch(chosen: Chosen) -> str | None:
+    """Results that do not state their batch size, where one is asked for."""
+    asked, curve = chosen.request.optimisation.workload.batch_size, chosen.curve
+    if asked is None or curve is None or curve.estimated or curve.layout.batch_size:
+        return None
+    unsaid = f"the results behind the time do not state batch_size: it is that of their own, which may not be the requested {asked}"
+    return f"{unsaid}; if it is known, load them again with 'modak load --set batch_size=…'"
 
 
 def _cores(chosen: Chosen) -> str | None:

@@ -498,3 +498,17 @@ def test_a_request_without_an_application_is_told_to_name_it(known: Known, targe
     assert "time: not predicted, because the request names no application (application.app_tag)" in plan.decisions
     (line,) = [each for each in plan.decisions if each.startswith("layouts considered")]
     assert line.endswith(f"; a rule of thumb, because nothing is known of {nodes}") == bool(nodes)
+
+
+@pytest.mark.parametrize(("measured", "asked", "said"), [(None, 32, True), (None, None, False), (32, 32, False)])
+def test_a_batch_that_results_do_not_state_may_not_be_the_requested_one(
+    known: Known, measured: int | None, asked: int | None, said: bool
+) -> None:
+    """The time is told as measured, and may be of another batch."""
+    key = SeriesKey(application="net", framework="pytorch", system="dgx-1-v100", metric="throughput", unit="samples/s")
+    run = Result(series=key, layout=Layout(nodes=1, gpus_per_node=8, batch_size=measured), value=1000.0)
+    work = {"application": "net", "samples": 1e6, "batch_size": asked}
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}, "workload": work}
+    request = normalise({"job": {"optimisation": training, "target": {"name": "dgx-1-v100"}}}).request
+    advice = recommend(request, replace(known(None), models=fit([run]))).advice
+    assert any("do not state batch_size: it is that of their own, which may not be the requested 32" in text for text in advice) == said
