@@ -100,7 +100,8 @@ def _within_limits(usual: Where, request: Request, system: System) -> Where | No
     there, limit = usual.partition, beyond(request, usual.partition)
     able = [one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one)]
     if options.architecture_constraint:
-        able = [one for one in able if one.constraint == there.constraint]
+        needed = _node_features(options.architecture_constraint) & _features(there)
+        able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
     if not limit or not able:
         return None
     found = min(able, key=lambda one: _processors(one.node) != _processors(there.node))

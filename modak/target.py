@@ -181,7 +181,7 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
     known = prepared(facts)
     system = find_system(request.target.name, facts) if request.target.name else None
-    limits = tuple(one.name for one in system.partitions if beyond(request, one)) if system else ()
+    limits = tuple(beyond(request, one) for one in system.partitions) if system else ()  # decisions quote them
     gpus = (options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus)
     return request.target, *named, bool(options.reservation), *gpus, limits
 

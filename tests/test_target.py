@@ -13,7 +13,7 @@ from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, 
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
-from modak.target import Target, find_system, resolve
+from modak.target import Target, find_system, resolve, target_key
 
 Known = Callable[[str | None], Facts]
 ONE = Partition(name="one", nodes=8, node=Node(processor="xeon-gold-6148", sockets=2, cores=40))
@@ -257,6 +257,33 @@ def test_the_limit_that_leads_to_another_partition_is_named(known: Known) -> Non
     system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": two})
     found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, wall_time_limit=3600)
     assert "partition: two, because one runs such jobs for at most 00:30:00" in found.decisions
+
+
+def test_another_partition_has_the_requested_features_too(known: Known) -> None:
+    """Where those that the job is beyond have them; the first one without them does not count."""
+    facts = known(None)
+    partitions = (
+        Partition(name="usual", nodes=8, node=ONE.node, default=True),
+        Partition(name="fast", nodes=8, node=ONE.node, features=("nvme",), max_nodes=2),
+        Partition(name="faster", nodes=8, node=ONE.node, features=("nvme", "ib")),
+    )
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
+    asked = {"architecture_constraint": "nvme", "node_count": 3}
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
+    assert found.partition is not None
+    assert found.partition.name == "faster"
+
+
+def test_targets_are_one_only_if_the_same_limit_led_there(known: Known) -> None:
+    """Requests with one key share the decisions of the first one, which name the limit."""
+    facts = known(None)
+    two = (ONE.model_copy(update={"default": True, "max_wall_time_s": 1800, "max_nodes": 2}), ONE.model_copy(update={"name": "two"}))
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": two})
+    of_here = replace(facts, systems={"here": system})
+    asked: list[dict[str, Any]] = [{"node_count": 3}, {"wall_time_limit": 3600}]
+    requests = [normalise({"job": {"target": {"name": "here"}, "job_options": each}}).request for each in asked]
+    decisions = {resolve(each, of_here).decisions for each in requests}
+    assert len(decisions) == len({target_key(each, of_here) for each in requests}) == 2
 
 
 @pytest.mark.parametrize(
