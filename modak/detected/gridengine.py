@@ -60,22 +60,25 @@ def _most_nodes(queue: Mapping[str, str], told: Mapping[str, Mapping[str, str]])
 
 
 def _chosen(queues: Sequence[Mapping[str, str]], told: Mapping[str, Mapping[str, str]], slots: int) -> tuple[str, ...]:
-    """The parallel environment for one node, and the one for several, as far as there are some for all users in all queues that have any.
+    """The parallel environment for one node, and the one for several, for all users in all queues that have jobs of that kind.
 
-    For several, whose helpers Grid Engine has to start: one that gives all slots of a host, else one that fills hosts up.
+    For several, whose helpers Grid Engine has to start: one that gives all slots of a host, else one that fills hosts up. If there is none
+    but a queue has such jobs, none is chosen: with that for one node they would wait for ever.
     """
     lists = [listed for queue in queues if (listed := _environments(queue))]
-    usable = {
-        name: fields
-        for name, fields in told.items()
-        if lists and all(name in listed for listed in lists) and fields.get("user_lists", "NONE") == "NONE" and fields.get("slots") != "0"
-    }
-    several = [name for name, fields in usable.items() if fields.get("control_slaves") == "TRUE"]
-    wanted = ((list(usable), ("$pe_slots",)), (several, (str(slots), "$fill_up")))
-    found = [
-        next((name for rule in rules for name in names if usable[name].get("allocation_rule") == rule), None) for names, rules in wanted
+    larger = [listed for queue in queues if (listed := _environments(queue)) and not _most_nodes(queue, told)]
+    usable = {name: one for name, one in told.items() if one.get("user_lists", "NONE") == "NONE" and one.get("slots") != "0"}
+    inside = [name for name in usable if lists and all(name in listed for listed in lists)]
+    across = [
+        name for name, one in usable.items() if larger and one.get("control_slaves") == "TRUE" and all(name in listed for listed in larger)
     ]
-    return tuple(name for name in found if name)
+    first, last = (
+        next((name for rule in rules for name in names if usable[name].get("allocation_rule") == rule), None)
+        for names, rules in ((inside, ("$pe_slots",)), (across, (str(slots), "$fill_up")))
+    )
+    if (larger and not last) or (not first and last not in inside):
+        return ()
+    return tuple(name for name in (first, last) if name)
 
 
 def _hosts(text: str) -> Iterator[tuple[SeenNode, Mapping[str, int]]]:
@@ -113,9 +116,8 @@ def _settings(text: str, named_by: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _queue(name: str, slots: int, fields: Mapping[str, str], chosen: Collection[str]) -> SeenPartition:
-    """``chosen``: the parallel environments that are entered, so that a queue with them needs no word on those that it has."""
-    known = set(chosen) <= set(_environments(fields)) if chosen else False
-    said = {key: fields.get(key, "NONE") for key in _CONDITIONS if key != "pe_list" or not known}
+    """``chosen``: the parallel environments that are entered. They are right in all queues, which need no word on those that they have."""
+    said = {key: fields.get(key, "NONE") for key in _CONDITIONS if key != "pe_list" or not chosen}
     return SeenPartition(
         name=name,
         max_cpus=slots,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from modak.text.words import Joined, Word, line, tail
+from modak.text.words import Joined, Word, lead, line, tail
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
 _MPIRUN: Final[Mapping[str, str]] = dict.fromkeys(("-n", "--n", "-np", "--np"), "mpi_ranks") | _PER_NODE
@@ -40,7 +40,9 @@ _FLAGS: Final = frozenset(
 )
 """Options without a value that change neither the ranks nor what they run."""
 _THREADS: Final = "OMP_NUM_THREADS"
-_ON_EACH_NODE: Final = re.compile(r"ppr:([0-9]{1,9}):node(?::[a-zA-Z=0-9,]*)?")
+_COUNT: Final = re.compile("[1-9][0-9]{0,6}")
+"""No longer than the largest count of a request."""
+_ON_EACH_NODE: Final = re.compile(rf"ppr:({_COUNT.pattern}):node(?::[a-zA-Z=0-9,]*)?")
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,11 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     counts: dict[str, int] = {}
     stated = False
     place = 1
-    while place < len(command) and isinstance(option := command[place], str) and option.startswith("-"):
+    while place < len(command) and lead(command[place]).startswith("-"):
         name, value, after = _option(command, place, known)
         if name in known or name == _THREADS:
             if not isinstance(value, Joined):
-                if not re.fullmatch("[1-9][0-9]{0,8}", value or ""):
+                if not _COUNT.fullmatch(value or ""):
                     return None
                 counts[known.get(name, "threads")] = int(value or 0)
             stated |= name in known
@@ -84,7 +86,7 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
             return None
         place = after
     rest = command[place:]
-    if not rest or (isinstance(rest[0], str) and (not rest[0] or "=" in rest[0])):
+    if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
         return None
     if _starts_more(rest):  # these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
@@ -100,8 +102,12 @@ def _starts_more(command: tuple[Word, ...]) -> bool:
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:
     """An option's name, its value if it has one, and where the next word is. One that sets the number of threads is called
     ``OMP_NUM_THREADS``."""
-    option = str(command[place])
+    option = command[place]
     following = command[place + 1] if place + 1 < len(command) else None
+    if isinstance(option, Joined):  # the value is a variable: --ntasks=${SLURM_NTASKS}, -n${SLURM_NTASKS}
+        name = lead(option)
+        has_value = name.endswith("=") if name.startswith("--") else name in ("-n", "-N", "-c")
+        return name.removesuffix("="), option if has_value else None, place + 1
     name, equals, joined = option.partition("=")
     if option.startswith("--") and equals:
         return name, joined, place + 1

@@ -453,6 +453,8 @@ ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_
         ({"half": (9, "NONE", "24", "TRUE"), "turns": (9, "NONE", "$round_robin", "TRUE")}, ()),
         ({"shm": (9, "chem", "$pe_slots", "FALSE"), "off": (0, "NONE", "$pe_slots", "FALSE")}, ()),
         ({"loose": (9, "NONE", "$fill_up", "FALSE"), "elsewhere": (9, "NONE", "$fill_up", "TRUE")}, ()),
+        ({"shm": (9, "NONE", "$pe_slots", "FALSE")}, ("-pe shm",)),
+        ({"shm": (9, "NONE", "$pe_slots", "FALSE"), "turns": (9, "NONE", "$round_robin", "TRUE")}, ()),
     ],
 )
 def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, tuple[object, ...]], chosen: tuple[str, ...]) -> None:
@@ -463,6 +465,16 @@ def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, t
     found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
     assert found.system.mandatory_directives == chosen
     assert any("pe_list" in note for note in found.notes) == (not chosen)
+
+
+def test_a_queue_of_jobs_on_one_node_needs_no_environment_for_several() -> None:
+    """That of the other queue is entered all the same."""
+    queues = "qname main\npe_list shm orte\nqname debug\npe_list shm\n"
+    shown = ENVIRONMENT.format("shm", 9, "NONE", "$pe_slots", "FALSE") + ENVIRONMENT.format("orte", 9, "NONE", "$fill_up", "TRUE")
+    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
+    assert found.system.mandatory_directives == ("-pe shm", "-pe orte")
+    assert (partition(found, "main").max_nodes, partition(found, "debug").max_nodes) == (None, 1)
+    assert not any("pe_list" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(("rule", "most"), [("$pe_slots", 1), ("$fill_up", None), ("24", None)])

@@ -53,9 +53,10 @@ def test_the_counts_of_the_request_hold() -> None:
     assert [warning.field for warning in found.warnings] == ["application.executable", "application.mpi_ranks"]
 
 
-def test_a_count_may_be_the_schedulers() -> None:
+@pytest.mark.parametrize("launcher", ["mpirun -np $SLURM_NTASKS", "srun --ntasks=${SLURM_NTASKS}", "srun -n$SLURM_NTASKS -v"])
+def test_a_count_may_be_the_schedulers(launcher: str) -> None:
     """``-np $SLURM_NTASKS`` is as many ranks as the job has."""
-    found = request("mpirun -np $SLURM_NTASKS ./solver", options={"node_count": 2, "process_count_per_node": 4})
+    found = request(f"{launcher} ./solver", options={"node_count": 2, "process_count_per_node": 4})
     assert (words.line(found.application.command), found.application.mpi_ranks) == ("./solver", None)
 
 
@@ -72,6 +73,10 @@ def test_a_count_may_be_the_schedulers() -> None:
         "mpirun -np",
         "mpirun -n 1 ./a : -n 7 ./b",
         "mpirun -np 8 A=1 ./solver",
+        "mpirun -np 8 A=$HOME ./solver",
+        "mpirun --mca$HOME btl -np 8 ./solver",
+        "mpirun -np 99999999 ./solver",
+        "mpirun -np 8 -x OMP_NUM_THREADS=99999999 ./solver",
         "./mpirun.sh -np 8 ./solver",
     ],
 )
