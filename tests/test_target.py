@@ -250,13 +250,21 @@ def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, as
     assert found.partition_for(asked.get("node_count", 1), asked.get("wall_time_limit")) == partition
 
 
-def test_the_limit_that_leads_to_another_partition_is_named(known: Known) -> None:
+@pytest.mark.parametrize(
+    ("asked", "most", "limit"),
+    [
+        ({"wall_time_limit": 3600}, 1, "runs such jobs for at most 00:30:00"),
+        ({"node_count": 2}, 1, "takes jobs of 1 node"),
+        ({"node_count": 8}, 2, "takes jobs of 1 to 2 nodes"),
+    ],
+)
+def test_the_limit_that_leads_to_another_partition_is_named(known: Known, asked: dict[str, Any], most: int, limit: str) -> None:
     """As the reason for it."""
     facts = known(None)
-    two = (ONE.model_copy(update={"default": True, "max_wall_time_s": 1800}), ONE.model_copy(update={"name": "two"}))
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": two})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, wall_time_limit=3600)
-    assert "partition: two, because one runs such jobs for at most 00:30:00" in found.decisions
+    one = ONE.model_copy(update={"default": True, "max_wall_time_s": 1800, "max_nodes": most})
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (one, ONE.model_copy(update={"name": "two"}))})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
+    assert f"partition: two, because one {limit}" in found.decisions
 
 
 def test_another_partition_has_the_requested_features_too(known: Known) -> None:
