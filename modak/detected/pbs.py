@@ -56,9 +56,11 @@ def records(text: str) -> Mapping[str, Fields]:
 
 
 def _routes(queues: Mapping[str, Fields]) -> Mapping[str, str]:
-    """The routing queue that passes jobs on to each queue that takes none from elsewhere, in the order of its destinations."""
+    """The open routing queue that passes jobs on to each queue that takes none from elsewhere, in the order of its destinations."""
     found: dict[str, str] = {}
     for name, fields in queues.items():
+        if _closed(fields):
+            continue
         for word in fields.get("route_destinations", "").split(","):
             to = word.strip().partition("@")[0]
             if queues.get(to, {}).get("from_route_only") == "True":
@@ -66,10 +68,15 @@ def _routes(queues: Mapping[str, Fields]) -> Mapping[str, str]:
     return found
 
 
+def _closed(fields: Fields) -> str:
+    """Why a queue starts no new jobs; empty: it does."""
+    return next((f"it is not {word}" for word in ("enabled", "started") if fields.get(word, "True") != "True"), "")
+
+
 def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, str]) -> SeenPartition:
-    closed = next((f"it is not {word}" for word in ("enabled", "started") if fields.get(word, "True") != "True"), "")
+    closed = _closed(fields)
     if fields.get("from_route_only") == "True" and name not in routes:
-        closed = closed or "it takes jobs of a routing queue only, and none is shown"
+        closed = closed or "it takes jobs of a routing queue only, and no open one is shown"
     access = tuple(f"{key}=True" for key in _ACCESS if fields.get(key) == "True")
     return SeenPartition(
         name=name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Final
 
 from modak import dsl, plugins
@@ -231,9 +232,10 @@ def _without_launcher(
         return options, application, ()
     new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
     notes = []
+    follows = _following(application.mpi_ranks, options.node_count, options.process_count_per_node)
     for name, count in found.counts.items():
         place, holder = ("application", application) if name in dsl.Application.model_fields else ("job_options", options)
-        given = getattr(holder, name)
+        given = getattr(holder, name) or follows.get(name)
         if given not in (None, count):
             notes.append(Fault(f"{place}.{name}", f"{given} is used; {shown(found.launcher)} says {count}"))
         elif given is None:
@@ -243,6 +245,13 @@ def _without_launcher(
     left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
     notes.insert(0, Fault("application.executable", left))
     return options.model_copy(update=new["job_options"]), application.model_copy(update=new["application"]), tuple(notes)
+
+
+def _following(ranks: int | None, nodes: int | None, each: int | None) -> Mapping[str, int]:
+    """The count that follows from the two others of a request: all ranks, or the nodes for them."""
+    if ranks is None:
+        return {"mpi_ranks": nodes * each} if nodes and each else {}
+    return {"node_count": ceil(ranks / each)} if each and nodes is None else {}
 
 
 def _counts(

@@ -415,8 +415,15 @@ def test_queues_that_take_routed_jobs_only_are_asked_for_by_the_queue_that_route
         ("small", "prod", True, 1, ()),
         ("lab", None, False, None, ()),
     ]
-    assert "partition hidden is left out: it takes jobs of a routing queue only, and none is shown" in found.notes
+    assert "partition hidden is left out: it takes jobs of a routing queue only, and no open one is shown" in found.notes
     assert any(note.startswith("acl_group_enable=True (partition lab)") for note in found.notes)
+
+
+def test_a_closed_queue_routes_no_jobs() -> None:
+    """PBS refuses a job that names it; another queue may have the same destinations."""
+    closed = "Queue: old\n    queue_type = Route\n    route_destinations = large\n    enabled = False\n    started = True\n"
+    found = seen({"pbsnodes": "pbsnodes-openpbs.txt", **XEON}, "n001", qstat=closed + ROUTED)
+    assert partition(found, "large").queue == "prod"
 
 
 def test_torque_has_nodes_by_property() -> None:

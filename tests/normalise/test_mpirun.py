@@ -53,6 +53,24 @@ def test_the_counts_of_the_request_hold() -> None:
     assert [warning.field for warning in found.warnings] == ["application.executable", "application.mpi_ranks"]
 
 
+@pytest.mark.parametrize(
+    ("command", "ranks", "options", "said"),
+    [
+        ("mpirun -np 6 ./solver", None, {"node_count": 2, "process_count_per_node": 4}, "8 is used; 'mpirun -np 6' says 6"),
+        ("srun -N 4 ./solver", 8, {"process_count_per_node": 4}, "2 is used; 'srun -N 4' says 4"),
+        ("mpirun -np 8 ./solver", None, {"node_count": 2, "process_count_per_node": 4}, ""),
+    ],
+)
+def test_two_counts_of_the_request_say_the_third(command: str, ranks: int | None, options: dict[str, int], said: str) -> None:
+    """What the launcher says of that changes none of the two."""
+    given = {"executable": command} | ({"mpi_ranks": ranks} if ranks else {})
+    found = normalise({"job": {"application": given, "job_options": options}})
+    job = found.request.job_options
+    assert found.request.application.mpi_ranks == ranks
+    assert {name: getattr(job, name) for name in ("node_count", "process_count_per_node") if getattr(job, name)} == options
+    assert [warning.message for warning in found.warnings[1:]] == ([said] if said else [])
+
+
 @pytest.mark.parametrize("launcher", ["mpirun -np $SLURM_NTASKS", "srun --ntasks=${SLURM_NTASKS}", "srun -n$SLURM_NTASKS -v"])
 def test_a_count_may_be_the_schedulers(launcher: str) -> None:
     """``-np $SLURM_NTASKS`` is as many ranks as the job has."""
