@@ -115,7 +115,8 @@ def answers(seed: int, facts: Facts) -> Iterator[tuple[list[Truth], float]]:
             continue
         times = [_time(one, law, epochs) for one in choices]
         goals = [time * (one.configuration.nodes if node_hours else 1) for time, one in zip(times, choices, strict=True)]
-        runs = (compared(one.prediction, _run(one, law, time, chance)) for one, time in zip(choices, times, strict=True))
+        new = np.random.default_rng((seed, number))  # of its own: questions do not depend on how many choices are told
+        runs = (compared(one.prediction, _run(one, law, time, new)) for one, time in zip(choices, times, strict=True))
         yield [one for one in runs if one], goals[0] / min(goals)
 
 

@@ -120,7 +120,8 @@ def answers(seed: int, facts: Facts) -> Iterator[tuple[str, list[Truth], float]]
         except Infeasible:
             continue
         times = [law.time(choice.configuration.nodes, *_way(choice, size)) for choice in choices]
-        runs = (compared(choice.prediction, law.run(chance, time)) for choice, time in zip(choices, times, strict=True))
+        new = np.random.default_rng((seed, number))  # of its own: questions do not depend on how many choices are told
+        runs = (compared(choice.prediction, law.run(new, time)) for choice, time in zip(choices, times, strict=True))
         truths = [one for one in runs if one]
         chosen = choices[0].configuration
         best = min(law.time(chosen.nodes, layout, size, build) for layout, build in ways)
