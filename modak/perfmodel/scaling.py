@@ -40,8 +40,8 @@ FADES: Final = 0.25
 """Beyond the measured sizes, what the forms missed at the nearest of them is added, less by this factor with each doubling from there: so
 the forecast goes on from what was measured, and follows the forms further away. Public series do not tell how fast (0 to 0.5)."""
 MISSED: Final = 0.35
-"""Between measured sizes, the part of what the forms missed there that counts as doubt, in quadrature with their disagreement: where they
-missed by more than 0.2, 90 % of the sizes left out of public series are then in the interval."""
+"""In the middle of two measured sizes, the part of what the forms missed there that counts as doubt, in quadrature with their disagreement;
+nearer to them less. Where they missed by more than 0.2, 90 % of the sizes left out of public series are then in the interval."""
 QUARTERS: Final = (0.25, 0.5, 0.75)
 """Points between two measured sizes (in log space) at which the disagreement of the forms is evaluated."""
 
@@ -167,7 +167,7 @@ def _combined(mixture: Mixture, p: Array) -> tuple[Array, Array]:
     inner, outer = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
     middle, spread = _averaged(mixture, logs, inner)
     missed = _missed(mixture, p, inner)
-    middle, spread = middle + missed, np.where(inner, np.hypot(spread, MISSED * missed), spread)
+    middle, spread = middle + missed, np.hypot(spread, MISSED * missed * _way(mixture, p))
     if not outer.any():
         return middle, spread
     rise = np.log(p[outer] / mixture.sizes[-1])
@@ -188,6 +188,12 @@ def _missed(mixture: Mixture, p: Array, inner: npt.NDArray[np.bool_]) -> Array:
     away = np.maximum(at - last, first - at)
     of_ends = np.where(away == at - last, mixture.missed_beyond[1], mixture.missed_beyond[0])
     return np.where(inner, np.interp(at, np.log2(mixture.sizes), mixture.missed), of_ends * FADES ** np.maximum(away, 0.0))
+
+
+def _way(mixture: Mixture, p: Array) -> Array:
+    """How far sizes are from the measured ones beside them: 1 in the middle of two (in logs), 0 at and beyond measured sizes."""
+    place = np.interp(np.log2(p), np.log2(mixture.sizes), np.arange(len(mixture.sizes))) % 1
+    return np.asarray(2 * np.sqrt(place * (1 - place)))
 
 
 def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> tuple[Array, Array]:

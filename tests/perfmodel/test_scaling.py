@@ -142,6 +142,8 @@ def test_what_the_forms_missed_is_doubt_between_the_sizes() -> None:
     certain = replace(mixture, missed=(0.0, 0.0, 0.0))
     assert evaluate(mixture, 30.0).disagreement > 0.3 + evaluate(certain, 30.0).disagreement
     assert mixture.doubt > 0.3 + evaluate(certain, 30.0).disagreement
+    for measured in (8.0, 64.0):  # there nothing is in doubt
+        assert evaluate(mixture, measured).disagreement == pytest.approx(evaluate(certain, measured).disagreement)
 
 
 def test_doublings_count_both_ways() -> None:
