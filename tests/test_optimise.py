@@ -633,7 +633,7 @@ def test_a_wall_time_that_stops_the_run_is_warned_of(limit: str, chain: dict[str
     found = answer(example("3dgan-supermuc-ng", job_options={"wall_time_limit": limit, **chain}), known)
     said = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
     assert [
-        re.search("00:10:00 requested, but the run takes 00:49:.* to .* interpolated.: the scheduler will stop it$", one) is not None
+        re.search("00:10:00 requested, but the run takes 00:50:.* to .* interpolated.: the scheduler will stop it$", one) is not None
         for one in said
     ] == [True] * stops
 

@@ -858,9 +858,9 @@ def test_memory_is_compared_and_shown_to_the_byte(known: Known) -> None:
 
 
 def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:
-    """Overrunning the usable memory takes the node down there."""
-    with pytest.raises(Infeasible, match=r"job_options.memory_limit: 90 GB .* 77 GB are usable"):
-        candidates(known, job_options__memory_limit="90 GB")
+    """Overrunning the usable memory takes the node down there; no other partition has nodes with as much."""
+    with pytest.raises(Infeasible, match=r"job_options.memory_limit: 900 GB .* 77 GB are usable"):
+        candidates(known, job_options__memory_limit="900 GB")
 
 
 @over(st.integers(1, 10_000), st.lists(st.integers(1, 20_000), max_size=5))
