@@ -97,14 +97,17 @@ def _within_limits(usual: Where, request: Request, system: System) -> Where | No
     options = request.job_options
     if options.qos or options.reservation or system.partition_directive == "never":
         return None
-    there, limit = usual.partition, beyond(request, usual.partition)
+    there = usual.partition
+    limit = beyond(request, there)
+    if not limit:
+        return None
     able = [one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one)]
     if options.architecture_constraint:
         needed = _node_features(options.architecture_constraint) & _features(there)
         able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
-    if not limit or not able:
+    if not able:
         return None
-    found = min(able, key=lambda one: _processors(one.node) != _processors(there.node))
+    found = min(able, key=lambda one: processors_of(one.node) != processors_of(there.node))
     return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
 
 
@@ -134,7 +137,8 @@ def _accelerators(node: Node) -> tuple[object, ...]:
     return node.accelerator, node.accelerators
 
 
-def _processors(node: Node) -> tuple[object, ...]:
+def processors_of(node: Node) -> tuple[object, ...]:
+    """Equal for nodes with the same processors."""
     return node.processor, node.sockets, node.cores
 
 

@@ -27,7 +27,7 @@ from modak.facts import (
     same_name,
     same_runtime,
 )
-from modak.partition import beyond, ran_on_gpus, where_of
+from modak.partition import beyond, processors_of, ran_on_gpus, where_of
 from modak.prepared import prepared
 
 
@@ -226,7 +226,7 @@ def other_nodes(system: System | None, partition: Partition | None, on_gpus: boo
     """Names of the system's partitions whose nodes are of another kind: for runs ``on_gpus`` by GPUs, for others by processors."""
 
     def kind(node: Node) -> tuple[object, ...]:
-        return (node.accelerator,) if on_gpus else (node.processor, node.sockets, node.cores)
+        return (node.accelerator,) if on_gpus else processors_of(node)
 
     if system is None or partition is None:
         return frozenset()

@@ -223,12 +223,13 @@ def _without_launcher(
     """The counts of a launcher of MPI programs before the command, which is left out; if the request gives a count, too, that is used.
     Without any count the launcher of one process may mean all of its cores, and stays."""
     found = launched(application.command)
-    parallel = (application.mpi_ranks, options.process_count_per_node, options.node_count, wanted.config.distributed_training)
-    several = any(count is not None and count > 1 for count in parallel) or application.app_type in ("mpi", "hpc")
-    several = several or bool(wanted.options.value_of("distribution"))
-    by_torchrun = wanted.framework == "pytorch" and wanted.options.value_of("distribution") != "horovod"
-    by_torchrun = by_torchrun and application.app_type not in ("mpi", "hpc")
-    if found is None or not (found.has_counts or several):
+    if found is None:
+        return options, application, ()
+    of_mpi, distribution = application.app_type in ("mpi", "hpc"), wanted.options.value_of("distribution")
+    counts = (application.mpi_ranks, options.process_count_per_node, options.node_count, wanted.config.distributed_training)
+    several = of_mpi or bool(distribution) or any(count is not None and count > 1 for count in counts)
+    by_torchrun = wanted.framework == "pytorch" and distribution != "horovod" and not of_mpi
+    if not (found.has_counts or several):
         return options, application, ()
     new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
     notes = []
