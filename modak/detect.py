@@ -25,6 +25,7 @@ from modak.detected.software import MODULES, RUNTIMES
 from modak.detected.values import NOT_THERE, Answer
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
+from modak.text.amounts import counted
 
 TIMEOUT_S: Final = 20.0
 """For one command; Slurm's own commands give up on a controller after ten seconds."""
@@ -153,12 +154,21 @@ def _answers(commands: Mapping[str, tuple[str, ...]], own: Mapping[str, str]) ->
 
 
 def _of_each(names: Sequence[str], own: Mapping[str, str]) -> Answer:
-    """The answers for all names as one. One that fails is left out: the environment may have gone in between."""
-    found = [_ask((*OF_EACH, name), own, on_stderr=False).text for name in names]
-    return Answer(" ".join(OF_EACH), "\n".join(found), "" if names else NOT_THERE)
+    """The answers for all names as one. One that fails is left out: the environment may have gone in between.
+
+    All together have the time of one command: a server that answers slowly would be waited for once for each name.
+    """
+    end, found = time.monotonic() + TIMEOUT_S, list[str]()
+    for name in names:
+        if (left := end - time.monotonic()) > 0:
+            found.append(_ask((*OF_EACH, name), own, on_stderr=False, timeout_s=left).text)
+    missing = len(names) - sum(map(bool, found))
+    late = missing and time.monotonic() >= end
+    trouble = f"no answer within {TIMEOUT_S:g} s for {missing} of {counted(len(names), 'environment')}" if late else ""
+    return Answer(" ".join(OF_EACH), "\n".join(found), trouble if names else NOT_THERE)
 
 
-def _ask(words: Sequence[str], own: Mapping[str, str], on_stderr: bool) -> Answer:
+def _ask(words: Sequence[str], own: Mapping[str, str], on_stderr: bool, timeout_s: float = TIMEOUT_S) -> Answer:
     if words[0].startswith("/"):
         return _file(Path(words[0]))
     if words[0] == "LMOD_CMD":  # a shell function calls the program that this variable names
@@ -168,7 +178,7 @@ def _ask(words: Sequence[str], own: Mapping[str, str], on_stderr: bool) -> Answe
         command, program = " ".join(word for word in words if not word.startswith("--format")), find(words[0], own["PATH"])
     if program is None:
         return Answer(command, trouble=NOT_THERE)
-    output = run((program, *words[1:]), own, timeout_s=TIMEOUT_S, longest=LONGEST_ANSWER)
+    output = run((program, *words[1:]), own, timeout_s=timeout_s, longest=LONGEST_ANSWER)
     text = output.stdout.decode(errors="replace") + ("\n" + output.stderr.decode(errors="replace") if on_stderr else "")
     return Answer(command, "" if output.trouble else text, output.trouble)
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from modak.dsl import Notice, Request
+from modak.dsl import LEARNING, Notice, Request
 from modak.facts import VENDORS, Facts, Node, Partition, System
 from modak.prepared import prepared
 from modak.text.amounts import counted
@@ -72,15 +72,19 @@ def _of_kinds(called: Sequence[Partition], asked: str, request: Request, facts: 
     far as one has them."""
     features, gpus = _node_features(request.job_options.architecture_constraint), request.job_options.request_gpus or 0
     kind = request.optimisation.opt_build.acc_type
-    wishes: tuple[Callable[[Partition], bool], ...] = (
-        lambda one: features <= _features(one),
-        lambda one: _gpus(one, kind, facts) >= gpus,
-        lambda one: not beyond(request, one),
-    )
-    left = list(called)
-    for wish in wishes:
-        left = [one for one in left if wish(one)] or left
-    why = f"partition: {left[0].name}, the nodes of {asked} that have what the job asks for"
+    wishes: dict[str, Callable[[Partition], bool]] = {
+        "the requested features": lambda one: features <= _features(one),
+        "the requested GPUs": lambda one: _gpus(one, kind, facts) >= gpus,
+        "room for the requested nodes, time and memory": lambda one: not beyond(request, one),
+    }
+    left, missed = list(called), list[str]()
+    for what, wish in wishes.items():
+        having = [one for one in left if wish(one)]
+        left = having or left
+        missed += [] if having else [what]
+    closest = f"that come closest to what the job asks for: none also has {' or '.join(missed)}"
+    has = closest if missed else "that have what the job asks for"
+    why = f"partition: {left[0].name}, the nodes of {asked} {has}"
     return Where(left[0], _called(left[0]), () if left[0] is called[0] else (why,))
 
 
@@ -120,9 +124,9 @@ def beyond(request: Request, partition: Partition) -> str:
         return f"has {has:g} GB of memory per node"
     queues = partition.queues_for(nodes) if nodes else partition.queues
     if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
-        few = min((queue.min_nodes for queue in partition.queues), default=1)
-        most = min(max((queue.max_nodes for queue in partition.queues), default=partition.job_nodes), partition.job_nodes)
-        return f"takes jobs of {f'{few} to ' if few < most else ''}{counted(most, 'node')}"
+        return f"takes jobs of {_sizes(partition)}"
+    if not nodes and (least := _fewest(request, partition)) > _ranges(partition)[-1][1]:
+        return f"takes jobs of {_sizes(partition)}, and the ranks need {least}"
     longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
     return f"runs such jobs for at most {clock(int(longest))}" if seconds and longest and seconds > longest else ""
 
@@ -131,6 +135,38 @@ def _nodes(request: Request) -> int | None:
     """The requested number of nodes, also as ranks in total and per node."""
     ranks, per_node = request.application.mpi_ranks, request.job_options.process_count_per_node
     return request.job_options.node_count or (math.ceil(ranks / per_node) if ranks and per_node else None)
+
+
+def _fewest(request: Request, partition: Partition) -> int:
+    """The fewest nodes of the partition that have a core for each thread of the requested ranks; in training and inference with GPUs, a GPU
+    for each rank. 1 if the request does not give ranks."""
+    application, options, node = request.application, request.job_options, partition.node
+    ranks = application.mpi_ranks or min(application.allowed_ranks, default=None)
+    if ranks is None:
+        return 1
+    gpus = min(options.request_gpus or 0, node.accelerators) if request.optimisation.app_type in LEARNING else 0
+    threads = application.threads or options.core_count_per_process or 1
+    return math.ceil(ranks / (gpus or max(1, node.usable_cores // threads)))
+
+
+def _sizes(partition: Partition) -> str:
+    """:func:`_ranges` for a message."""
+    return " or ".join(f"{f'{few} to ' if few < many else ''}{counted(many, 'node')}" for few, many in _ranges(partition))
+
+
+def _ranges(partition: Partition) -> list[tuple[int, int]]:
+    """The fewest and the most nodes of jobs that the partition takes: one pair for queues that overlap or follow each other without a gap,
+    else several, in order."""
+    most = partition.job_nodes
+    ranges = sorted((one.min_nodes, min(one.max_nodes, most)) for one in partition.queues if one.min_nodes <= most) or [(1, most)]
+    joined = [ranges[0]]
+    for few, many in ranges[1:]:
+        first, last = joined[-1]
+        if few <= last + 1:
+            joined[-1] = (first, max(last, many))
+        else:
+            joined.append((few, many))
+    return joined
 
 
 def _accelerators(node: Node) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ from modak.choosing.candidates import enumerate_candidates
 from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, RuntimePolicy, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
+from modak.partition import beyond
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve, target_key
 
@@ -91,7 +92,6 @@ def test_an_unknown_queue_is_like_the_partition_that_the_job_would_get(asked: di
     ("system", "options", "gpus"),
     [
         ("supermuc-ng", {"partition": "gpu"}, 4),
-        ("supermuc-ng", {"partition": "thin"}, 0),
         ("hlrs-testbed", {"queue": "ssd"}, 1),
     ],
 )
@@ -265,6 +265,67 @@ def test_the_limit_that_leads_to_another_partition_is_named(known: Known, asked:
     system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (one, ONE.model_copy(update={"name": "two"}))})
     found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
     assert f"partition: two, because one {limit}" in found.decisions
+
+
+@pytest.mark.parametrize(
+    ("application", "gpus", "partition", "why"),
+    [
+        ({"mpi_ranks": 24}, 0, "small", ""),
+        ({"mpi_ranks": 25}, 0, "large", "takes jobs of 2 nodes, and the ranks need 3"),
+        ({"mpi_ranks": 24, "threads": 2}, 0, "large", "takes jobs of 2 nodes, and the ranks need 4"),
+        ({"allowed_ranks": [32, 25]}, 0, "large", "takes jobs of 2 nodes, and the ranks need 3"),
+        ({"allowed_ranks": [32, 24]}, 0, "small", ""),
+        ({"mpi_ranks": 4, "app_type": "python"}, 2, "small", ""),
+        ({"mpi_ranks": 6, "app_type": "python"}, 2, "large", "takes jobs of 2 nodes, and the ranks need 3"),
+    ],
+)
+def test_ranks_alone_lead_to_a_partition_with_nodes_for_them(
+    known: Known, application: dict[str, Any], gpus: int, partition: str, why: str
+) -> None:
+    """They were refused as too many for the default one: a core for each thread, in training a GPU for each rank."""
+    facts = known(None)
+    node = ONE.node.model_copy(update={"cores": 12, "accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    two = (
+        Partition(name="small", nodes=8, node=node, default=True, queues=(Queue(name="small", min_nodes=2, max_nodes=2),)),
+        Partition(name="large", nodes=8, node=node),
+    )
+    here = replace(facts, systems={"here": facts.systems["hlrs-testbed"].model_copy(update={"partitions": two})})
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}} if gpus else {}
+    job = {"target": {"name": "here"}, "application": application, "optimisation": training, "job_options": {"request_gpus": gpus}}
+    found = resolve(normalise({"job": job}).request, here)
+    assert found.partition is not None
+    assert found.partition.name == partition
+    assert [line.partition(" small ")[2] for line in found.decisions if line.startswith("partition: ")] == [why] * bool(why)
+
+
+def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) -> None:
+    """Of queues for 1 to 2, 3 to 4 and 8 to 16 nodes, of which there are 12, none takes 6."""
+    sizes = ((8, 16), (1, 2), (3, 4), (20, 30))
+    queues = tuple(Queue(name=f"q{few}", min_nodes=few, max_nodes=many) for few, many in sizes)
+    request = normalise({"job": {"target": {"name": "here"}, "job_options": {"node_count": 6}}}).request
+    assert beyond(request, ONE.model_copy(update={"nodes": 12, "queues": queues})) == "takes jobs of 1 to 4 nodes or 8 to 12 nodes"
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"architecture_constraint": "icx"}, "that have what the job asks for"),
+        (
+            {"architecture_constraint": "icx", "request_gpus": 1, "node_count": 5},
+            "that come closest to what the job asks for: none also has the requested GPUs or room for the requested nodes, time and memory",
+        ),
+    ],
+)
+def test_kinds_of_nodes_that_miss_a_wish_are_not_said_to_have_all(known: Known, asked: dict[str, Any], says: str) -> None:
+    """The features come first; of the nodes that have them, none has GPUs."""
+    facts = known(None)
+    kinds = (
+        Partition(name="batch", nodes=8, node=ONE.node, default=True, features=("skl",)),
+        Partition(name="batch-kind2", nodes=4, node=ONE.node, queue="batch", constraint="icx"),
+    )
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": kinds})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, partition="batch", **asked)
+    assert f"partition: batch-kind2, the nodes of batch {says}" in found.decisions
 
 
 def test_another_partition_has_the_requested_features_too(known: Known) -> None:

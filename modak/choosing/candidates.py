@@ -31,6 +31,7 @@ from modak.facts import HostMpi, Node, same_name
 from modak.launchers.family import compatible
 from modak.perfmodel import Curve
 from modak.target import Target
+from modak.text.amounts import counted
 
 
 @dataclass(frozen=True)
@@ -236,8 +237,8 @@ def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[No
 
 
 def check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
-    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have. Of a partition that the
-    system file does not have nothing is known, and a warning says so."""
+    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have, or if GPUs are requested
+    and no node is known to have any. Of a partition that the system file does not have nothing is known, and a warning says so."""
     limit = target.largest_job
     if limit is None:
         return
@@ -250,6 +251,18 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
         requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
         message = f"{requested} per node requested, but only {there} are usable on nodes of {target.title}"
         raise Infeasible(message, field="job_options.memory_limit")
+    if request.job_options.request_gpus and target.node and not target.node.accelerators:
+        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field="job_options.request_gpus")
+
+
+def _without_gpus(asked: int, target: Target) -> str:
+    """That the nodes have no GPUs, and which partitions have some; if none has, what the system file would have to say."""
+    partitions = target.system.partitions if target.system else ()
+    having = ", ".join(one.name for one in partitions if one.node.accelerators)
+    text = f"{counted(asked, 'GPU')} per node requested, but the system file gives nodes of {target.title} none"
+    if having:
+        return f"{text}; partitions with GPUs: {having}"
+    return f"{text}: if they have GPUs, enter 'accelerator' (the model) and 'accelerators' (their number) in its node there"
 
 
 def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape], curves: Sequence[Curve]) -> bool:

@@ -108,7 +108,7 @@ def _cores_that_are_there(asked: int | None, target: Target) -> tuple[int | None
 
 
 def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, ...]]:
-    """Requested GPUs per node, reduced to those of a node, and a warning if they are fewer or another vendor's.
+    """Requested GPUs per node, reduced to those of a node that has some, and a warning if they are fewer or another vendor's.
 
     A partition that the system's file does not have may have GPUs even if no other one there has any.
     """
@@ -117,12 +117,10 @@ def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, .
     wanted = asked if asked is not None else (0 if request.optimisation.opt_build.acc_type == "none" else None)
     if node is None:
         return wanted, ()
-    if wanted and not node.accelerators and not target.is_recorded:
-        return wanted, ()
+    if wanted and not node.accelerators:
+        return wanted, ()  # of a partition that is recorded, check_limits refuses them
     if wanted and wanted > node.accelerators:
         text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
-        if not node.accelerators and target.partition and any("{gpus" in each for each in target.partition.resource_directives):
-            text += "; the system file says how to ask for GPUs here, but not which there are (accelerator, accelerators)"
         return node.accelerators, (Notice(field="job_options.request_gpus", message=text),)
     kind, there = request.optimisation.opt_build.acc_type, target.accelerator
     if kind in VENDORS and node.accelerators == 0:

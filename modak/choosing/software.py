@@ -18,7 +18,7 @@ from modak.facts import ARCHITECTURES, VENDORS, Facts, HostMpi, Image, Vendor, m
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection
-from modak.images.fit import Wanted, mpi_inside
+from modak.images.fit import Wanted, is_there, mpi_inside
 from modak.images.selection import ImageChoice
 from modak.launchers.family import compatible
 from modak.perfmodel import Predictions, predict
@@ -149,20 +149,26 @@ def _choose(
     wanted, build = _wanted(request, target, shape, found, builds=builds)
     wanted = replace(wanted, seconds=_measured(request, facts, target, shape, nodes))
     choice = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted)
+    if builds and choice.image and (own := _instead_of_private(request, target, shape, choice.image)):
+        return selection.built_instead(choice, choice.image, own.version, wanted), own
     return choice, build if choice.image is None and choice.recipe_version else None
+
+
+def _instead_of_private(request: Request, target: Target, shape: Shape, image: Image) -> Recipe | None:
+    """A recipe in place of an image that only its owners can pull, of the same version; ``None``: it can be pulled, the request names it,
+    it is of such a recipe, or there is none."""
+    if is_there(image) or image.reference == request.application.container_runtime:
+        return None
+    labels, extras = image.labels, _extras(request, target, shape)
+    inside = replace(extras, mpi=extras.mpi or own_mpi(shape, request))
+    found = recipes.simplest(labels.framework, labels.version, _hardware(request, target, shape), inside)
+    return found if found and found.reference != image.reference else None
 
 
 def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, builds: bool = True) -> tuple[Wanted, Recipe | None]:
     """What the image of a shape has to be, but for what was measured, and the recipe of one that has to be built."""
     hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
-    mpi, own = fitting_mpi(target, shape, request), own_mpi(shape, request)
-    layer = distribution(request)
-    extras = Extras(
-        compilers=_compilers_on(request, shape),
-        distribution="horovod" if layer == "horovod" else None,
-        mpi=mpi.family if mpi else None,
-        mpi_version=mpi.version if mpi else None,
-    )
+    own, layer, extras = own_mpi(shape, request), distribution(request), _extras(request, target, shape)
     several = dict.fromkeys((replace(extras, mpi=extras.mpi or own), extras)) if optimise and builds else ()
     plans = (recipes.plan(found.framework, found.version, "opt-build", hardware, each) for each in several)
     build = next(filter(None, plans), None)
@@ -184,6 +190,17 @@ def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, b
         driver_cuda=hardware.driver_cuda,
     )
     return wanted, build
+
+
+def _extras(request: Request, target: Target, shape: Shape) -> Extras:
+    """What the image of a shape contains beside the framework, as recipes know it."""
+    mpi = fitting_mpi(target, shape, request)
+    return Extras(
+        compilers=_compilers_on(request, shape),
+        distribution="horovod" if distribution(request) == "horovod" else None,
+        mpi=mpi.family if mpi else None,
+        mpi_version=mpi.version if mpi else None,
+    )
 
 
 def _compilers_on(request: Request, shape: Shape) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
@@ -20,13 +19,10 @@ from modak.choosing.wishes import (
     mpi_asked,
     precision,
 )
-from modak.dsl import Notice, Request
+from modak.dsl import LEARNING, Notice, Request
 from modak.facts import VENDORS, HostMpi
 from modak.perfmodel import Curve
 from modak.target import Target
-
-LEARNING: Final = ("ai_training", "ai_inference")
-"""Kinds of applications whose distribution gives each rank a GPU of its own."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from modak.text.grammar import Name
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos")
 """What the scheduler says of a partition, not of its nodes."""
-TYPED: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}", "--mem={memory_mib_per_node}M")
-"""How Slurm is asked for nodes if the type of their GPUs has to be named, which follows."""
+NODES: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")
+MEMORY: Final = "--mem={memory_mib_per_node}M"
+"""How Slurm is asked for nodes where the type of their GPUs has to be named, or where it has no memory to give."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         return Found(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
     accelerator, of_accelerator = _accelerator(kind, machine, known)
     topology = _topology(kind.node, own)
-    node = {**topology, **_node(kind, machine, topology, taken=bool(trouble)), "processor": processor.name}
+    limited = not _gives_no_memory(kind, cluster.scheduler)
+    node = {**topology, **_node(kind, machine, topology, taken=bool(trouble), limited=limited), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0][1]} if accelerator else {}
     there, least = kinds.count(kind.nodes), kind.partition.min_nodes or 1
     if there < least:
@@ -163,9 +165,10 @@ def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
     }
 
 
-def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool) -> Mapping[str, Any]:
-    """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used."""
-    limits = (kind.partition.memory_gb, _of_all_cpus(kind, topology))
+def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool, limited: bool) -> Mapping[str, Any]:
+    """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used.
+    ``limited``: the partition's limits of memory are what jobs may ask for."""
+    limits = (kind.partition.memory_gb, _of_all_cpus(kind, topology)) if limited else ()
     usable = [value for value in (*(node.usable_memory_gb for node in kind.nodes), *limits) if value]
     total = [value for node in kind.nodes if (value := node.memory_gb)] or [value for value in [machine.memory_gb] if value and not taken]
     fits = total and (not usable or min(total) >= min(usable))
@@ -208,16 +211,31 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
         "max_nodes": seen.max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
-        **_defaults(kind),
+        **({} if _gives_no_memory(kind, scheduler) else _defaults(kind)),
         "queue": called if kind.name != called else None,
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
         "constraint": kind.constraint if scheduler == "slurm" else None,
         "features": (_features(kind) or None) if scheduler == "slurm" else None,
-        "resource_directives": [*TYPED, f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}"] if kind.typed else None,
+        "resource_directives": _asking(kind, scheduler),
         "node": node,
     }
     return {name: value for name, value in entry.items() if value is not None}
+
+
+def _asking(kind: Kind, scheduler: str) -> list[str] | None:
+    """Slurm's options for nodes, where MODAK's own would not do; ``None``: they do."""
+    silent = _gives_no_memory(kind, scheduler)
+    if not (kind.typed or silent):
+        return None
+    gpus = [f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}" if kind.typed else "--gpus-per-node={gpus_per_node}"]
+    return [*NODES, *([] if silent else [MEMORY]), *(gpus if kind.node.gpus else [])]
+
+
+def _gives_no_memory(kind: Kind, scheduler: str) -> bool:
+    """Whether Slurm does not know how much memory the nodes have (``RealMemory``): it takes them to have 1 MiB, and rejects jobs that ask
+    for more, whatever the partition's limits are."""
+    return scheduler == "slurm" and not kind.node.usable_memory_gb
 
 
 def _features(kind: Kind) -> list[str]:
@@ -261,7 +279,7 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
         return named, ()
     typed = f" of type {plain(word, 40)}" if word else ""
     which = f"; it may be {' or '.join(others)}" if others else ""
-    enter = f"; enter 'accelerator' and 'accelerators = {number}' into its node, with a source"
+    enter = f"; jobs with GPUs are refused until 'accelerator' and 'accelerators = {number}' are entered into its node, with a source"
     return None, (f"{kind.label}: {counted(number, 'GPU')} a node{typed} left out, the model is unknown{which}{enter}",)
 
 
@@ -271,9 +289,10 @@ def _doubts(kind: Kind, own: SeenProcessor, machine: Machine, scheduler: str) ->
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0][0]), 40)}"
     if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
         yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
-    if scheduler == "slurm" and not first.usable_memory_gb:
-        yield f"{kind.label}: the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
-    if any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
+    if _gives_no_memory(kind, scheduler):
+        silent = "the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
+        yield f"{kind.label}: {silent}, so resource_directives ask for none"
+    elif any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
         yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
     if cores and own.cores and cores != own.cores:
         yield f"{kind.label}: the scheduler counts {cores} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
@@ -305,7 +324,7 @@ def _cites(partition: Mapping[str, Any], kind: Kind, cluster: Cluster, machine: 
         "accelerators": listed,
     }
     yield f"{at}.nodes", listed
-    if kind.typed:
+    if "resource_directives" in partition:
         yield f"{at}.resource_directives", listed
     yield from ((f"{at}.{name}", limits) for name in LIMITS if name in partition)
     yield from ((f"{at}.node.{name}", citation) for name, citation in whence.items() if name in partition["node"])

@@ -8,12 +8,13 @@ from modak.dsl.answer import Basis, Choice, Configuration, Costed, Notice, Plan,
 from modak.dsl.application import Application, Build, StageIn, StageOut
 from modak.dsl.document import Document
 from modak.dsl.job import Event, JobOptions, Signal, SignalName, Target
-from modak.dsl.optimisation import FrameworkOptions, Minimise, Objective, OptBuild, Optimisation, Switch
+from modak.dsl.optimisation import LEARNING, FrameworkOptions, Minimise, Objective, OptBuild, Optimisation, Switch
 from modak.dsl.request import Request
 from modak.dsl.tuning import Autotuning, Setting, Space, Steps, Value, Values
 from modak.dsl.work import Config, Data, Etl, PrintedMetric, Workload
 
 __all__ = [
+    "LEARNING",
     "Application",
     "Autotuning",
     "Basis",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -16,6 +16,8 @@ Switch = bool | Literal["auto"]
 """A compiler switch: on, off, or what the evidence says."""
 Minimise = Literal["time", "node_hours", "energy", "cost"]
 """A quantity to minimise."""
+LEARNING: Final = ("ai_training", "ai_inference")
+"""Kinds of applications whose distribution gives each rank a GPU of its own."""
 
 
 class OptBuild(Document):

@@ -70,8 +70,8 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
     spare = len({*labels.distribution} - {wanted.distribution}) + (labels.mpi is not None and wanted.mpi is None)
     return (
         ("its MPI is that of the measured runs, or nearer to it", _from_own_mpi(image, wanted)),
-        ("it needs no accelerator", labels.accelerator != wanted.accelerator),
         ("it can be pulled", not is_there(image)),
+        ("it needs no accelerator", labels.accelerator != wanted.accelerator),
         ("it is built from source", wanted.opt_build and labels.source != "opt-build"),
         ("it is verified", image.verified_on is None),
         ("it is not an unverified source build, which was not requested", unasked),

@@ -155,7 +155,7 @@ def passed_over(image: Image, best: Image | None, wanted: Wanted) -> str:
     if wanted.version and not allows(wanted.version, Version(labels.version)):
         return f"it has version {labels.version}, and the request asks for {wanted.version}"
     if best is None:
-        return "the request asks for a source build"
+        return "the request asks for a source build" if wanted.opt_build else "it is private, and one can be built instead"
     return f"the chosen one is preferred because {_preferred(best, image, wanted)}"
 
 
@@ -237,6 +237,13 @@ def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
     if wanted.opt_build and not exact:
         return f"no image contains {_described(wanted)} built from source for that CPU; nearest: {best.reference}"
     return None if is_there(best) else f"the only suitable image is private: {best.reference}"
+
+
+def built_instead(choice: ImageChoice, private: Image, version: str, wanted: Wanted) -> ImageChoice:
+    """The choice of a recipe for that version in place of the private image that was chosen."""
+    line = f"image: to be built, the only suitable image is private: {private.reference}"
+    warnings = tuple(one for one in choice.warnings if one not in _mpi_warning(private, wanted))
+    return ImageChoice(recipe_version=version, without=choice.without, decisions=(line,), warnings=warnings)
 
 
 def _build_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:

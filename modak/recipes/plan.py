@@ -141,6 +141,12 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
     return recipe(values)
 
 
+def simplest(framework: str, version: str, hardware: Hardware, extras: Extras) -> Recipe | None:
+    """The first recipe for all that is wanted: of wheels, the project's image, or, which takes hours, sources; ``None``: there is none."""
+    variants: tuple[Variant, ...] = ("pip", "hub", "opt-build")
+    return next(filter(None, (plan(framework, version, variant, hardware, extras) for variant in variants)), None)
+
+
 def recipe(values: Mapping[str, Any]) -> Recipe:
     """A recipe from plain values, checked as a whole, with versions as they were released.
 

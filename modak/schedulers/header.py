@@ -90,6 +90,13 @@ def flags(table: Iterable[tuple[str, str | None]]) -> tuple[Option, ...]:
     return tuple((flag, value) for flag, value in table if value)
 
 
+def never_met(dependency: str | None) -> bool:
+    """Whether jobs may end in such a way that the one which depends on them never starts. PBS Pro, Torque and Flux then remove it; Slurm
+    and LSF let it wait until somebody does, unless the job says otherwise."""
+    kinds = {part.partition(":")[0] for part in re.split("[,?]", dependency or "")}
+    return not kinds.isdisjoint(("afterok", "afternotok", "aftercorr"))
+
+
 def spelt(path: str | None, signs: Mapping[str, str]) -> str | None:
     """An output file's name with a scheduler's own placeholders in place of Slurm's."""
     for sign, ours in signs.items():

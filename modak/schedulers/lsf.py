@@ -11,7 +11,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, flags, licences, mib, note, passed_variables, spelt, with_site
+from modak.schedulers.header import Directives, flags, licences, mib, never_met, note, passed_variables, spelt, with_site
 from modak.schedulers.notices import (
     environment_policy,
     folders,
@@ -91,9 +91,10 @@ class Lsf(Scheduler):
             ("-env", passed_variables(job, "all", "none")),
         )
         events = tuple((flag,) for flag in dict.fromkeys(EVENTS[event] for event in says.notify if event in EVENTS))
+        orphan = (("-ti",),) if _condition(says.dependency) and never_met(says.dependency) else ()
         exclusive = (("-x",),) if says.exclusive else ()
         again = () if says.requeue is None else (("-r",),) if says.requeue else (("-rn",),)
-        chosen = (*flags(table), *events, *exclusive, *again)
+        chosen = (*flags(table), *orphan, *events, *exclusive, *again)
         return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
 
     def array(self, indices: str) -> str | None:

@@ -11,7 +11,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, licences, mib, note, options, passed_variables, with_site
+from modak.schedulers.header import Directives, Option, licences, mib, never_met, note, options, passed_variables, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, shared_files, uncounted
 from modak.text.hosts import expand_nodes
 from modak.text.units import clock
@@ -117,6 +117,7 @@ class Slurm(Scheduler):
             "mail-type": ",".join(EVENTS[event] for event in says.notify),
             "mail-user": says.email,
             "dependency": says.dependency,
+            "kill-on-invalid-dep": "yes" if never_met(says.dependency) else None,
             "begin": says.begin,
             "exclusive": says.exclusive or has.oversubscribed,
             "overcommit": has.oversubscribed,

@@ -789,17 +789,25 @@ def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
     assert [warning.field for warning in found.warnings] == ["job_options.request_gpus"]
 
 
-@pytest.mark.parametrize(("directives", "told"), [(("--gres=gpu:a100:{gpus_per_node}",), True), ((), False)])
-def test_gpus_that_nodes_have_but_the_system_file_does_not_name_are_said(known: Known, directives: tuple[str, ...], told: bool) -> None:
-    """As detected of a scheduler that has a word for them which is no model."""
+@pytest.mark.parametrize(
+    ("partition", "says"),
+    [
+        (None, "none: if they have GPUs, enter 'accelerator' (the model) and 'accelerators' (their number) in its node there"),
+        ("thin", "none; partitions with GPUs: fat"),
+    ],
+)
+def test_gpus_that_no_node_is_known_to_have_are_refused(known: Known, partition: str | None, says: str) -> None:
+    """As nodes are detected whose scheduler counts GPUs and does not name their model: the job ran without them, with a warning."""
     facts = known("nobody-ran-this")
-    partition = facts.systems["supermuc-ng"].default_partition.model_copy(update={"resource_directives": directives})
-    here = facts.systems["supermuc-ng"].model_copy(update={"partitions": (partition,)})
-    document = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x"}, "job_options": {"request_gpus": 2}}
-    request = normalise({"job": document}).request
-    found = enumerate_candidates(request, resolve(request, replace(facts, systems={"supermuc-ng": here})), facts.models)
-    (text,) = [warning.message for warning in found.warnings if warning.field == "job_options.request_gpus"]
-    assert ("the system file says how to ask for GPUs here, but not which" in text) == told
+    thin, fat = facts.systems["supermuc-ng"].partitions
+    gpus = fat.model_copy(update={"node": fat.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})})
+    here = facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin, gpus if partition else fat)})
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x"}, "job_options": {"request_gpus": 2, "partition": partition}}
+    request = normalise({"job": job}).request
+    with pytest.raises(Infeasible) as refused:
+        enumerate_candidates(request, resolve(request, replace(facts, systems={"supermuc-ng": here})), facts.models)
+    asked = "job_options.request_gpus: 2 GPUs per node requested, but the system file gives nodes of supermuc-ng/thin"
+    assert str(refused.value) == f"{asked} {says}"
 
 
 def test_gpus_of_another_maker_than_the_requested_one_are_warned_of(known: Known) -> None:

@@ -444,6 +444,38 @@ def test_a_recipe_has_the_mpi_of_the_containers_that_were_measured(known: Known,
     assert any("no suitable image" in one.message for one in plan.warnings) == (mpi != has)
 
 
+PRIVATE = "private://a/torch:1"
+OWN = "private://modak/modak:pytorch-1.4.0-pip-cpu"
+
+
+@pytest.mark.parametrize(
+    ("reference", "labels", "application", "variant"),
+    [
+        (PRIVATE, {"version": "1.4.0"}, {}, "pip"),
+        (PRIVATE, {"version": "1.4.0", "compilers": ("glow",)}, {}, "pip"),
+        (PRIVATE, {"version": "1.3.0"}, {}, None),
+        (PRIVATE, {"version": "1.4.0"}, {"container_runtime": PRIVATE}, None),
+        (OWN, {"version": "1.4.0"}, {}, None),
+    ],
+)
+def test_what_can_be_built_is_not_asked_of_the_owner_of_a_private_image(
+    known: Known, reference: str, labels: dict[str, Any], application: dict[str, Any], variant: str | None
+) -> None:
+    """The job would stop without it. A user who names it has it; one that a recipe made is there, or is built by its name."""
+    job = {
+        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py", **application},
+        "job_options": {"request_gpus": 0},
+        "target": TARGET,
+        "optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {}}},
+    }
+    images = (entry(reference, framework="pytorch", **labels),)
+    answer = optimise(normalise({"job": job}).request, replace(known(None), images=images))
+    assert (answer.plan.recipe or {}).get("variant") == variant
+    assert bool(answer.texts.build_script) == bool(variant)
+    assert answer.plan.configuration.image == (OWN if variant else reference)
+    assert (f"image: to be built, the only suitable image is private: {reference}" in answer.plan.decisions) == bool(variant)
+
+
 def test_results_that_do_not_name_the_mpi_of_their_containers_fit_any_image(known: Known) -> None:
     """The best one is taken; what was measured may have been any MPI."""
     plan = in_containers(known(None), None, with_horovod("openmpi", "mpich")).plan

@@ -14,7 +14,7 @@ import pytest
 
 from modak import detect
 from modak.detected import Description
-from modak.errors import RequestError
+from modak.errors import DataError, RequestError
 from modak.knowledge import packaged_root, read_all
 from tests.conftest import until
 
@@ -168,6 +168,19 @@ def test_trouble_of_a_command_that_is_there_is_said(tmp_path: Path) -> None:
     notes = found({"PATH": path}).notes
     assert any("scontrol show partition --oneliner: exit status 1: slurm_load_partitions: Unable" in note for note in notes)
     assert not any("nvidia-smi" in note for note in notes)
+
+
+def test_all_parallel_environments_have_the_time_of_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A master that answers each within its time, but slowly, was waited for as often as there are environments: up to 64 times 20 s."""
+    monkeypatch.setattr(detect, "TIMEOUT_S", 1.0)
+    path = saying(tmp_path / "bin", qhost="qhost-gridengine.txt")
+    names = " ".join(f"pe{number}" for number in range(40))
+    shown = f'/bin/echo "qname all.q\npe_list {names}"'
+    program(tmp_path / "bin", "qconf", f'[ "$1" = -sp ] || {{ {shown}; exit; }}\n/bin/sleep 0.3\n/bin/echo "pe_name $2"')
+    began = time.monotonic()
+    with pytest.raises(DataError, match=r"qconf -sp: no answer within 1 s for [0-9]+ of 40 environments"):  # this host is none of the cell
+        found({"PATH": path})
+    assert time.monotonic() - began < 10
 
 
 def test_lmod_is_asked_through_the_program_that_its_variable_names(tmp_path: Path) -> None:

@@ -332,6 +332,18 @@ def test_a_site_without_memory_in_slurm_is_said() -> None:
     assert not any("Slurm rejects jobs that ask for memory" in note for note in seen({**MIXED, **XEON}).notes)
 
 
+@pytest.mark.parametrize("limit", ["MaxMemPerNode=4000", "MaxMemPerCPU=100", "DefMemPerCPU=100", "DefMemPerNode=100", ""])
+def test_jobs_ask_for_no_memory_where_slurm_has_none_to_give(limit: str) -> None:
+    """A limit of the partition says nothing of what a node has by RealMemory: scripts asked for as much, and Slurm rejected them."""
+    shown = re.sub(r"RealMemory=[0-9]+", "RealMemory=1", read(MIXED["scontrol-node"]))
+    told = read(MIXED["scontrol-partition"]).replace("MaxMemPerNode=UNLIMITED", limit)
+    found = seen({**MIXED, **XEON}, scontrol_node=shown, scontrol_partition=told)
+    batch = found.system.default_partition
+    assert (batch.node.usable_memory_gb, batch.default_memory_gb, batch.default_memory_per_cpu_gb) == (None, None, None)
+    assert batch.resource_directives == ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")
+    assert partition(found, "gpu.v100").resource_directives[-1] == "--gpus-per-node={gpus_per_node}"
+
+
 def test_slurm_that_counts_threads_is_seen() -> None:
     """CPUTot is sockets × cores × threads: scripts will say --hint=nomultithread."""
     assert seen({**MIXED, **XEON}).system.cpu_unit == "thread"

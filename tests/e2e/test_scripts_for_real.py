@@ -180,6 +180,16 @@ def test_an_array(slurm: Slurm, tmp_path: Path) -> None:
         assert told(tmp_path, f"-{index}")["exit_status"] == 0
 
 
+def test_a_job_leaves_the_queue_if_the_one_before_fails(slurm: Slurm, tmp_path: Path) -> None:
+    """By itself it would wait there for ever: ``DependencyNeverSatisfied``."""
+    failing = tmp_path / "failing.sh"
+    failing.write_text("#!/bin/bash\nsleep 2\nexit 1\n")
+    first = slurm.begin(failing, tmp_path)
+    job = {"application": {"executable": "touch ran"}, "job_options": {"job_dependency": f"afterok:{first}", "wall_time_limit": 60}}
+    assert ran(slurm, answered(system(), job), tmp_path).state == "CANCELLED"
+    assert not (tmp_path / "ran").exists()
+
+
 def test_data_in_the_nodes_own_storage(slurm: Slurm, tmp_path: Path) -> None:
     """Broadcast, copied and unpacked on every node, removed from every node."""
     (tmp_path / "mesh").write_text("points\n")

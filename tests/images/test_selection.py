@@ -340,6 +340,7 @@ def test_a_private_image_that_nobody_ran_goes_last() -> None:
     """What only its owners can reach is taken where nothing else fits and nothing can be built."""
     private = image("private://a/b:1", compilers=("xla", "ngraph"))
     assert name(pick([private, PLAIN])) == PLAIN.reference
+    assert name(pick([private, GPU])) == GPU.reference
     assert name(pick([private])) == private.reference
     assert pick([private], recipe_version="2.1.0").recipe_version == "2.1.0"
     ran = image("private://a/b:1", compilers=("xla", "ngraph"), verified=date(2026, 1, 1))

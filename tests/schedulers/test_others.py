@@ -73,7 +73,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ),
     (
         {"dependency": "afterok:1?afternotok:2"},
-        {"pbspro": None, "lsf": ["-w done(1)||exit(2)"], "flux": None, "gridengine": None},
+        {"pbspro": None, "lsf": ["-w done(1)||exit(2)", "-ti"], "flux": None, "gridengine": None},
     ),
     ({"dependency": "singleton"}, dict.fromkeys(DIALECTS)),
     ({"dependency": "afterany:1,singleton"}, dict.fromkeys(DIALECTS)),

@@ -8,6 +8,7 @@
 #SBATCH --array=0-99%10
 #SBATCH --output=logs/%A-%a.out
 #SBATCH --dependency=afterok:77
+#SBATCH --kill-on-invalid-dep=yes
 #SBATCH --begin=2026-12-24T18:00
 # written by MODAK
 # submit: sbatch FILE, from the folder of the program's files: relative paths start there
