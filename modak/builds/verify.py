@@ -80,11 +80,14 @@ def sha256(file: Path) -> str:
 
 
 def standing(findings: tuple[Finding, ...], builder: Builder) -> Mapping[str, Any]:
-    """The fields of a catalogue entry that hold the findings from running the image."""
+    """The fields of a catalogue entry that hold the findings from running the image. It counts as verified if the run showed the framework
+    and its version, and refuted nothing."""
     today, where = date.today(), place(builder)
+    shown = {finding.label for finding in findings if finding.verdict == "holds"}
     refuted = tuple(f"{today.isoformat()} on {where}: {finding}" for finding in findings if finding.verdict == "refuted")
     marks = {"findings": tuple(map(str, findings)), "refuted": refuted}
-    return marks | ({"verified_on": None, "verified_at": None} if refuted else {"verified_on": today, "verified_at": where})
+    counts = not refuted and shown.issuperset(("framework", "version"))
+    return marks | ({"verified_on": today, "verified_at": where} if counts else {"verified_on": None, "verified_at": None})
 
 
 def place(builder: Builder) -> str:

@@ -44,7 +44,7 @@ for name, code in json.loads(sys.stdin.read()):
 
 def probe(claims: Claims) -> str:
     """A program for ``sh``: it prints the machine and the MPI library, then runs Python that imports and tests what is claimed."""
-    asked = _inspection(claims)
+    asked = inspection(claims)
     checks = json.dumps(list(_checks(claims, asked)))
     driver = _DRIVER.replace("LIMIT", str(LONGEST_CHECK_S))
     return f"""\
@@ -67,7 +67,8 @@ MODAK_CHECKS
 """
 
 
-def _inspection(claims: Claims) -> Inspection | None:
+def inspection(claims: Claims) -> Inspection | None:
+    """How the framework is tested inside an image; ``None``: that is not known."""
     known = plugins.names("frameworks")
     found: Inspection | None = plugins.find("frameworks", claims["framework"]).inspection if claims["framework"] in known else None
     return found

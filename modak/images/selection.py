@@ -346,6 +346,8 @@ def _standing(best: Image, wanted: Wanted) -> str:
     if best.verified_on:
         return f"image: verified on {best.verified_on.isoformat()}: it ran, and contains what its labels say"
     note = f"; {best.notes[0]}" if best.notes else ""
+    if is_there(best) and (unseen := [line.partition(":")[0] for line in best.findings if line.endswith(": unknown")]):
+        return f"image: not verified: running it did not show its {', '.join(unseen)}{note}"
     if not is_there(best):
         name = f" (as {image_file(best.reference)})" if wanted.runtime in ("apptainer", "singularity") else ""
         return f"image: private: get it from its owner before you submit{name}{note}"

@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from modak.errors import DataError
 from modak.facts import ImageLabels
-from modak.images.probe import MARK, UNDECIDED, Claims
+from modak.images.probe import MARK, UNDECIDED, Claims, inspection
 from modak.text.faults import validated
 
 Verdict = Literal["holds", "refuted", "unknown"]
@@ -150,7 +150,8 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
     wrong = [finding for finding in judge(claims, seen) if finding.verdict == "refuted"]
     refuted = {finding.label for finding in wrong}
     printed = seen.mpi.get(claims["framework"]) or seen.says.get("version")
-    version = _public(printed) or (None if "framework" in seen.checks else claims.get("version"))
+    asked = inspection(claims)
+    version = _public(printed) or (None if asked and asked.module else claims.get("version"))
     python = _public(seen.python)
     if "framework" in refuted or "image" in refuted or not version:
         raise DataError(f"it does not carry {claims['framework']}: {wrong[0] if wrong else 'it tells no version'}", field="framework")
@@ -192,8 +193,8 @@ def _mpi_library(claims: Claims, seen: Seen) -> Iterator[Finding]:
     """An image for an MPI library itself: family, version, and whether a program that its wrapper compiles runs."""
     name = claims["framework"]
     yield _family("framework", name, seen)
-    if claims.get("version") and name in seen.mpi:
-        yield _compared("version", claims["version"], seen.mpi[name])
+    if claims.get("version") and (name in seen.mpi or (seen.mpi_library and not seen.mpi)):
+        yield _compared("version", claims["version"], seen.mpi.get(name))
     trial = seen.checks.get("exercise", Check(UNDECIDED))
     verdict: Verdict = "unknown" if trial.status == UNDECIDED else "refuted" if trial.status else "holds"
     yield Finding("mpicc", verdict, seen=_ending(trial) if trial.status else "at work")

@@ -361,6 +361,12 @@ def test_a_verified_image_is_told_with_its_day() -> None:
     assert "image: verified on 2026-01-02: it ran, and contains what its labels say" in lines
 
 
+def test_an_image_that_told_nothing_when_run_is_not_said_to_be_verified() -> None:
+    """What the run did not show is named."""
+    ran = image("/images/a.sif").model_copy(update={"findings": ("framework: claimed tensorflow, nothing seen: unknown",)})
+    assert "image: not verified: running it did not show its framework" in pick([ran]).decisions
+
+
 SOME = [
     image(f"docker://{source}/tf:{version}-{number}", version=version, source=source, accelerator=accelerator, mpi=mpi, compilers=compilers)
     for number, (version, source, accelerator, mpi, compilers) in enumerate(

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
+from modak.builds import worker
 from modak.builds.charliecloud import Charliecloud
-from modak.builds.verify import verified
+from modak.builds.verify import standing, verified
 from modak.errors import DataError, Unavailable
 from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted
 from modak.images.probe import MARK, Claims, probe
 from modak.images.selection import catalogue, choose
-from modak.images.verification import Check, Seen, hindrance, judge, measured, read
+from modak.images.verification import Check, Finding, Seen, Verdict, hindrance, judge, measured, read
 
 CLAIMS: Claims = {
     "framework": "pytorch",
@@ -180,7 +181,7 @@ def test_a_runtime_that_starts_nothing_says_why() -> None:
         ({"mpi": {"mpich": "4.0.3"}, "checks": {"exercise": Check(75, why="there is no mpicc")}}, "holds", "refuted", "unknown"),
         ({"mpi": {"openmpi": "4.1.4"}, "checks": {"exercise": FINE}}, "refuted", None, "holds"),
         ({"mpi": {"mpich": "4.0.2"}, "checks": {"exercise": Check(127, why="no libmpi.so.12")}}, "holds", "holds", "refuted"),
-        ({"mpi": {}, "mpi_library": "/usr/lib/libmpi.so", "checks": {}}, "unknown", None, "unknown"),
+        ({"mpi": {}, "mpi_library": "/usr/lib/libmpi.so", "checks": {}}, "unknown", "unknown", "unknown"),
         ({"mpi": {}, "checks": {}}, "refuted", None, "unknown"),
     ],
 )
@@ -207,6 +208,30 @@ def test_an_image_without_its_framework_gets_no_labels() -> None:
     """The message says why."""
     with pytest.raises(DataError, match=r"does not carry pytorch: framework: .*no module"):
         measured(CLAIMS, seen(checks={"framework": Check(1, why="no module"), "exercise": Check(1)}))
+
+
+def test_an_image_without_python_is_none_of_a_python_framework() -> None:
+    """Nothing in it could be asked for the version, so the recipe's word stood; a framework that nobody knows how to ask keeps its own."""
+    nothing = seen(python=None, says={}, checks={})
+    with pytest.raises(DataError, match="does not carry pytorch: it tells no version"):
+        measured(CLAIMS, nothing)
+    assert measured({"framework": "of-a-plug-in", "version": "2.1", "source": "pip"}, nothing).version == "2.1"
+
+
+@pytest.mark.parametrize(
+    ("told", "counts"),
+    [
+        ({"framework": "holds", "version": "holds", "microarchitecture": "unknown"}, True),
+        ({"framework": "holds", "version": "unknown"}, False),
+        ({"framework": "unknown"}, False),
+        ({"framework": "holds", "version": "holds", "python": "refuted"}, False),
+        ({"digest": "holds"}, False),
+    ],
+)
+def test_only_what_was_seen_verifies_an_image(told: dict[str, Verdict], counts: bool) -> None:
+    """An image that tells nothing of itself was entered as verified, and preferred for it."""
+    found = standing(tuple(Finding(label, verdict) for label, verdict in told.items()), worker.BUILDERS["apptainer"])
+    assert (found["verified_on"] is not None) == (found["verified_at"] is not None) == counts
 
 
 def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
