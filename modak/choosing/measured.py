@@ -12,10 +12,12 @@ from modak.choosing.wishes import (
     carrier,
     compiler_named,
     cores_with,
+    drives_all_gpus,
     front_end_measured,
     has_a_gpu_per_rank,
     is_allowed,
     is_distributed,
+    is_said_distributed,
     mpi_asked,
     precision,
 )
@@ -186,25 +188,39 @@ def _with(curve: Curve, count: int) -> Layout:
     return curve.layout_on(count).model_copy(update={str(curve.varying): count})
 
 
-def _fuller(curve: Curve, node: Node | None, request: Request) -> tuple[Shape, ...]:
+def _fuller(curve: Curve, node: Node | None, request: Request) -> Iterator[Shape]:
     """Of a curve over several counts within a node, the shape with twice the largest one, or with as many as the node has room for.
 
-    Its time is predicted as surely as that of the measured shapes on twice as many nodes, and no network is needed. Its ranks share the
-    cores, or the hyper-threads if these were measured: where they do not suffice for ranks on more GPUs, each rank has fewer threads.
+    On GPUs also those with four times as many, and so on, and of a single count if the request says that the program is distributed: on
+    other nodes the idle GPUs of the first one would be idle, too. Times are predicted as surely as those of the measured shapes on more
+    nodes, and no network is needed. Ranks share the cores, or the hyper-threads if these were measured: where they do not suffice for ranks
+    on more GPUs, each rank has fewer threads.
     """
-    if node is None or curve.varying is None or len(curve.per_node) == 1 or (curve.scale != "gpus" and curve.layout.gpus_per_node):
-        return ()
+    if node is None or curve.varying is None or (curve.scale != "gpus" and curve.layout.gpus_per_node):
+        return
+    if len(curve.per_node) == 1 and not (curve.scale == "gpus" and is_said_distributed(request)):
+        return
     others = {"ranks": curve.layout.threads_per_rank, "threads": curve.layout.ranks_per_node}.get(curve.scale)
     room = node.accelerators if curve.scale == "gpus" else node.usable_cores // (others or 1)
     most = max(curve.per_node)
-    if room <= most:
-        return ()
-    largest, shape = (_shape_of(curve, _with(curve, count), node, request) for count in (most, min(2 * most, room)))
+    largest = _shape_of(curve, _with(curve, most), node, request)
     cores = max(node.usable_cores, largest.ranks_per_node * largest.threads_per_rank)
-    if shape.ranks_per_node > cores:
-        return ()
-    threads = min(shape.threads_per_rank, cores // max(1, shape.ranks_per_node))
-    return (replace(shape, threads_per_rank=threads, hyperthreads=largest.hyperthreads, origin="fuller"),)
+    while most < room:
+        most = min(2 * most, room)
+        shape = _shape_of(curve, _as_many_each(_with(curve, most), curve, request), node, request)
+        if shape.ranks_per_node <= cores:
+            threads = min(shape.threads_per_rank, cores // max(1, shape.ranks_per_node))
+            yield replace(shape, threads_per_rank=threads, hyperthreads=largest.hyperthreads, origin="fuller")
+        if curve.scale != "gpus":
+            break
+
+
+def _as_many_each(layout: Layout, curve: Curve, request: Request) -> Layout:
+    """The layout on more GPUs than the single count of a curve, with as many ranks for each, unless one rank drives several."""
+    ranks, measured = layout.ranks_per_node, max(curve.per_node)
+    if curve.scale != "gpus" or len(curve.per_node) > 1 or ranks is None or ranks < measured or drives_all_gpus(request):
+        return layout
+    return layout.model_copy(update={"ranks_per_node": ranks * (layout.gpus_per_node or measured) // measured})
 
 
 def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request) -> Shape:

@@ -30,7 +30,7 @@ def _as_measured(origin: Collection[str], target: Target, there: Sequence[Curve]
     text = f"the ones measured on {_place(target)}"
     text += ", with the requested ranks spread evenly" if "request" in origin else ""
     text += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
-    text += ", and with up to twice as many ranks, GPUs or threads where a node has room" if "fuller" in origin else ""
+    text += ", and with more GPUs, or up to twice as many ranks or threads, where a node has room" if "fuller" in origin else ""
     return text + _assumed(there)
 
 

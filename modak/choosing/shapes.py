@@ -14,7 +14,7 @@ Origin = Literal["evidence", "assumed", "raised", "fuller", "request", "topology
 - ``evidence``: it was measured.
 - ``assumed``: it was measured, but the results do not give its ranks per node: the counts follow from a rule of thumb.
 - ``raised``: it was measured with fewer ranks than GPUs, and has a rank for each GPU.
-- ``fuller``: it has up to twice as many ranks, GPUs or threads on a node as a series over them was measured with.
+- ``fuller``: it has more GPUs on a node, or up to twice as many ranks or threads, than a series over them was measured with.
 - ``request``: the request asks for it.
 - ``topology``: it was derived from the node.
 - ``plan``: it is proposed for measuring.

@@ -31,7 +31,7 @@ class Scatter(Fact):
     freedom: int
 
 
-FIT_VERSION: Final = 18
+FIT_VERSION: Final = 19
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES: Final = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -126,7 +126,7 @@ class Curve(Fact):
 
     @property
     def per_batch(self) -> bool:
-        """Whether costs are of steps that take a batch on each worker: the work grows with their number."""
+        """Whether costs are of steps that take a batch on each worker, or of requests: the work grows with their number."""
         return per_batch(self.series, self.layout)
 
     @property

@@ -10,6 +10,7 @@ from modak.facts import Layout, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.cells import Cell
+from modak.results.metrics import metric_of
 
 Scale = Literal["nodes", "ranks", "gpus", "threads"]
 VARYING: Final[Mapping[Scale, str | None]] = {
@@ -201,5 +202,5 @@ def size_of(layout: Layout, scale: Scale) -> float:
 
 
 def per_batch(series: SeriesKey, layout: Layout) -> bool:
-    """Whether results are of steps that take a batch on each worker."""
-    return layout.batch_size is not None and startup.of_steps(series)
+    """Whether results are of steps that take a batch on each worker, or of requests, of which each worker answers its own."""
+    return metric_of(series).of_request or (layout.batch_size is not None and startup.of_steps(series))

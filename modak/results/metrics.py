@@ -26,6 +26,8 @@ Per = Literal["run", "epoch", "step", "sample"]
 Kind = Literal["time", "throughput", "other"]
 PARTS: Final = ("epoch", "step", "sample")
 """Parts of a run that have metrics of their own: ``epoch_time`` and so on."""
+LATENCY: Final = "latency"
+"""What is in the name of every metric of single requests: ``latency``, ``p99_latency``."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Metric:
     def is_rate(self) -> bool:
         """Whether its values are rates of work."""
         return self.kind == "throughput"
+
+    @property
+    def of_request(self) -> bool:
+        """Whether it is the time of one request, or of one batch of them: further workers answer others, and do not shorten it."""
+        return self.kind == "time" and self.unit == "s" and LATENCY in self.name.lower()
 
     @property
     def tells_cost(self) -> bool:
@@ -86,7 +93,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         Metric("step_time", "s", "lower", "step", "time"),
         Metric("sample_time", "s", "lower", "sample", "time"),
         Metric("start_up_time", "s", "lower", None, "time"),
-        Metric("latency", "s", "lower", None, "time"),
+        Metric(LATENCY, "s", "lower", None, "time"),
         Metric("throughput", "samples/s", "higher", "sample", "throughput"),
         Metric("performance", "FLOP/s", "higher", None, "throughput"),
         Metric("bandwidth", "B/s", "higher", None, "throughput"),
@@ -237,7 +244,8 @@ def _unknown(name: str, unit: str | None) -> Metric:
             field="metric",
         )
     if measured.kind == "time":
-        return Metric(name, measured.base, "lower", "run" if measured.base == "s" else measured.per, "time")
+        of_run = measured.base == "s" and LATENCY not in name.lower()
+        return Metric(name, measured.base, "lower", "run" if of_run else measured.per, "time")
     return Metric(name, measured.base, "higher", measured.per, "throughput")
 
 

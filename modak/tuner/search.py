@@ -133,15 +133,20 @@ class Search:
         """For a point that the sampler proposes again: tell it the known cost, and enqueue the surrogate's choice instead."""
         self.study.tell(number, same.cost)
         Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
-        found = self._promise()
+        found = self._promise(with_failures=True)
         if found is not None:
             why = f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g}, probability 0.95)"
             few = "the most promising untried setting; too few were tried to predict its gain"
             self.study.enqueue(found.point, why if self._enough_to_predict() else few)
 
-    def _promise(self) -> Promise | None:
+    def _promise(self, *, with_failures: bool) -> Promise | None:
+        """The most promising untried point; ``with_failures``: those without a measurement count as the worst one, so that it is away from
+        them. Otherwise they say nothing: the best point may be beside them, such as the largest batch that the memory holds."""
         trials = self.study.trials()
         tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
+        if with_failures and tried:
+            worst = max(cost for _, cost in tried)
+            tried += [(trial.point, worst) for trial in trials if trial.state in ("failed", "ended")]
         return promise(self.space, tried, {trial.point for trial in trials})
 
     def _enough_to_predict(self) -> bool:
@@ -189,7 +194,7 @@ class Search:
         if not run.done:
             return False
         cost = None if run.value is None else self.aim.cost(run.value)
-        self.study.tell(trial.number, cost, ended=run.ended)
+        self.study.tell(trial.number, cost)
         output = place / "output"
         came = f"{run.fault}; its output is in {output}" if run.value is None else self.aim.in_words(run.value)
         self.say(f"trial {trial.number}: {came}")
@@ -287,7 +292,7 @@ class Search:
     def _little_to_gain(self) -> str | None:
         if not self._enough_to_predict() or self.study.waiting():
             return None
-        found = self._promise()
+        found = self._promise(with_failures=False)
         if found is None or found.most >= 1 + self.options.gain:
             return None
         interval = f"its predicted interval ends at {found.most:.3g} times as good as the best (probability 0.95)"

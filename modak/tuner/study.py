@@ -117,14 +117,17 @@ class Study:
         point = tuple(int(trial.params[_key(parameter)]) for parameter in self.space.parameters)
         return trial.number, point, str(trial.user_attrs.get("why", "proposed by the sampler"))
 
-    def tell(self, number: int, cost: float | None, *, ended: bool = False) -> None:
-        """Record the end of a trial; ``cost`` ``None``: it gave no measurement."""
+    def tell(self, number: int, cost: float | None) -> None:
+        """Record the end of a trial; ``cost`` ``None``: it gave no measurement, which the sampler takes for worse than all that did.
+
+        Optuna's samplers learn from pruned trials, and forget failed ones.
+        """
         from optuna.trial import TrialState
 
         if cost is not None:
             self._study.tell(number, cost)
         else:
-            self._study.tell(number, state=TrialState.PRUNED if ended else TrialState.FAIL)
+            self._study.tell(number, state=TrialState.PRUNED)
 
     def trials(self) -> list[Trial]:
         """All trials that have begun, in order."""
@@ -133,8 +136,8 @@ class Study:
         states: dict[TrialState, State] = {
             TrialState.RUNNING: "running",
             TrialState.COMPLETE: "complete",
-            TrialState.FAIL: "failed",
-            TrialState.PRUNED: "ended",
+            TrialState.PRUNED: "failed",
+            TrialState.FAIL: "failed",  # of studies before MODAK told Optuna that failures are bad
         }
         keys = [_key(parameter) for parameter in self.space.parameters]
         found = []
@@ -143,7 +146,8 @@ class Study:
                 continue  # asked for, and killed before its point was drawn
             point = tuple(int(frozen.params[key]) for key in keys)
             cost = frozen.value if frozen.state == TrialState.COMPLETE else None
-            found.append(Trial(frozen.number, point, states[frozen.state], cost, Run.read(self.place(frozen.number))))
+            run, state = Run.read(self.place(frozen.number)), states[frozen.state]
+            found.append(Trial(frozen.number, point, "ended" if state == "failed" and run.ended else state, cost, run))
         return found
 
 

@@ -373,7 +373,7 @@ def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_
 @pytest.mark.parametrize(
     ("system", "beside", "name", "measured", "found"),
     [
-        ("dgx-1-v100", {}, "gpus_per_node", (1, 2), {1, 2, 4}),
+        ("dgx-1-v100", {}, "gpus_per_node", (1, 2), {1, 2, 4, 8}),
         ("dgx-1-v100", {}, "gpus_per_node", (1, 6), {1, 6, 8}),
         ("dgx-1-v100", {}, "gpus_per_node", (1, 8), {1, 8}),
         ("dgx-1-v100", {}, "gpus_per_node", (1,), {1}),
@@ -386,13 +386,27 @@ def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_
 def test_a_series_within_a_node_goes_on_before_more_nodes_are_taken(
     known: Known, system: str, beside: dict[str, int], name: str, measured: tuple[int, ...], found: set[int]
 ) -> None:
-    """To twice the largest count, if the node has room for it. One count alone does not show that more are of any use."""
+    """To twice the largest count, or all GPUs, if the node has room for it. One count alone does not show that more are of any use."""
     series = SeriesKey(application="net", system=system, metric="wall_time", unit="s")
     curves = fit(Result(series=series, layout=Layout(**{"nodes": 1, **beside, name: count}), value=9e4 / count) for count in measured)
     request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": system}}}).request
     shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
     assert {getattr(shape, name) for shape in shapes} == found
     assert {shape.origin for shape in shapes if getattr(shape, name) not in measured} <= {"fuller"}
+
+
+@pytest.mark.parametrize(("said", "found"), [(True, {1, 2, 4, 8}), (False, {1})])
+@pytest.mark.parametrize("ranks", [None, 1])
+def test_a_distributed_program_that_ran_on_one_gpu_takes_those_beside_it(
+    known: Known, ranks: int | None, said: bool, found: set[int]
+) -> None:
+    """With a rank for each. On another node the idle GPUs of the first one would be idle, too."""
+    series = SeriesKey(application="net", system="dgx-1-v100", metric="epoch_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=1, ranks_per_node=ranks), value=9e4)])
+    training = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": said}}}
+    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "dgx-1-v100"}, "optimisation": training}}).request
+    shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
+    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in shapes} == {(gpus, gpus) for gpus in found}
 
 
 @pytest.mark.parametrize(

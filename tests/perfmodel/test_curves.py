@@ -239,6 +239,23 @@ def test_steps_of_twice_the_batch_take_nearly_twice_as_long() -> None:
     assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=64)), [1]).value[0] == pytest.approx(0.8 / 2**0.2)
 
 
+@pytest.mark.parametrize(("nodes", "gpus"), [(1, 4), (4, 1), (4, 4)])
+@pytest.mark.parametrize("metric", ["latency", "p99_latency"])
+@pytest.mark.parametrize("batch", [None, 16])
+def test_a_request_takes_as_long_beside_other_workers(metric: str, batch: int | None, nodes: int, gpus: int) -> None:
+    """They answer other requests: its latency is not shared among them."""
+    found = fit([result(1, 0.02, metric=metric, gpus_per_node=1, batch_size=batch)])
+    told = predict(found, Question({}, Layout(gpus_per_node=gpus, batch_size=batch)), [nodes])
+    assert told.value[0] == pytest.approx(0.02, rel=0.3)
+
+
+def test_a_latency_that_falls_on_more_gpus_is_followed() -> None:
+    """As that of a network that is split over them does."""
+    found = fit([result(1, 0.02 / gpus, metric="latency", gpus_per_node=gpus) for gpus in (1, 2, 8)])
+    told = predict(found, Question({}, Layout(gpus_per_node=4)), [1])
+    assert told.value[0] == pytest.approx(0.005, rel=0.2)
+
+
 def test_steps_of_unknown_batch_do_not_tell_of_those_with_a_batch_per_worker() -> None:
     """In another layout: eight workers with four times the batch."""
     rows = [(n, batch, value) for batch, value in ((32, 0.4), (64, 0.8), (None, 0.6)) for n in (1, 2)]

@@ -60,3 +60,18 @@ def test_a_trials_folder_says_what_a_run_took(tmp_path: Path) -> None:
     run = Run(why="x", nodes=4).update(tmp_path, seconds=1800.0)
     assert (Run.read(tmp_path), run.node_hours) == (run, 2.0)
     assert Run.read(tmp_path / "nowhere") == Run()
+
+
+def test_the_sampler_keeps_away_from_settings_that_fail(tmp_path: Path) -> None:
+    """As batches do that no memory holds: half of a parameter's values fail, and later proposals are rarely among them."""
+    base = based(request_of(space={"options": {"--batch-size": {"low": 8, "high": 1024, "factor": 2}, "-n": list(range(1, 21))}}))
+    space = grid_of(base)
+    failures = []
+    with opened(tmp_path, space, identity(base), {}) as study:
+        for _ in range(40):
+            number, (batch, other), _ = study.ask()
+            fails = batch > 3
+            failures.append(fails)
+            study.tell(number, None if fails else 1.0 + 0.01 * other)
+        assert {trial.state for trial in study.trials()} == {"complete", "failed"}
+    assert sum(failures[20:]) <= 4
