@@ -32,7 +32,6 @@ _PROGRAM, _BEHIND = "modak_program", "modak_behind"
 """Commands before a word, and behind a line, that is parsed alone."""
 _CONTINUED: Final = re.compile(r" \\\n {4,8}")
 """How a command goes on in the next line."""
-_ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([ -&(-~]+)')")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
 """A word that is literal for every shell if it is not the first."""
 _LONGEST_CACHED_LINE: Final = 2000
@@ -110,7 +109,7 @@ def _check_each(lines: Sequence[Line]) -> None:
         begun = line.start if isinstance(line, Continued) and isinstance(line.start, Start) else _NO_START
         if line.words and _is_its_words(line, begun):
             _check_words(line, begun)
-        elif not _is_assignment(line):
+        else:
             _check_once(line)
 
 
@@ -130,16 +129,6 @@ def _check_words(line: Line, begun: Start) -> None:
             _check_once(Line(shown, (("command", meant),)))
         elif meant != (shown,) or not _PLAIN.fullmatch(shown):
             _check_once(Line(f"{_PROGRAM} {shown}", (("command", (_PROGRAM,), meant),)))
-
-
-def _is_assignment(line: Line) -> bool:
-    """Whether the line is ``[export] NAME=value`` with a value that is literal for every shell, and is planned as such."""
-    found = _ASSIGNMENT.fullmatch(line.text)
-    if not found:
-        return False
-    export, name, bare, quoted = found.groups()
-    exported: tuple[Event, ...] = (("export",),) if export else ()
-    return line.events == (*exported, ("set", name, (bare or quoted,)))
 
 
 def _check_once(line: Line) -> None:
