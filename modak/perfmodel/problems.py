@@ -178,7 +178,8 @@ def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -
     if nearest.curve is None or nearest.curve.measured not in used:
         return False
     there = [away for one in found if one.curve.measured in used and (away := _away(one)) is not None]
-    return all(len({away.get(name, 0.0) for away in there}) > 1 for name in {name for away in there for name in away})
+    differing = set[str]().union(*there)
+    return all(len({away.get(name, 0.0) for away in there}) > 1 for name in differing)
 
 
 def _kinds(found: Sequence[Match], nodes: Array) -> Iterator[Sequence[Measured]]:
@@ -224,8 +225,9 @@ def _like(curve: Curve, question: Question) -> Question:
     """A question about runs like those of a curve in all that ``question`` leaves open."""
     asked = question.attributes
     params = {name: text for name, text in curve.series.params.items() if name not in (*asked.get("params", {}), *startup.LENGTHS)}
-    open_ = {name: value for name in SPREAD if name not in asked and (value := getattr(curve.series, name)) is not None}
-    return Question({**open_, "params": params}, curve.layout)
+    left_open = {name: getattr(curve.series, name) for name in SPREAD if name not in asked}
+    known = {name: value for name, value in left_open.items() if value is not None}
+    return Question({**known, "params": params}, curve.layout)
 
 
 def _answers(sizes: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:
