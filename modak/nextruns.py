@@ -29,12 +29,12 @@ from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
 from modak.choosing.unmeasured import with_unmeasured
-from modak.choosing.wishes import compilers, in_document, is_build, switches, without_compilers
+from modak.choosing.wishes import in_document, without_compilers
 from modak.choosing.workload import amounts_needed, with_problem, with_setting
-from modak.dsl import Choice, FrameworkOptions, Notice, Objective, Request
+from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import Answer, decide, missing_figures, optimise
+from modak.optimise import decide, missing_figures
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, Run, Step, Width, propose
@@ -162,95 +162,9 @@ def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Floats | None 
         with_it, without = (shapes.index(one) for one in both)
         rows = [np.flatnonzero((scored.shape == place) & (scored.nodes == nodes)) for place in (with_it, without)]
         if all(row.size for row in rows) and (total is None or min(total[with_it], total[without]) >= LIKELY):
-            known = [_own(decision, int(row[0])) is not None for row in rows]
+            known = [decision.own_curve(int(row[0])) is not None for row in rows]
             found += [int(row[0]) for row in rows] if not all(known) else []
     return tuple(dict.fromkeys(found))
-
-
-def measurement(request: Request, facts: Facts, programme: Programme, proposal: Proposal) -> Answer:
-    """Plan and script of a proposed run: those of the request with the run's counts and switches, without constraints."""
-    shape, nodes = programme.decision.shape_at(proposal.index), proposal.choice.configuration.nodes
-    gpus = shape.gpus_per_node if programme.decision.target.node else shape.gpus_per_node or None
-    counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
-    ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
-    fixed = request.changed(
-        job_options=counts,
-        application={**ranks, "write_result": True, "result_file": _result_file(request, programme.decision, proposal.index)},
-        optimisation=one_run(request, shape.compiler) | _fixed(request, shape),
-    )
-    own = _own(programme.decision, proposal.index)
-    return optimise(fixed, replace(facts, models=(own,)) if own else facts)
-
-
-def _fixed(request: Request, shape: Shape) -> dict[str, Any]:
-    """Changes to ``optimisation`` that set an open precision and an open build to those of the shape. A source build is recorded as one."""
-    asked, work = request.optimisation, request.optimisation.workload
-    build = {"build": BUILD} if shape.opt_build else {}
-    precision = shape.precision if work.precision == "auto" else work.precision
-    compiler = {"compiler": shape.compiler} if is_build(shape.compiler) else {}
-    changes = {"precision": precision, "params": {**work.params, **build}, **compiler}
-    built = shape.opt_build if asked.enable_opt_build == "auto" else asked.enable_opt_build
-    return {"workload": work.model_copy(update=changes), "enable_opt_build": built}
-
-
-def _result_file(request: Request, decision: Decision, index: int) -> str | None:
-    """A name of its own for each run, since runs may be submitted together; ``None`` if the request names no result file.
-
-    The last number distinguishes variants with the same counts.
-    """
-    if request.application.result_file is None:
-        return None
-    name = request.application.result_file.removesuffix(".json")
-    shape, nodes, variant = decision.shape_at(index), int(decision.scored.nodes[index]), int(decision.scored.shape[index])
-    return f"{name}-{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}-{variant}"
-
-
-def as_json(programme: Programme) -> dict[str, Any]:
-    """The programme as JSON. Intervals are factors; ``narrower`` is the part of today's half-width (in log time) that a run removes."""
-    likely = [{**_plain(one.choice), "probability": one.probability, "nodes": list(one.nodes)} for one in programme.likely]
-    runs = [_plain(one.choice) | _effect(one, programme.half_width) for one in programme.proposals]
-    total = sum(one.node_hours or 0.0 for one in programme.proposals)
-    interval = None if programme.half_width is None else math.exp(programme.half_width)
-    return {"likely": likely, "interval": interval, "runs": runs, "node_hours": total, "notes": list(programme.notes)}
-
-
-def _plain(choice: Choice) -> dict[str, Any]:
-    return choice.model_dump(mode="json", exclude_none=True)
-
-
-def _effect(one: Proposal, today: float | None) -> dict[str, Any]:
-    if today is None or one.step is None:
-        return {}
-    return {
-        **_with_start(one),
-        "interval_before": math.exp(one.step.before),
-        "interval_after": math.exp(one.step.after),
-        "narrower": (one.step.before - one.step.after) / today,
-        "narrower_per_node_hour": one.step.per_node_hour / today,
-    }
-
-
-def _with_start(one: Proposal) -> dict[str, float]:
-    """Node-hours of a proposed run, and its energy and cost where known, all with the start of its job."""
-    hours, choice = one.node_hours or 0.0, one.choice
-    of_run = {"energy_kwh": choice.energy_kwh, "cost": choice.cost}
-    longer = hours / choice.node_hours if choice.node_hours else 1.0
-    return {"node_hours": hours, **{name: figure * longer for name, figure in of_run.items() if figure is not None}}
-
-
-def one_run(request: Request, compiler: str | None) -> dict[str, Any]:
-    """Changes to ``optimisation`` for a single run: no constraints, and the run's compiler (a build by name, graph compilers on or off)."""
-    work = request.optimisation.workload
-    build = {"workload": work.model_copy(update={"compiler": compiler})} if is_build(compiler) else {}
-    return {"objective": Objective(), "options": _switched(request, compiler), **build}
-
-
-def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
-    """The framework's options with every compiler set to ``auto`` turned off, except ``compiler``."""
-    options, said = request.optimisation.options, switches(request)
-    update: dict[str, Any] = {"scaling_efficiency": None} if hasattr(options, "scaling_efficiency") else {}
-    update |= {one.option: one.name == compiler for one in compilers(request) if said.get(one.name) == "auto"}
-    return options.model_copy(update=update)
 
 
 def _too_many(decision: Decision, chances: Floats) -> tuple[str, ...]:
@@ -279,18 +193,17 @@ def _why_enough(
     proposed: Callable[[float | None, float], Sequence[Proposal]],
 ) -> Iterator[str]:
     """Why no run is worth measuring, and which would be the next: of those ``proposed`` for another budget and gain, or else a repeat."""
-    for one in proposed(None, least) if budget is not None else ():
-        yield f"{_named(decision, one, today)}: a larger budget allows it"
+    if budget is not None and (found := proposed(None, least)):
+        yield f"{_named(decision, found[0], today)}: a larger budget allows it"
         return
     if all(one.choice.prediction.basis in ("measured", "interpolated") for one in likely):
         yield SETTLED
-    for one in proposed(budget, 0.0):
-        yield f"for surer numbers all the same, measure {_named(decision, one, today)}; '--gain 0' proposes such runs"
-        return
-    for one in proposed(None, 0.0):
-        yield f"for surer numbers all the same, measure {_named(decision, one, today)}: a larger budget and '--gain 0' allow it"
-        return
-    yield _repeats(decision, likely[0].index, budget)
+    if found := proposed(budget, 0.0):
+        yield f"for surer numbers all the same, measure {_named(decision, found[0], today)}; '--gain 0' proposes such runs"
+    elif found := proposed(None, 0.0):
+        yield f"for surer numbers all the same, measure {_named(decision, found[0], today)}: a larger budget and '--gain 0' allow it"
+    else:
+        yield _repeats(decision, likely[0].index, budget)
 
 
 def _repeats(decision: Decision, index: int, budget: float | None) -> str:
@@ -365,7 +278,7 @@ def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
 
 def _run(request: Request, decision: Decision, index: int) -> Run:
     """A candidate as a point of its curve, or of the curve that it would begin."""
-    scored, shape, own = decision.scored, decision.shape_at(index), _own(decision, index)
+    scored, shape, own = decision.scored, decision.shape_at(index), decision.own_curve(index)
     nodes = int(scored.nodes[index])
     curve = decision.evidence.predictions_at(index).curve
     assert curve is not None  # noqa: S101 (its time is known)
@@ -390,14 +303,6 @@ def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
     software = dict.fromkeys(("compiler", "mpi", "mpi_from", "hyperthreads", "numa_mode", "image", "runtime", "partition"))
     params = {**like.params, **asked["params"]} if "params" in asked else like.params
     return like.model_copy(update={**software, **asked, "params": params})
-
-
-def _own(decision: Decision, index: int) -> Curve | None:
-    """The curve measured in exactly this configuration; ``None``: the prediction rests on other ones, or on a ratio."""
-    found = decision.evidence.predictions_at(index)
-    if decision.shape_at(index).inferred:
-        return None
-    return found.curve if found.curve and found.curve.estimated is None and not found.differences else None
 
 
 def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:

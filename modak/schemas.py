@@ -289,63 +289,33 @@ class _Generated(GenerateJsonSchema):
         return found
 
 
-_COLUMNS: Final[Mapping[str, str]] = {
-    "application": "what ran",
-    "dataset": "the data set, or problem",
-    "framework": "tensorflow",
-    "framework_version": "as text: 2.1",
-    "compiler": "graph compilers or compiler switches: xla",
-    "image": "the image's reference",
-    "precision": "of numbers: fp32",
-    "system": "name of the system",
-    "partition": "its partition",
-    "nodes": "nodes",
-    "ranks_per_node": "ranks on each node",
-    "threads_per_rank": "threads of each rank",
-    "gpus_per_node": "GPUs used on each node",
-    "batch_size": "samples of a worker (a rank, or a GPU where there are GPUs) in a step",
-    "mpi": "MPI library and version: intel-mpi 2019",
-    "mpi_from": "whose MPI",
-    "hyperthreads": "whether a core's second thread was used",
-    "numa_mode": "NUMA domains of a node",
-    "runtime": "container runtime; none: no container",
-    "metric": "what was measured: epoch_time, throughput, wall_time",
-    "value": "in `unit`, or in the metric's own unit",
-    "unit": "of `value`; not given: the metric's own",
-    "repeat": "number of the repetition",
-    "measured_at": "a date (from 00:00 UTC), or ISO 8601 with an offset",
-    "source": "citation or file",
-    "suspect": "why no model rests on it",
-    "params": "further parameters by name; also written as params.NAME each",
-}
-
-
 def _record(required: tuple[str, ...], refs: str) -> Made:
     """A row of a results table as a JSON record; ``params`` may also be an object. It has no parts, so ``refs`` is not used."""
     from modak.ingest.columns import COLUMNS, PARAMETER  # numpy is not needed for other kinds
     from modak.ingest.values import WHOLE
 
     text, count = {"type": ["string", "null"]}, {"type": ["integer", "null"], "minimum": 0}
-    kinds: dict[str, Schema] = {name: dict(count if name in WHOLE else text) for name in COLUMNS}
-    kinds |= {
+    kinds: dict[str, Schema] = {
         "value": {"type": ["number", "null"], "exclusiveMinimum": 0},
         "hyperthreads": {"type": ["boolean", "null"]},
         "mpi_from": {"enum": ["host", "container", None]},
-        "params": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
+        **dict.fromkeys(WHOLE, count),
     }
-    kinds = {name: {**kind, "description": _COLUMNS[name]} for name, kind in kinds.items()}
-    pattern = f"^{PARAMETER.pattern}$"
+    properties = {name: {**kinds.get(name, text), "description": meaning} for name, meaning in COLUMNS.items()}
+    properties["params"] = {
+        "type": "object",
+        "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+        "description": "further parameters by name; also written as params.NAME each",
+    }
+    for name in required:
+        properties[name]["type"], _ = properties[name]["type"]  # not null
     return {
         "type": "object",
         "required": list(required),
         "additionalProperties": False,
-        "properties": kinds | {name: {**kinds[name], "type": _without_null(kinds[name]["type"])} for name in required},
-        "patternProperties": {pattern: {"type": ["string", "number", "boolean", "null"]}},
+        "properties": properties,
+        "patternProperties": {f"^{PARAMETER.pattern}$": {"type": ["string", "number", "boolean", "null"]}},
     }, {}
-
-
-def _without_null(types: list[str]) -> str:
-    return next(name for name in types if name != "null")
 
 
 KINDS: Final[Mapping[str, Callable[[str], Made]]] = {

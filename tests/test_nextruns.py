@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modak import chances, nextruns
+from modak import chances, nextruns, onerun
 from modak.choosing.decision import choice_of
 from modak.choosing.objective import START_UP_S, Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
-from modak.nextruns import Programme, Proposal, measurement, next_runs
+from modak.nextruns import Programme, Proposal, next_runs
 from modak.normalise import normalise
+from modak.onerun import measurement
 from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import fit_many
+from modak.service import records
 from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
@@ -150,7 +152,10 @@ def test_a_run_on_gpus_has_the_cores_of_the_choice(known: Known) -> None:
     """Its ranks, which have a thread each, share those that go with the GPUs; else it would measure another run."""
     asked, facts = example("resnet50-gpu-cluster"), known("resnet50")
     programme = next_runs(asked, facts, most=1)
-    scripts = optimise(asked, facts).texts.job_script, measurement(asked, facts, programme, programme.proposals[0]).texts.job_script
+    scripts = (
+        optimise(asked, facts).texts.job_script,
+        measurement(asked, facts, programme.decision, programme.proposals[0].index).texts.job_script,
+    )
     cores = [re.findall(r"#SBATCH --cpus-per-task=(\d+)", script) for script in scripts]
     assert cores == [["12"], ["12"]]
 
@@ -211,7 +216,7 @@ def test_the_pair_that_the_decision_asks_for_comes_first(known: Known, nodes: in
     programme = next_runs(asked, facts)
     first = [one.choice.configuration for one in programme.proposals[: len(proposed)]]
     assert [(one.nodes, one.compiler) for one in first] == proposed
-    scripts = [measurement(asked, facts, programme, one).texts.job_script for one in programme.proposals[: len(proposed)]]
+    scripts = [measurement(asked, facts, programme.decision, one.index).texts.job_script for one in programme.proposals[: len(proposed)]]
     assert ["TF_XLA_FLAGS=" in script for script in scripts] == [compiler == "xla" for _, compiler in proposed]
 
 
@@ -219,14 +224,14 @@ def test_a_run_is_of_the_problem_of_the_request(known: Known) -> None:
     """Its result would else be one of no problem."""
     asked, facts = switched({}, params={"cells": 64}), replace(known(None), models=fit(epochs(nodes=(1, 2), params={"cells": "64"})))
     programme = next_runs(asked, facts, 1)
-    assert '"params.cells": "64"' in measurement(asked, facts, programme, programme.proposals[0]).texts.job_script
+    assert '"params.cells": "64"' in measurement(asked, facts, programme.decision, programme.proposals[0].index).texts.job_script
 
 
 def test_a_pair_in_one_precision_of_two_is_planned_in_it(known: Known) -> None:
     """Half precision was measured: the run without it is one in single precision."""
     asked, facts = switched({}, 3, precision="auto"), replace(known(None), models=fit(epochs(precision="fp16")))
     programme = next_runs(asked, facts)
-    made = [measurement(asked, facts, programme, one) for one in programme.proposals[:2]]
+    made = [measurement(asked, facts, programme.decision, one.index) for one in programme.proposals[:2]]
     assert [one.plan.configuration.precision for one in made] == ["fp16", "fp32"]
     assert ['"precision": "fp32"' in one.texts.job_script for one in made] == [False, True]
 
@@ -238,7 +243,7 @@ def test_a_run_of_a_source_build_is_recorded_as_one(known: Known) -> None:
     facts = replace(known(None), models=fit(epochs(nodes=(2, 4))))
     programme = next_runs(asked, facts)
     built = next(one for one in programme.proposals if one.choice.configuration.opt_build)
-    made = measurement(asked, facts, programme, built)
+    made = measurement(asked, facts, programme.decision, built.index)
     assert made.plan.configuration.opt_build is None
     assert '"params.build": "opt-build"' in made.texts.job_script
     assert "opt-build" in str(made.plan.image or made.plan.recipe)
@@ -293,7 +298,7 @@ def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) 
         for one in system.partitions
     )
     priced = replace(facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": partitions})})
-    runs = nextruns.as_json(next_runs(request(), priced))["runs"]
+    runs = records.programme(next_runs(request(), priced))["runs"]
     assert runs
     for run in runs:
         started = run["configuration"]["nodes"] * (run["prediction"]["value"] + START_UP_S) / 3600
@@ -317,7 +322,7 @@ def test_scripts_measure_what_is_proposed(few: Facts) -> None:
     asked = request(optimisation__ai_training={"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}})
     programme = next_runs(asked, few)
     for proposal in programme.proposals:
-        made, wanted = measurement(asked, few, programme, proposal), proposal.choice.configuration
+        made, wanted = measurement(asked, few, programme.decision, proposal.index), proposal.choice.configuration
         names = ("nodes", "ranks_per_node", "threads_per_rank", "mpi_from", "compiler")
         assert [getattr(made.plan.configuration, name) for name in names] == [getattr(wanted, name) for name in names]
         assert f"#SBATCH --nodes={wanted.nodes}\n" in made.texts.job_script
@@ -333,7 +338,7 @@ def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
     places = [int(np.flatnonzero(scored.shape == shape)[0]) for shape in alike]
     runs = [Proposal(place, choice_of(programme.decision, place)) for place in places]
     assert {run.choice.configuration.mpi_from for run in runs} == {"host", "container"}
-    made = [measurement(request(), facts, programme, run) for run in runs]
+    made = [measurement(request(), facts, programme.decision, run.index) for run in runs]
     assert [one.plan.configuration.mpi_from for one in made] == [run.choice.configuration.mpi_from for run in runs]
 
 
@@ -346,7 +351,7 @@ def test_variants_of_the_same_counts_have_each_a_result_file(few: Facts, other: 
     programme = next_runs(asked, facts)
     scored = programme.decision.scored
     runs = [Proposal(place, choice_of(programme.decision, place)) for place in map(int, np.flatnonzero(scored.nodes == 16))]
-    scripts = [measurement(asked, facts, programme, run).texts.job_script for run in runs]
+    scripts = [measurement(asked, facts, programme.decision, run.index).texts.job_script for run in runs]
     names = {name for script in scripts for name in re.findall(r'^MODAK_RESULT="\$\{MODAK_HERE\}"/(.*)', script, re.MULTILINE)}
     assert len(names) == len(runs) == 4
 
@@ -475,13 +480,11 @@ def test_a_run_of_a_build_is_planned_for_that_build() -> None:
     """Its result would else be recorded as one of another program."""
     document = {"job": {"application": {"app_tag": "solver", "app_type": "mpi"}}}
     asked = normalise(document).request
-    kept = [
-        nextruns.one_run(asked, compiler).get("workload", asked.optimisation.workload).compiler for compiler in ("gcc-8.3", "xla", None)
-    ]
+    kept = [onerun.one_run(asked, compiler).get("workload", asked.optimisation.workload).compiler for compiler in ("gcc-8.3", "xla", None)]
     assert kept == ["gcc-8.3", None, None]
 
 
 def test_a_run_of_a_framework_with_a_compiler_that_is_always_on_is_planned() -> None:
     """JAX without XLA does not exist, so there is nothing to switch."""
     asked = normalise({"job": {"optimisation": {"app_type": "ai_training", "ai_training": {"jax": {}}}}}).request
-    assert nextruns.one_run(asked, "xla")["options"] == asked.optimisation.options
+    assert onerun.one_run(asked, "xla")["options"] == asked.optimisation.options

@@ -15,6 +15,7 @@ from modak.choosing.scoring import Evidence
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image, whose_mpi
 from modak.dsl import Choice, Configuration, Notice
+from modak.perfmodel import Curve
 from modak.prepared import Prepared
 from modak.target import Target
 
@@ -70,6 +71,13 @@ class Decision:
     def shape_at(self, index: int) -> Shape:
         """Shape of one candidate."""
         return self.candidates.shapes[int(self.scored.shape[index])]
+
+    def own_curve(self, index: int) -> Curve | None:
+        """The curve measured in exactly the configuration of one candidate; ``None``: its prediction rests on others, or on a ratio."""
+        found = self.evidence.predictions_at(index)
+        if self.shape_at(index).inferred or found.curve is None or found.curve.estimated is not None or found.differences:
+            return None
+        return found.curve
 
 
 def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:

@@ -337,19 +337,28 @@ def _references(
     predictions, references = [portion.found for _, portion in found], list[Reference]()
     for place, known in grouped(enumerate(found), lambda pair: pair[1][0]).items():
         shape, sizes = pairs[place]
-        wanted = [(number, size) for number, (_, portion) in known for size in _reference_sizes(portion.found, bounds)]
+        of_shape = [(number, portion) for number, (_, portion) in known]
         at: dict[int, tuple[int, int]] = {}
-        for size in dict.fromkeys(size for _, size in wanted):
-            there = ((number, int(row)) for number, (_, portion) in known for row in np.flatnonzero(sizes[portion.places] == size))
-            at[size] = next(there, (len(predictions), 0))
-            if at[size][0] == len(predictions):
-                ((_, alone),) = predicted(shape, np.array([size]))
-                predictions.append(alone)
-        for of, size in wanted:
-            number, row = at[size]
-            one = predictions[number]
-            references.append(Reference(of, number, float(one.value[row]), 1.0 if one.curve and one.curve.grows else size))
+        for of, portion in of_shape:
+            for size in _reference_sizes(portion.found, bounds):
+                there = at.get(size) or _row_of(size, of_shape, sizes)
+                if there is None:
+                    ((_, alone),) = predicted(shape, np.array([size]))
+                    predictions.append(alone)
+                    there = len(predictions) - 1, 0
+                at[size] = number, row = there
+                one = predictions[number]
+                references.append(Reference(of, number, float(one.value[row]), 1.0 if one.curve and one.curve.grows else size))
     return tuple(predictions), tuple(references)
+
+
+def _row_of(size: int, of_shape: Sequence[tuple[int, Portion]], sizes: Ints) -> tuple[int, int] | None:
+    """The portion, by its number, among whose candidates a size is, and its row there; ``None``: the size is no candidate."""
+    for number, portion in of_shape:
+        rows = np.flatnonzero(sizes[portion.places] == size)
+        if rows.size:
+            return number, int(rows[0])
+    return None
 
 
 def _reference_sizes(found: Predictions, bounds: tuple[int, float]) -> list[int]:

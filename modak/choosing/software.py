@@ -19,7 +19,7 @@ from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection
 from modak.images.fit import Wanted, is_there, mpi_inside
-from modak.images.selection import ImageChoice
+from modak.images.selection import Catalogue, ImageChoice
 from modak.launchers.family import compatible
 from modak.perfmodel import Predictions, predict
 from modak.prepared import prepared
@@ -81,58 +81,155 @@ class Software:
 
 def choose_software(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, launcher: str) -> Software:
     """The image or recipe for a chosen shape, and the rules that apply."""
-    found = carrier(request)
-    choice, recipe = _from_catalogue(request, facts, target, shape, nodes)
+    case = _Case(request, facts, target, shape, nodes)
+    choice, recipe = _image_or_recipe(case)
     own = request.application.container_runtime if target.runtime else None
     chosen = Software(image=choice.image, recipe=recipe, own_image=own, gpu_vendor=gpu_vendor(request, target, shape))
-    if (choice.image or recipe) and own_mpi(shape, request) not in (None, chosen.mpi):
-        chosen = replace(chosen, other_mpi=True)
+    if choice.image or recipe:
+        chosen = replace(chosen, other_mpi=own_mpi(shape, request) not in (None, chosen.mpi))
     if own and chosen.reference == own:
         target.check_place(own, "image", "application.container_runtime")
     applied = rules.apply(prepared(facts).rulebook, _situation(request, target, in_image(shape, chosen), nodes, launcher, chosen))
     return replace(
         chosen,
         rules=applied,
-        decisions=(
-            *_without_catalogue(chosen, found, target, facts),
-            *(_left_out(facts, target, found) if found and target.runtime else ()),
-            *choice.decisions,
-            *applied.decisions,
-        ),
+        decisions=(*_without_catalogue(case, chosen), *_left_out(case), *choice.decisions, *applied.decisions),
         warnings=(
             *(choice.warnings if choice.image or recipe or not request.application.container_runtime else ()),
-            *_instead_of_own(request, facts, target, shape, nodes, chosen),
-            *_other_mpi(request, shape, chosen),
+            *_instead_of_own(case, chosen),
+            *_other_mpi(case, chosen),
         ),
     )
 
 
-def _from_catalogue(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[ImageChoice, Recipe | None]:
+@dataclass(frozen=True)
+class _Case:
+    """A shape that a request's job may have on its target, for which an image is looked for."""
+
+    request: Request
+    facts: Facts
+    target: Target
+    shape: Shape
+    nodes: int | None = None
+    """``None``: images are not compared by the times that were measured in them."""
+
+    @cached_property
+    def framework(self) -> Carrier | None:
+        """The framework that the image must have, and its version."""
+        return carrier(self.request)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The images that the site allows."""
+        return prepared(self.facts).catalogue_of(self.target.allowed_images)
+
+    @cached_property
+    def compilers(self) -> tuple[str, ...]:
+        """Graph compilers that the image must have: those that the request switches on, and the shape's one."""
+        own = (self.shape.compiler,) if self.shape.compiler and not is_build(self.shape.compiler) else ()
+        return tuple(dict.fromkeys((*compilers_on(self.request), *own)))
+
+    @cached_property
+    def extras(self) -> Extras:
+        """What the image contains beside the framework, as recipes know it."""
+        host = fitting_mpi(self.target, self.shape, self.request)
+        return Extras(
+            compilers=self.compilers,
+            distribution="horovod" if distribution(self.request) == "horovod" else None,
+            mpi=host.family if host else None,
+            mpi_version=host.version if host else None,
+        )
+
+    @cached_property
+    def hardware(self) -> Hardware:
+        """What the image must run on."""
+        target = self.target
+        return Hardware(
+            accelerator=gpu_vendor(self.request, target, self.shape) or "none",
+            compute_capability=target.accelerator.compute_capability if target.accelerator else None,
+            architecture=ARCHITECTURES[self.request.optimisation.opt_build.cpu_type or "x86"],
+            microarchitecture=target.processor.microarchitecture if target.processor else None,
+            driver_cuda=target.node.driver_cuda if target.node else None,
+        )
+
+    @cached_property
+    def from_source(self) -> bool:
+        """Whether an image that is built from source is wanted."""
+        return self.request.optimisation.enable_opt_build is True or self.shape.opt_build
+
+    def wanted(self, found: Carrier, *, builds: bool = True) -> tuple[Wanted, Recipe | None]:
+        """What an image of this framework has to be, and (if ``builds``) the recipe of one that has to be built."""
+        hardware, extras, layer = self.hardware, self.extras, distribution(self.request)
+        own = own_mpi(self.shape, self.request)
+        recipe = _source_build(found, hardware, extras, own) if self.from_source and builds else None
+        wanted = Wanted(
+            framework=found.framework,
+            version=found.version,
+            compilers=extras.compilers,
+            accelerator=hardware.accelerator,
+            architecture=hardware.architecture,
+            microarchitecture=hardware.microarchitecture,
+            compute_capability=hardware.compute_capability,
+            mpi=extras.mpi,
+            mpi_version=extras.mpi_version,
+            own_mpi=own,
+            distribution=layer if layer == DEEPSPEED and not recipe else extras.distribution,
+            opt_build=self.from_source,
+            runtime=self.target.runtime.name if self.target.runtime else None,
+            recipe_version=recipe.version if recipe else None,
+            driver_cuda=hardware.driver_cuda,
+            seconds=_measured(self, self.nodes) if self.nodes else (),
+        )
+        return wanted, recipe
+
+
+def _source_build(found: Carrier, hardware: Hardware, extras: Extras, own_mpi: str | None) -> Recipe | None:
+    """The recipe of a source build: with the MPI of the measured containers if there is one, unless the host's is bound into it."""
+    with_own = replace(extras, mpi=extras.mpi or own_mpi)
+    plans = (recipes.plan(found.framework, found.version, "opt-build", hardware, each) for each in (with_own, extras))
+    return next(filter(None, plans), None)
+
+
+def _image_or_recipe(case: _Case) -> tuple[ImageChoice, Recipe | None]:
     """The image of the framework, or the recipe to build one. Without a framework an image of the library that the request names, if it has
     all that is wanted: else the MPI program runs with the libraries of the system."""
-    if target.runtime is None:
+    if case.target.runtime is None:
         return ImageChoice(), None
-    if found := carrier(request):
-        return _choose(request, facts, target, shape, nodes, found)
-    named = library(request) if request.application.container_runtime is None else None
-    if named:
-        choice, _ = _choose(request, facts, target, shape, nodes, named, builds=False)
+    if case.framework:
+        wanted, recipe = case.wanted(case.framework)
+        choice = selection.choose(case.catalogue, wanted)
+        if choice.image and (own := _instead_of_private(case, choice.image)):
+            return selection.built_instead(choice, choice.image, own.version, wanted), own
+        return choice, recipe if choice.image is None and choice.recipe_version else None
+    named = library(case.request)
+    if named and case.request.application.container_runtime is None:
+        choice = selection.choose(case.catalogue, case.wanted(named, builds=False)[0])
         if choice.image and choice.exact:
             return choice, None
     return ImageChoice(), None
 
 
-def _measured(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int) -> tuple[tuple[str, float], ...]:
+def _instead_of_private(case: _Case, image: Image) -> Recipe | None:
+    """A recipe in place of an image that only its owners can pull, of the same version; ``None``: it can be pulled, the request names it,
+    it is of such a recipe, or there is none."""
+    if is_there(image) or image.reference == case.request.application.container_runtime:
+        return None
+    labels, inside = image.labels, replace(case.extras, mpi=case.extras.mpi or own_mpi(case.shape, case.request))
+    found = recipes.simplest(labels.framework, labels.version, case.hardware, inside)
+    return found if found and found.reference != image.reference else None
+
+
+def _measured(case: _Case, nodes: int) -> tuple[tuple[str, float], ...]:
     """Images that results of the application name, each with the time of the request's workload predicted from its results alone.
 
     Seconds, start-up that results do not include left out.
     """
-    usable = usable_curves(request, target, facts.models)
-    of_its_dataset = [curve for curve in usable if request.optimisation.workload.dataset in (None, curve.series.dataset)]
+    usable = usable_curves(case.request, case.target, case.facts.models)
+    of_its_dataset = [curve for curve in usable if case.request.optimisation.workload.dataset in (None, curve.series.dataset)]
     named = (curve for curve in of_its_dataset or usable if curve.series.image)
     by_image = grouped(named, lambda curve: str(curve.series.image))
-    asked = question(request, target, shape)
-    times = {image: _workload_time(request, predict(curves, asked, [nodes])) for image, curves in sorted(by_image.items())}
+    asked = question(case.request, case.target, case.shape)
+    times = {image: _workload_time(case.request, predict(curves, asked, [nodes])) for image, curves in sorted(by_image.items())}
     return tuple((image, seconds) for image, seconds in times.items() if math.isfinite(seconds))
 
 
@@ -142,80 +239,13 @@ def _workload_time(request: Request, found: Predictions) -> float:
     return float(found.value[0]) * unit.count * unit.unit_scale if unit else math.nan
 
 
-def _choose(
-    request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, found: Carrier, *, builds: bool = True
-) -> tuple[ImageChoice, Recipe | None]:
-    """An image of the framework, or (if ``builds``) the recipe to build one."""
-    wanted, build = _wanted(request, target, shape, found, builds=builds)
-    wanted = replace(wanted, seconds=_measured(request, facts, target, shape, nodes))
-    choice = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted)
-    if builds and choice.image and (own := _instead_of_private(request, target, shape, choice.image)):
-        return selection.built_instead(choice, choice.image, own.version, wanted), own
-    return choice, build if choice.image is None and choice.recipe_version else None
-
-
-def _instead_of_private(request: Request, target: Target, shape: Shape, image: Image) -> Recipe | None:
-    """A recipe in place of an image that only its owners can pull, of the same version; ``None``: it can be pulled, the request names it,
-    it is of such a recipe, or there is none."""
-    if is_there(image) or image.reference == request.application.container_runtime:
-        return None
-    labels, extras = image.labels, _extras(request, target, shape)
-    inside = replace(extras, mpi=extras.mpi or own_mpi(shape, request))
-    found = recipes.simplest(labels.framework, labels.version, _hardware(request, target, shape), inside)
-    return found if found and found.reference != image.reference else None
-
-
-def _wanted(request: Request, target: Target, shape: Shape, found: Carrier, *, builds: bool = True) -> tuple[Wanted, Recipe | None]:
-    """What the image of a shape has to be, but for what was measured, and the recipe of one that has to be built."""
-    hardware, optimise = _hardware(request, target, shape), request.optimisation.enable_opt_build is True or shape.opt_build
-    own, layer, extras = own_mpi(shape, request), distribution(request), _extras(request, target, shape)
-    several = dict.fromkeys((replace(extras, mpi=extras.mpi or own), extras)) if optimise and builds else ()
-    plans = (recipes.plan(found.framework, found.version, "opt-build", hardware, each) for each in several)
-    build = next(filter(None, plans), None)
-    wanted = Wanted(
-        framework=found.framework,
-        version=found.version,
-        compilers=extras.compilers,
-        accelerator=hardware.accelerator,
-        architecture=hardware.architecture,
-        microarchitecture=hardware.microarchitecture,
-        compute_capability=hardware.compute_capability,
-        mpi=extras.mpi,
-        mpi_version=extras.mpi_version,
-        own_mpi=own,
-        distribution=layer if layer == DEEPSPEED and not build else extras.distribution,
-        opt_build=optimise,
-        runtime=target.runtime.name if target.runtime else None,
-        recipe_version=build.version if build else None,
-        driver_cuda=hardware.driver_cuda,
-    )
-    return wanted, build
-
-
-def _extras(request: Request, target: Target, shape: Shape) -> Extras:
-    """What the image of a shape contains beside the framework, as recipes know it."""
-    mpi = fitting_mpi(target, shape, request)
-    return Extras(
-        compilers=_compilers_on(request, shape),
-        distribution="horovod" if distribution(request) == "horovod" else None,
-        mpi=mpi.family if mpi else None,
-        mpi_version=mpi.version if mpi else None,
-    )
-
-
-def _compilers_on(request: Request, shape: Shape) -> tuple[str, ...]:
-    """Graph compilers that the image must have: those that the request switches on, and the shape's one."""
-    own = (shape.compiler,) if shape.compiler and not is_build(shape.compiler) else ()
-    return tuple(dict.fromkeys((*compilers_on(request), *own)))
-
-
 def missing_compilers(request: Request, facts: Facts, target: Target, shape: Shape) -> Mapping[str, Notice]:
     """Graph compilers that are wanted for a shape, and that its image would not have, with a warning about each."""
-    found = carrier(request)
-    if found is None or target.runtime is None or not _compilers_on(request, shape):
+    case = _Case(request, facts, target, shape)
+    if case.framework is None or target.runtime is None or not case.compilers:
         return {}
-    wanted, _ = _wanted(request, target, shape, found)
-    return _of_other_versions(wanted) or selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).without
+    wanted, _ = case.wanted(case.framework)
+    return _of_other_versions(wanted) or selection.choose(case.catalogue, wanted).without
 
 
 def _of_other_versions(wanted: Wanted) -> dict[str, Notice]:
@@ -236,35 +266,23 @@ def _of_other_versions(wanted: Wanted) -> dict[str, Notice]:
 def no_image(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
     """Why the job cannot run in an image with the shape's source build or graph compiler; ``None``: there is one, or a recipe for it."""
     if shape.opt_build:
-        return _no_source_build(request, facts, target, shape)
+        return _no_source_build(_Case(request, facts, target, shape))
     found = carrier(request)
     if found is None or shape.compiler not in missing_compilers(request, facts, target, shape):
         return None
     return f"no suitable image of {found.framework} contains {shape.compiler}"
 
 
-def _no_source_build(request: Request, facts: Facts, target: Target, shape: Shape) -> str | None:
-    found = carrier(request)
-    if found is None or target.runtime is None or target.runtime.name == "none":
+def _no_source_build(case: _Case) -> str | None:
+    found, runtime = case.framework, case.target.runtime
+    if found is None or runtime is None or runtime.name == "none":
         return "no image is chosen for this job"
-    wanted, build = _wanted(request, target, shape, found)
-    image = selection.choose(prepared(facts).catalogue_of(target.allowed_images), wanted).image
-    if (image and image.labels.source == "opt-build") or (image is None and build):
+    wanted, recipe = case.wanted(found)
+    image = selection.choose(case.catalogue, wanted).image
+    if (image and image.labels.source == "opt-build") or (image is None and recipe):
         return None
     what = f"{found.framework} with {wanted.mpi}" if wanted.mpi else found.framework
     return f"no source build of {what} can be pulled, and there is no recipe for it"
-
-
-def _hardware(request: Request, target: Target, shape: Shape) -> Hardware:
-    asked = request.optimisation.opt_build
-    vendor = gpu_vendor(request, target, shape)
-    return Hardware(
-        accelerator=vendor or "none",
-        compute_capability=target.accelerator.compute_capability if target.accelerator else None,
-        architecture=ARCHITECTURES[asked.cpu_type or "x86"],
-        microarchitecture=target.processor.microarchitecture if target.processor else None,
-        driver_cuda=target.node.driver_cuda if target.node else None,
-    )
 
 
 def preferred_storage(request: Request, chosen: Software) -> str | None:
@@ -305,17 +323,6 @@ def own_mpi(shape: Shape, request: Request) -> str | None:
 def in_image(shape: Shape, chosen: Software) -> Shape:
     """The shape with the MPI of the chosen image, if its ranks use that and it is not the one that the shape was measured with."""
     return replace(shape, mpi=chosen.mpi, mpi_from="container" if chosen.mpi else None) if chosen.other_mpi else shape
-
-
-def _other_mpi(request: Request, shape: Shape, chosen: Software) -> tuple[Notice, ...]:
-    """A warning if the image has another MPI than the one in which the layout was measured."""
-    found = carrier(request) or library(request)
-    if not chosen.other_mpi or found is None:
-        return ()
-    why = "which the request names" if mpi_asked(request) else "the container's MPI in the measured runs of this layout"
-    used = f"the ranks use {chosen.mpi}, which may take another time" if chosen.mpi else "ranks may not connect, test on two nodes"
-    text = f"no suitable image of {found.framework} has {own_mpi(shape, request)}, {why}: {used}"
-    return (Notice(field="optimisation.framework", message=text),)
 
 
 def _by_mpi(request: Request) -> bool:
@@ -365,54 +372,64 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
     )
 
 
-def _without_catalogue(chosen: Software, found: Carrier | None, target: Target, facts: Facts) -> tuple[str, ...]:
+def _without_catalogue(case: _Case, chosen: Software) -> tuple[str, ...]:
     """Why the catalogue was not searched for an image; empty if it was."""
-    if chosen.image or chosen.recipe or (found and target.runtime):
+    if chosen.image or chosen.recipe or (case.framework and case.target.runtime):
         return ()
     if chosen.own_image:
-        return (f"image: {chosen.own_image}, as requested{_newer(chosen.own_image, facts, target)}",)
+        return (f"image: {chosen.own_image}, as requested{_newer(case.catalogue, chosen.own_image)}",)
     return ("image: none; the application runs without a container",)
 
 
-def _newer(reference: str, facts: Facts, target: Target) -> str:
+def _newer(catalogue: Catalogue, reference: str) -> str:
     """What the catalogue says of an image that the request names without a framework, if it has a newer one for the same hardware."""
-    images = prepared(facts).catalogue_of(target.allowed_images)
-    named = images.by_reference.get(reference)
+    named = catalogue.by_reference.get(reference)
     if named is None:
         return ""
     has = named.labels
-    newest = selection.newest_like(images, named)
+    newest = selection.newest_like(catalogue, named)
     said = f"; it contains {has.framework} {has.version}"
     if newest.labels.version == has.version:
         return said
     return f"{said}, the newest image of it is {newest.reference}: name the framework, and MODAK chooses"
 
 
-def _left_out(facts: Facts, target: Target, found: Carrier) -> tuple[str, ...]:
+def _left_out(case: _Case) -> tuple[str, ...]:
     """How many images of the framework a site does not allow."""
-    all_known, allowed = (prepared(facts).catalogue_of(places) for places in ((), target.allowed_images))
-    count = all_known.count(found.framework) - allowed.count(found.framework)
+    target, found = case.target, case.framework
+    if found is None or target.runtime is None:
+        return ()
+    count = prepared(case.facts).catalogue.count(found.framework) - case.catalogue.count(found.framework)
     if not count:
         return ()
     return (f"image: {target.title} allows images from {', '.join(target.allowed_images)} only: {count} of {found.framework} are left out",)
 
 
-def _instead_of_own(request: Request, facts: Facts, target: Target, shape: Shape, nodes: int, chosen: Software) -> tuple[Notice, ...]:
+def _instead_of_own(case: _Case, chosen: Software) -> tuple[Notice, ...]:
     """A warning if the job does not run in the image that the request names."""
-    found = carrier(request)
-    if found is None or chosen.own_image in (None, chosen.reference):
+    target, found, own = case.target, case.framework, chosen.own_image
+    if found is None or own is None or own == chosen.reference:
         return ()
-    own, named = chosen.own_image or "", prepared(facts).catalogue.by_reference.get(chosen.own_image or "")
-    how = ""
+    named, how = prepared(case.facts).catalogue.by_reference.get(own), ""
     if target.allowed_images and not own.startswith(target.allowed_images):
         why = f"not used: {target.title} allows images from {', '.join(target.allowed_images)} only"
     elif named is None:
         why = f"not used: for {found.framework} the catalogue decides, on {chosen.reference}"
         how = "; an image of your own is among those that it chooses from once 'modak images add' has described it"
     else:
-        wanted, version = _wanted(request, target, shape, found)[0], named.labels.version
-        wanted = replace(wanted, seconds=_measured(request, facts, target, shape, nodes))
+        wanted, _ = case.wanted(found)
         why = f"not used, but {chosen.reference}: {selection.passed_over(named, chosen.image, wanted)}"
-        if named.labels.framework == found.framework and version != chosen.framework_version:
+        if named.labels.framework == found.framework and (version := named.labels.version) != chosen.framework_version:
             how = f"; for images of that version, request version {version!r} of {found.framework}"
     return (Notice(field="application.container_runtime", message=f"{own} is {why}{how}"),)
+
+
+def _other_mpi(case: _Case, chosen: Software) -> tuple[Notice, ...]:
+    """A warning if the image has another MPI than the one in which the layout was measured."""
+    found = case.framework or library(case.request)
+    if not chosen.other_mpi or found is None:
+        return ()
+    why = "which the request names" if mpi_asked(case.request) else "the container's MPI in the measured runs of this layout"
+    used = f"the ranks use {chosen.mpi}, which may take another time" if chosen.mpi else "ranks may not connect, test on two nodes"
+    text = f"no suitable image of {found.framework} has {own_mpi(case.shape, case.request)}, {why}: {used}"
+    return (Notice(field="optimisation.framework", message=text),)

@@ -32,7 +32,7 @@ def tune(
     strict: common.Strict = False,
 ) -> None:
     """Search for better settings of a job by running it. Stays within a budget; an interrupted search is continued."""
-    from modak.tuner.search import SearchOptions
+    from modak.tuner.limits import SearchOptions
     from modak.tuner.tune import tune
 
     document = common.document(request)

@@ -3,29 +3,51 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak.facts import SeriesKey
 from modak.ingest import headings
 from modak.ingest.values import quoted
 
-COLUMNS: Final = (
-    *("application", "dataset", "framework", "framework_version", "compiler", "image", "precision", "system", "partition"),
-    *("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size"),
-    *("mpi", "mpi_from", "hyperthreads", "numa_mode", "runtime"),
-    *("metric", "value", "unit", "repeat", "measured_at", "source", "suspect"),
-)
-"""All columns in the order in which they are written; ``params.NAME`` stand after ``dataset``."""
+COLUMNS: Final[Mapping[str, str]] = {
+    "application": "what ran",
+    "dataset": "the data set, or problem",
+    "framework": "tensorflow",
+    "framework_version": "as text: 2.1",
+    "compiler": "graph compilers or compiler switches: xla",
+    "image": "the image's reference",
+    "precision": "of numbers: fp32",
+    "system": "name of the system",
+    "partition": "its partition",
+    "nodes": "nodes",
+    "ranks_per_node": "ranks on each node",
+    "threads_per_rank": "threads of each rank",
+    "gpus_per_node": "GPUs used on each node",
+    "batch_size": "samples of a worker (a rank, or a GPU where there are GPUs) in a step",
+    "mpi": "MPI library and version: intel-mpi 2019",
+    "mpi_from": "whose MPI",
+    "hyperthreads": "whether a core's second thread was used",
+    "numa_mode": "NUMA domains of a node",
+    "runtime": "container runtime; none: no container",
+    "metric": "what was measured: epoch_time, throughput, wall_time",
+    "value": "in `unit`, or in the metric's own unit",
+    "unit": "of `value`; not given: the metric's own",
+    "repeat": "number of the repetition",
+    "measured_at": "a date (from 00:00 UTC), or ISO 8601 with an offset",
+    "source": "citation or file",
+    "suspect": "why no model rests on it",
+}
+"""All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
 PARAMETER: Final = re.compile(r"params\.[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 SERIES: Final = tuple(name for name in COLUMNS if name in SeriesKey.model_fields and name not in ("metric", "unit"))
 """Columns that tell series apart, beside parameters, metric and unit."""
-_BEFORE_PARAMETERS: Final = COLUMNS.index("dataset") + 1
 
 
 def header(parameters: Iterable[str]) -> tuple[str, ...]:
     """All columns in the order in which they are written, with those of these parameters, each as ``params.NAME``."""
-    return (*COLUMNS[:_BEFORE_PARAMETERS], *sorted(parameters), *COLUMNS[_BEFORE_PARAMETERS:])
+    first = ("application", "dataset")
+    return (*first, *sorted(parameters), *(name for name in COLUMNS if name not in first))
 
 
 def is_known(name: str) -> bool:

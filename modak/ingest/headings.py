@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -80,7 +80,7 @@ class _Heading(NamedTuple):
 class _Beside(NamedTuple):
     """What decides on a hint beside the heading itself."""
 
-    columns: Sequence[str]
+    columns: Collection[str]
     """The known columns."""
     headings: Sequence[str]
     """All headings of the table."""
@@ -88,7 +88,7 @@ class _Beside(NamedTuple):
     """Whether options can rename and fill columns."""
 
 
-def meant(name: str, columns: Sequence[str], among: Sequence[str], *, loading: bool) -> str:
+def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> str:
     """What an unknown heading probably is, and how to write or load it; empty if that cannot be told. ``columns`` are the known ones,
     ``among`` the headings of the table."""
     heading, beside = _Heading(name, _bare(name), _measured(name)), _Beside(columns, among, loading)
@@ -189,7 +189,7 @@ def _as_value(name: str, measure: Measure, beside: _Beside) -> str:
     return f"{hint} ({'; '.join([' '.join(options), *notes])})"
 
 
-def _alike(bare: str, columns: Sequence[str]) -> str | None:
+def _alike(bare: str, columns: Collection[str]) -> str | None:
     """The column that is spelt nearly so."""
     compact = {column.replace("_", ""): column for column in columns}
     found = get_close_matches(_compact(bare), compact, n=1, cutoff=ALIKE)

@@ -32,12 +32,11 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """The cells, with series of the same run merged (:mod:`modak.perfmodel.merging`): one per series and layout."""
     given = tuple(cells)
     destinations = merging.destinations({cell.series.model_dump_json(): cell.series for cell in given}.values())
-    by_series: dict[str, list[tuple[Cell, merging.Destination]]] = defaultdict(list)
+    by_series: dict[str, list[Cell]] = defaultdict(list)
     for cell in _with_start(given):
         for to in destinations[cell.series.model_dump_json()]:
-            changed = _of_samples(cell, to) if to.of_steps else _of_work(cell, to) if to.of_amount else (cell, to)
-            if changed:
-                by_series[to.series.model_dump_json()].append(changed)
+            if merged := _merged_into(to, cell):
+                by_series[to.series.model_dump_json()].append(merged)
     return tuple(one for members in by_series.values() for one in _gathered(members))
 
 
@@ -59,38 +58,44 @@ def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
     return (cell for of in by_series.values() for cell in of.values())
 
 
-def _of_samples(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Destination] | None:
-    """Results per step as samples per second; ``None`` if they do not give the batch of a worker and the number of workers.
+def _merged_into(to: merging.Destination, cell: Cell) -> Cell | None:
+    """The cell as one of the series that it is merged into; ``None``: its results tell nothing of that.
 
-    With the batch of each worker, a step does more work the more workers there are: its time does not show how the work scales.
+    Results of steps tell samples per second if they give the batch of a worker and the number of workers: a step does more work the more
+    workers there are, so its time alone does not show how the work scales. Times of whole runs tell the rate of their work unless they are
+    too short for that (:data:`startup.LEAST_RUN`).
     """
-    layout = cell.layout
-    samples = (layout.batch_size or 0) * (layout.nodes or 0) * (layout.gpus_per_node or layout.ranks_per_node or 0)
-    if not samples:
-        return None
-    values = np.array(cell.values)
-    rates = samples * values if metric_of(cell.series).is_rate else samples / (values * to.factor)
-    return replace(cell, values=array("d", rates)), merging.Destination(to.series)
+    values, ids = np.array(cell.values), cell.ids
+    match to.become:
+        case "the same":
+            values = values * to.factor
+        case "samples per second":
+            samples = _samples_of_step(cell.layout)
+            if not samples:
+                return None
+            values = samples * values if metric_of(cell.series).is_rate else samples / (values * to.factor)
+        case "work per second":
+            long = values >= startup.LEAST_RUN
+            if not long.any():
+                return None
+            ids = array("q", np.array(ids)[long]) if len(ids) == len(values) else ids
+            values = to.factor / values[long]
+    return replace(cell, series=to.series, values=array("d", values.tolist()), ids=ids)
 
 
-def _of_work(cell: Cell, to: merging.Destination) -> tuple[Cell, merging.Destination] | None:
-    """Times of whole runs as rates of their work; ``None`` if all of them are too short for that (:data:`startup.LEAST_RUN`)."""
-    times = np.array(cell.values)
-    long = times >= startup.LEAST_RUN
-    if not long.any():
-        return None
-    ids = array("q", np.array(cell.ids)[long]) if len(cell.ids) == len(times) else cell.ids
-    return replace(cell, values=array("d", to.factor / times[long]), ids=ids), merging.Destination(to.series)
+def _samples_of_step(layout: Layout) -> int:
+    """Of all workers; 0: not known."""
+    return (layout.batch_size or 0) * (layout.nodes or 0) * (layout.gpus_per_node or layout.ranks_per_node or 0)
 
 
-def _gathered(members: Sequence[tuple[Cell, merging.Destination]]) -> Iterable[Cell]:
-    """One cell for each layout, of cells that are merged into one series."""
-    completed = merging.completed(cell.layout for cell, _ in members)
+def _gathered(members: Sequence[Cell]) -> Iterable[Cell]:
+    """One cell for each layout, of cells of one series."""
+    completed = merging.completed(cell.layout for cell in members)
     found: dict[Layout, Cell] = {}
-    for cell, to in members:
+    for cell in members:
         layout = completed[cell.layout]
-        one = found.setdefault(layout, Cell(to.series, layout))
-        one.values.extend(value * to.factor for value in cell.values)
+        one = found.setdefault(layout, Cell(cell.series, layout))
+        one.values.extend(cell.values)
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
     return found.values()

@@ -139,37 +139,56 @@ def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
     return next((one for one in silent if one.layout.batch_size == curve.layout.batch_size and len(one.sizes) > measured), None)
 
 
+class _Ratio(NamedTuple):
+    """The ratio of the costs of a curve to those of ``kin``, on each number of nodes."""
+
+    log_ratio: Array
+    width: intervals.Sides
+    doublings: Array
+    """Beyond the counts within a node that the curve was measured at."""
+    kin: relatives.Kin
+
+
 def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:
     """The forecast of ``whole``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
 
-    Along nodes the ratio is fitted, as for other kin. A curve over counts within a node gives it on its one number of nodes, at the layout
-    in question. The interval widens with the distance from the nodes of ``curve``.
+    The interval widens with the distance from the nodes of ``curve``.
     """
     measured = np.unique(np.array(curve.nodes, dtype=np.float64))
     forecast, there = (_as_measured(whole, others, at, at, level) for at in (nodes, measured))
     if curve.scale == "nodes":
-        (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
-        none = np.zeros(nodes.shape)
-        ratio, doubt, doublings = kin.level + kin.slope * np.log2(nodes / measured[-1]), intervals.Sides(none, none), none
+        ratio = _ratio_along_nodes(curve, whole, there, nodes)
     else:
-        kin = relatives.Kin(whole.measured, level=0.0, slope=0.0, unlikeness=relatives.UNKNOWN_LIKENESS)
-        alone, (node,) = [one for one in others if one is not whole], measured
-        own = _as_measured(curve, alone, sizes / nodes * node, np.full(nodes.shape, node), level)
-        ratio, doubt, doublings = own.log_value - there.log_value, own.width, own.doublings
+        alone = [one for one in others if one is not whole]
+        own = _as_measured(curve, alone, sizes / nodes * measured, np.broadcast_to(measured, nodes.shape), level)
+        ratio = _ratio_at_layout(own, whole, there)
     away = np.abs(np.log2(nodes[..., None] / measured)).min(axis=-1)
-    unlike = Z90 * intervals.stretch(level) * kin.unlikeness * away
-    width = forecast.width.each(lambda side, of_ratio: np.hypot(np.hypot(side, of_ratio), unlike), doubt)
     beyond = np.where((nodes < measured[0]) | (nodes > measured[-1]), np.minimum(forecast.doublings, away), 0.0)
+    width = forecast.width.each(np.hypot, ratio.width).widened(Z90 * intervals.stretch(level) * ratio.kin.unlikeness * away)
     of_repeats = noise(curve, others)
     return PooledForecast(
-        log_value=forecast.log_value + ratio,
+        log_value=forecast.log_value + ratio.log_ratio,
         width=at_least(width, of_repeats, level),
-        doublings=np.maximum(doublings, beyond),
+        doublings=np.maximum(ratio.doublings, beyond),
         pooled=np.ones(nodes.shape, dtype=bool),
-        kin=(kin, *(forecast.kin if forecast.pooled.any() else ())),
+        kin=(ratio.kin, *(forecast.kin if forecast.pooled.any() else ())),
         noise=of_repeats,
         smallest=min(*curve.nodes, *whole.nodes),
     )
+
+
+def _ratio_along_nodes(curve: Curve, whole: Curve, there: PooledForecast, nodes: Array) -> _Ratio:
+    """That of a curve over nodes, fitted as for other kin. ``there``: the forecast of ``whole`` on the nodes of ``curve``."""
+    (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
+    none = np.zeros(nodes.shape)
+    return _Ratio(kin.level + kin.slope * np.log2(nodes / max(curve.nodes)), intervals.Sides(none, none), none, kin)
+
+
+def _ratio_at_layout(own: PooledForecast, whole: Curve, there: PooledForecast) -> _Ratio:
+    """That of a curve over counts within a node: on its one number of nodes, where it has the forecast ``own`` at the layout in question,
+    and ``whole`` that of ``there``."""
+    kin = relatives.Kin(whole.measured, level=0.0, slope=0.0, unlikeness=relatives.UNKNOWN_LIKENESS)
+    return _Ratio(own.log_value - there.log_value, own.width, own.doublings, kin)
 
 
 def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:

@@ -58,29 +58,52 @@ def predicted(
     not set apart. ``interaction``: how much the slope of a number changes with each other number, compared with how much it changes with
     its own. ``power`` of the likelihoods of the smoothnesses and ratios: below 1, they are told apart less surely.
     """
-    slope, doubt = np.array([_prior(each, one) for each, one in zip(away.T, slopes, strict=True)]).T
-    kinds = [(row, probability, covariance) for probability, covariance in ratios or [(1.0, np.zeros((1, 1, 1)))] for row in smoothness]
-    bend, wiggle, share = np.array([row for row, _, _ in kinds]).T
-    share = share * [probability for _, probability, _ in kinds]
-    of_ratios = np.array([covariance for _, _, covariance in kinds])
-    trend = (away * doubt**2) @ away.T
-    bends = sum(one.bend**2 * wander(each[:, None], each) for each, one in zip(away.T, slopes, strict=True))
-    smooth = trend + bend[:, None, None] ** 2 * (bends + interaction**2 * _products(away))
-    noise = spreads.T**2 + wiggle[:, None, None] ** 2
-    factor = np.linalg.cholesky(smooth[:, None] + of_ratios + noise[..., None] * np.eye(len(away)))
-    beside = (log_costs - (away @ slope)[:, None]).T
-    whitened = np.linalg.solve(factor, np.stack(np.broadcast_arrays(np.ones(beside.shape), beside), axis=-1)[None])
-    ones, values = whitened[..., 0], whitened[..., 1]
-    total = (ones**2).sum(axis=-1)
-    level = (ones * values).sum(axis=-1) / total
-    misfit = ((values - level[..., None] * ones) ** 2).sum(axis=-1)
-    likelihood = -misfit / 2 - np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1) - np.log(total) / 2
-    evidence = power * likelihood + np.log(share)[:, None]
-    weights = np.exp(evidence - evidence.max(axis=0))
-    weights /= weights.sum(axis=0)
-    log_cost = (weights * level).sum(axis=0)
-    variance = 1 / total + wiggle[:, None] ** 2 + (level - log_cost) ** 2
+    priors = [_prior(values, slope) for values, slope in zip(away.T, slopes, strict=True)]
+    mean_slope, doubt = np.array(priors).T  # [m]
+    bends = sum(slope.bend**2 * wander(values[:, None], values) for values, slope in zip(away.T, slopes, strict=True))
+    trend, curvature = (away * doubt**2) @ away.T, bends + interaction**2 * _products(away)  # [k, k]
+    probabilities, of_ratios = zip(*(ratios or [(1.0, np.zeros((1, 1, 1)))]), strict=True)
+    # Each of h hypotheses is a smoothness, and what sets the costs apart: [h], and [h, n, k, k].
+    bend, wiggle, share = np.tile(smoothness, (len(probabilities), 1)).T
+    prior = share * np.repeat(probabilities, len(smoothness))
+    apart = np.repeat(of_ratios, len(smoothness), axis=0)
+    smooth = trend + bend[:, None, None] ** 2 * curvature  # [h, k, k]
+    noise = spreads.T**2 + wiggle[:, None, None] ** 2  # [h, n, k]
+    beside_trend = (log_costs - (away @ mean_slope)[:, None]).T  # [n, k]
+    told = _kriged(beside_trend, smooth[:, None] + apart + noise[..., None] * np.eye(len(away)))
+    # The mean and the standard deviation of a mixture of normal distributions, one for each hypothesis.
+    weights = _posterior(prior, power * told.log_likelihood)
+    log_cost = (weights * told.log_cost).sum(axis=0)
+    variance = told.variance + wiggle[:, None] ** 2 + (told.log_cost - log_cost) ** 2
     return log_cost, np.sqrt((weights * variance).sum(axis=0))
+
+
+class _Kriged(NamedTuple):
+    """What each of ``h`` hypotheses tells of the place in question, at each of ``n`` sizes of the job: arrays ``[h, n]``."""
+
+    log_cost: Array
+    variance: Array
+    log_likelihood: Array
+
+
+def _kriged(log_costs: Array, covariances: Array) -> _Kriged:
+    """Generalised least squares of a constant through ``log_costs [n, k]`` with ``covariances [h, n, k, k]``, and its restricted likelihood
+    but for a constant."""
+    factor = np.linalg.cholesky(covariances)
+    both = np.stack(np.broadcast_arrays(np.ones(log_costs.shape), log_costs), axis=-1)[None]
+    ones, costs = np.moveaxis(np.linalg.solve(factor, both), -1, 0)  # whitened [h, n, k]
+    total = (ones**2).sum(axis=-1)
+    level = (ones * costs).sum(axis=-1) / total
+    misfit = ((costs - level[..., None] * ones) ** 2).sum(axis=-1)
+    log_determinant = 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    return _Kriged(level, 1 / total, -(misfit + log_determinant + np.log(total)) / 2)
+
+
+def _posterior(prior: Array, log_likelihood: Array) -> Array:
+    """Probabilities ``[h, n]`` of hypotheses with these ``prior [h]`` ones, after what was measured: ``log_likelihood [h, n]``."""
+    evidence = log_likelihood + np.log(prior)[:, None]
+    weights = np.exp(evidence - evidence.max(axis=0))
+    return np.asarray(weights / weights.sum(axis=0))
 
 
 def walks(away: Array) -> Array:

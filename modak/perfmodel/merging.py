@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey, same_mpi, same_name
 from modak.perfmodel import startup
@@ -46,14 +46,13 @@ Measure = tuple[object, ...]
 
 
 class Destination(NamedTuple):
-    """The series into which results are merged, and the factor of their values there."""
+    """The series into which results are merged, and what becomes of their values there."""
 
     series: SeriesKey
     factor: float = 1.0
-    of_steps: bool = False
-    """Whether the series is a rate of samples and the results tell of steps: a step has the batch of each worker."""
-    of_amount: bool = False
-    """Whether the series is a rate and the results are times: ``factor`` is the work, in the unit of the rate."""
+    become: Literal["the same", "samples per second", "work per second"] = "the same"
+    """``the same``: they are multiplied by ``factor``. ``samples per second``: so multiplied they are of steps, and a step has the batch of
+    each worker. ``work per second``: they are times of whole runs, and ``factor`` is the work of one, in the unit of the series."""
 
 
 def run_key(key: SeriesKey) -> Hashable:
@@ -139,91 +138,6 @@ def _told_by(key: SeriesKey, together: _Together) -> Iterator[Destination]:
         yield from _as_rates(key, together)
 
 
-def _with_rate(several: tuple[Destination, ...]) -> tuple[Destination, ...]:
-    """The destinations; for those of steps, also the rate of samples in these steps."""
-    of_steps = (one for one in several if metric_of(one.series).per == "step")
-    name, unit = RATE
-    return *several, *(Destination(one.series.model_copy(update={"metric": name, "unit": unit}), one.factor, True) for one in of_steps)
-
-
-def destinations_by_number(known: Mapping[int, SeriesKey]) -> Mapping[int, tuple[Destination, ...]]:
-    """:func:`destinations` for series by their database numbers."""
-    found = destinations(known.values())
-    return {number: found[key.model_dump_json()] for number, key in known.items()}
-
-
-def _merged_by_run(members: Mapping[str, Destination]) -> Mapping[str, tuple[Destination, ...]]:
-    """The destinations of series (by their JSON) that differ only in optional columns."""
-    found: dict[str, list[Destination]] = {name: [] for name in members}
-    values = {name: _values(destination.series) for name, destination in members.items()}
-    for run, of_run in _runs(set(values.values())).items():
-        here = [name for name in members if values[name] in of_run]
-        one = _series_of(run, [members[name].series for name in here])
-        for name in here:
-            found[name].append(members[name]._replace(series=one))
-    return {name: tuple(found[name]) or (destination,) for name, destination in members.items()}
-
-
-def _runs(values: AbstractSet[Values]) -> Mapping[Values, AbstractSet[Values]]:
-    """For each run, by its values, the values of all series that may be of it.
-
-    Without contradictions there is one run, with the values on which all agree. Otherwise each of the most complete values is a run.
-    """
-    if not any(_contradict(*pair) for pair in combinations(values, 2)):
-        return {tuple(column[0] if len(set(column)) == 1 else None for column in zip(*values, strict=True)): values}
-    complete = (one for one in values if not any(_includes(other, one) for other in values if other != one))
-    runs = sorted(islice(complete, MOST_RUNS + 1), key=str)
-    return {run: {one for one in values if _includes(run, one)} for run in runs} if len(runs) <= MOST_RUNS else {}
-
-
-def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
-    """Each layout of a run, with its empty counts taken from the other layouts if these agree.
-
-    An empty batch size is that of the others, and empty GPUs are none, if the others have no other count. Among layouts with as many GPUs
-    per node, an empty number of ranks or threads is that of the others, if all of them agree, and on GPUs if all layouts have as many ranks
-    per GPU, or per node. Layouts without any of these counts stay as they are: they may be any layout.
-    """
-    given = [*dict.fromkeys(known)]
-    everywhere = _same_everywhere(given)
-    found = {one: _with(one, everywhere) for one in given}
-    pairs: dict[int | None, set[tuple[int | None, int | None]]] = defaultdict(set)
-    partial = {one: filled for one, filled in found.items() if filled.ranks_per_node or filled.threads_per_rank or filled.gpus_per_node}
-    for filled in partial.values():
-        pairs[filled.gpus_per_node].add((filled.ranks_per_node, filled.threads_per_rank))
-    alike = _alike_on_gpus(given)
-    agreed = {gpus: _agreed(of_gpus) for gpus, of_gpus in pairs.items() if alike or not gpus}
-    return found | {one: _with(filled, agreed.get(filled.gpus_per_node, {})) for one, filled in partial.items()}
-
-
-def _same_everywhere(layouts: Collection[Layout]) -> Mapping[str, int]:
-    """The batch size, if all layouts that give one give the same, and no GPUs, if none of them has any."""
-    batches = {one.batch_size for one in layouts if one.batch_size is not None}
-    gpus = {one.gpus_per_node for one in layouts if one.gpus_per_node is not None}
-    return {**({"batch_size": batches.pop()} if len(batches) == 1 else {}), **({"gpus_per_node": 0} if gpus == {0} else {})}
-
-
-def _alike_on_gpus(layouts: Collection[Layout]) -> bool:
-    """Whether all layouts have as many ranks per GPU, or those with GPUs as many per node, as far as they tell."""
-    per_gpu = {one.ranks_per_gpu for one in layouts if one.ranks_per_gpu is not None}
-    per_node = {one.ranks_per_node for one in layouts if one.gpus_per_node and one.ranks_per_node is not None}
-    return len(per_gpu) < 2 or len(per_node) < 2
-
-
-def _agreed(pairs: Collection[tuple[int | None, int | None]]) -> Mapping[str, int]:
-    """Ranks per node and threads per rank, from pairs of them; empty if two pairs contradict each other."""
-    ranks = {of_ranks for of_ranks, _ in pairs if of_ranks is not None}
-    threads = {of_threads for _, of_threads in pairs if of_threads is not None}
-    if len(ranks) > 1 or len(threads) > 1:
-        return {}
-    return {name: count for name, counts in (("ranks_per_node", ranks), ("threads_per_rank", threads)) for count in counts}
-
-
-def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
-    """The layout with its empty counts filled in."""
-    empty = {name: count for name, count in counts.items() if getattr(layout, name) is None}
-    return layout.model_copy(update=empty) if empty else layout
-
-
 def _per_part(key: SeriesKey, together: _Together) -> Destination:
     """For the time of a whole run, that of its epochs or steps if such times were measured, too. Without the length of the run.
 
@@ -277,11 +191,43 @@ def _as_rates(key: SeriesKey, together: _Together) -> Iterator[Destination]:
         rate = key.model_copy(update={"metric": name, "unit": unit})
         done = startup.work(rate)
         if done and rate.model_dump_json() not in together.known:
-            yield Destination(rate.model_copy(update={"params": _without_length(key.params)}), done, of_amount=True)
+            yield Destination(rate.model_copy(update={"params": _without_length(key.params)}), done, "work per second")
+
+
+def _with_rate(several: tuple[Destination, ...]) -> tuple[Destination, ...]:
+    """The destinations; for those of steps, also the rate of samples in these steps."""
+    of_steps = [one for one in several if metric_of(one.series).per == "step"]
+    name, unit = RATE
+    rates = [one.series.model_copy(update={"metric": name, "unit": unit}) for one in of_steps]
+    return *several, *(Destination(rate, one.factor, "samples per second") for rate, one in zip(rates, of_steps, strict=True))
 
 
 def _without_length(params: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in params.items() if name not in LENGTHS}
+
+
+def _merged_by_run(members: Mapping[str, Destination]) -> Mapping[str, tuple[Destination, ...]]:
+    """The destinations of series (by their JSON) that differ only in optional columns."""
+    found: dict[str, list[Destination]] = {name: [] for name in members}
+    values = {name: _values(destination.series) for name, destination in members.items()}
+    for run, of_run in _runs(set(values.values())).items():
+        here = [name for name in members if values[name] in of_run]
+        one = _series_of(run, [members[name].series for name in here])
+        for name in here:
+            found[name].append(members[name]._replace(series=one))
+    return {name: tuple(found[name]) or (destination,) for name, destination in members.items()}
+
+
+def _runs(values: AbstractSet[Values]) -> Mapping[Values, AbstractSet[Values]]:
+    """For each run, by its values, the values of all series that may be of it.
+
+    Without contradictions there is one run, with the values on which all agree. Otherwise each of the most complete values is a run.
+    """
+    if not any(_contradict(*pair) for pair in combinations(values, 2)):
+        return {tuple(column[0] if len(set(column)) == 1 else None for column in zip(*values, strict=True)): values}
+    complete = (one for one in values if not any(_includes(other, one) for other in values if other != one))
+    runs = sorted(islice(complete, MOST_RUNS + 1), key=str)
+    return {run: {one for one in values if _includes(run, one)} for run in runs} if len(runs) <= MOST_RUNS else {}
 
 
 def _values(key: SeriesKey) -> Values:
@@ -303,3 +249,51 @@ def _includes(one: Values, other: Values) -> bool:
 
 def _contradict(one: Values, other: Values) -> bool:
     return any(None not in pair and pair[0] != pair[1] for pair in zip(one, other, strict=True))
+
+
+def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
+    """Each layout of a run, with its empty counts taken from the other layouts if these agree.
+
+    An empty batch size is that of the others, and empty GPUs are none, if the others have no other count. Among layouts with as many GPUs
+    per node, an empty number of ranks or threads is that of the others, if all of them agree, and on GPUs if all layouts have as many ranks
+    per GPU, or per node. Layouts without any of these counts stay as they are: they may be any layout.
+    """
+    given = [*dict.fromkeys(known)]
+    everywhere = _same_everywhere(given)
+    found = {one: _with(one, everywhere) for one in given}
+    pairs: dict[int | None, set[tuple[int | None, int | None]]] = defaultdict(set)
+    partial = {one: filled for one, filled in found.items() if filled.ranks_per_node or filled.threads_per_rank or filled.gpus_per_node}
+    for filled in partial.values():
+        pairs[filled.gpus_per_node].add((filled.ranks_per_node, filled.threads_per_rank))
+    alike = _alike_on_gpus(given)
+    agreed = {gpus: _agreed(of_gpus) for gpus, of_gpus in pairs.items() if alike or not gpus}
+    return found | {one: _with(filled, agreed.get(filled.gpus_per_node, {})) for one, filled in partial.items()}
+
+
+def _same_everywhere(layouts: Collection[Layout]) -> Mapping[str, int]:
+    """The batch size, if all layouts that give one give the same, and no GPUs, if none of them has any."""
+    batches = {one.batch_size for one in layouts if one.batch_size is not None}
+    gpus = {one.gpus_per_node for one in layouts if one.gpus_per_node is not None}
+    return {**({"batch_size": batches.pop()} if len(batches) == 1 else {}), **({"gpus_per_node": 0} if gpus == {0} else {})}
+
+
+def _alike_on_gpus(layouts: Collection[Layout]) -> bool:
+    """Whether all layouts have as many ranks per GPU, or those with GPUs as many per node, as far as they tell."""
+    per_gpu = {one.ranks_per_gpu for one in layouts if one.ranks_per_gpu is not None}
+    per_node = {one.ranks_per_node for one in layouts if one.gpus_per_node and one.ranks_per_node is not None}
+    return len(per_gpu) < 2 or len(per_node) < 2
+
+
+def _agreed(pairs: Collection[tuple[int | None, int | None]]) -> Mapping[str, int]:
+    """Ranks per node and threads per rank, from pairs of them; empty if two pairs contradict each other."""
+    ranks = {of_ranks for of_ranks, _ in pairs if of_ranks is not None}
+    threads = {of_threads for _, of_threads in pairs if of_threads is not None}
+    if len(ranks) > 1 or len(threads) > 1:
+        return {}
+    return {name: count for name, counts in (("ranks_per_node", ranks), ("threads_per_rank", threads)) for count in counts}
+
+
+def _with(layout: Layout, counts: Mapping[str, int]) -> Layout:
+    """The layout with its empty counts filled in."""
+    empty = {name: count for name, count in counts.items() if getattr(layout, name) is None}
+    return layout.model_copy(update=empty) if empty else layout

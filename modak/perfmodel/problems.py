@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -117,16 +117,16 @@ def across(found: Sequence[Match], nodes: Array, from_one: FromOne) -> list[Pred
     systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
     former alone is surer.
     """
-    used: list[list[AtProblem]] = []
-    for sizes in _kinds(found, nodes):
-        if not used:
-            used.append(_answers(sizes, nodes, from_one))
-        elif len(used[0]) >= MOST_PROBLEMS or sum(map(len, used[1:])) >= MOST_PROBLEMS:
+    kinds = _kinds(found, nodes)
+    own = _answers(next(kinds, ()), nodes, from_one)
+    beside: list[list[AtProblem]] = []
+    for sizes in kinds:
+        if len(own) >= MOST_PROBLEMS or sum(map(len, beside)) >= MOST_PROBLEMS:
             break
-        elif len(sizes) > 1 and (answers := _answers(sizes, nodes, from_one, used[0][0].found.curve)):
-            used.append(answers)
-    choices = [used, used[:1]] if len(used) > 1 else [used]
-    return [_along(kinds) for kinds in choices if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
+        if len(sizes) > 1 and (answers := _answers(sizes, nodes, from_one, own[0].found.curve)):
+            beside.append(answers)
+    laws = [[own, *beside], [own]] if beside else [[own]]
+    return [_along(kinds) for kinds in laws if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
 
 
 def without_names(question: Question, curves: Iterable[Curve]) -> Question:
@@ -178,49 +178,56 @@ def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -
     if nearest.curve is None or nearest.curve.measured not in used:
         return False
     there = [away for one in found if one.curve.measured in used and (away := _away(one)) is not None]
-    return all(len({away.get(name, 0.0) for away in there}) > 1 for name in {name for away in there for name in away})
+    differing = set[str]().union(*there)
+    return all(len({away.get(name, 0.0) for away in there}) > 1 for name in differing)
 
 
 def _kinds(found: Sequence[Match], nodes: Array) -> Iterator[Sequence[Measured]]:
     """Kinds of results, each with its measured problem sizes: first all those from the nearest source, then one of each other source."""
     sources = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)]
     for number, sizes in enumerate(sources):
-        kinds = _agreeing(sizes, nodes)
-        yield from kinds if number == 0 else kinds[:1]
+        kinds = _kinds_of(sizes, nodes)
+        yield from kinds if number == 0 else islice(kinds, 1)
 
 
-def _agreeing(sizes: Sequence[Measured], nodes: Array) -> list[Sequence[Measured]]:
-    """The problem sizes, in results that agree in what the question leaves open (a compiler, another parameter) with those nearest to it
-    that agree with some at another size; then the others, likewise. If no two sizes agree, what is left open may differ with the size (the
-    name of a mesh), and all are of one kind."""
-    first = sizes[0]
-    left = [one.curve for one in first.matches] if len(sizes) > 1 else []
+def _kinds_of(sizes: Sequence[Measured], nodes: Array) -> Iterator[Sequence[Measured]]:
+    """The kinds of results from one source, the nearest first."""
+    while sizes:
+        kind, sizes = _nearest_kind(sizes, nodes)
+        yield kind
+
+
+def _nearest_kind(sizes: Sequence[Measured], nodes: Array) -> tuple[Sequence[Measured], Sequence[Measured]]:
+    """The problem sizes in results that agree in what the question leaves open (a compiler, another parameter), and those in the others.
+
+    They agree with the nearest results for the nearest size that agree with some at another size. If none do, what is left open may differ
+    with the size (the name of a mesh), and all are of one kind.
+    """
+    first, *others = sizes
+    left = [one.curve for one in first.matches] if others else []
     while left:
         nearest, _ = first.best(left, nodes)
-        agree, others = _divided(sizes, _like(nearest.curve, first.question))
+        like = _like(nearest.curve, first.question)
+        agree = _in_results(sizes, like, agreeing=True)
         if len(agree) > 1:
-            return [agree, *(_agreeing(others, nodes) if others else ())]
+            return agree, _in_results(sizes, like, agreeing=False)
         left = [curve for curve in left if curve is not nearest.curve]
-    return [sizes]
+    return sizes, ()
 
 
-def _divided(sizes: Sequence[Measured], like: Question) -> tuple[list[Measured], list[Measured]]:
-    """Problem sizes in the results that agree with a question, and in the others."""
-    agree, others = list[Measured](), list[Measured]()
-    for one in sizes:
-        agreeing = [like.agrees(match.curve.series, match.curve.layout) for match in one.matches]
-        for kind, kept in ((agree, agreeing), (others, [not each for each in agreeing])):
-            if any(kept):
-                kind.append(one._replace(matches=list(compress(one.matches, kept))))
-    return agree, others
+def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) -> list[Measured]:
+    """The problem sizes in those of their results that agree with a question, or in those that do not."""
+    kept = [[each for each in one.matches if like.agrees(each.curve.series, each.curve.layout) == agreeing] for one in sizes]
+    return [one._replace(matches=alike) for one, alike in zip(sizes, kept, strict=True) if alike]
 
 
 def _like(curve: Curve, question: Question) -> Question:
     """A question about runs like those of a curve in all that ``question`` leaves open."""
     asked = question.attributes
     params = {name: text for name, text in curve.series.params.items() if name not in (*asked.get("params", {}), *startup.LENGTHS)}
-    open_ = {name: value for name in SPREAD if name not in asked and (value := getattr(curve.series, name)) is not None}
-    return Question({**open_, "params": params}, curve.layout)
+    left_open = {name: getattr(curve.series, name) for name in SPREAD if name not in asked}
+    known = {name: value for name, value in left_open.items() if value is not None}
+    return Question({**known, "params": params}, curve.layout)
 
 
 def _answers(sizes: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:

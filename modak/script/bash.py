@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -54,13 +54,6 @@ class Line:
     def __hash__(self) -> int:
         """Of the text alone, because Python caches the hash of a text: lines are looked up often."""
         return hash(self.text)
-
-
-@dataclass(frozen=True, eq=False)
-class Continued(Line):
-    """A command that begins with the words of ``start``, which is the same in many scripts; ``words`` are those behind them."""
-
-    start: Line = field(kw_only=True)
 
 
 cached: Final = lru_cache(maxsize=2048)
@@ -128,10 +121,10 @@ def command_line(command: Sequence[Word], breaks: Sequence[int] | None = None) -
     return Line(" ".join(shown) if breaks is None else _flowed(shown, breaks), (("command", *meant),), shown)
 
 
-def continued(start: Line, command: Sequence[Word]) -> Continued:
+def continued(start: Line, command: Sequence[Word]) -> Line:
     """The command with the words of ``start`` and then, on a new line, of ``command``."""
     shown, meant = _quoted_words(command, at_start=False)
-    return Continued(f"{start.text} \\\n{_flowed(shown, indent=INDENT)}", ((*start.events[0], *meant),), shown, start=start)
+    return Line(f"{start.text} \\\n{_flowed(shown, indent=INDENT)}", ((*start.events[0], *meant),), (*start.words, *shown))
 
 
 def assign(name: str, *value: Part) -> Line:

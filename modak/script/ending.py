@@ -1,14 +1,14 @@
 """The end of a script, whatever ends it: ``modak-result-JOB.json`` is written, and the job's own directory is removed.
 
 Nothing here can fail the job: errors are ignored, and the exit status is that of the run. ``@NAME@`` in a text is put in by
-:func:`modak.script.shelltext.with_parts`.
+:func:`modak.script.shelltext.with_parts`, and a line that ends with ``@kind@`` is there for some kinds of jobs (``with_lines``).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from modak.jobs.spec import JobSpec, Report
@@ -16,7 +16,7 @@ from modak.schedulers import Scheduler
 from modak.script import gate
 from modak.script.bash import Expansion, Line, Part, assign, cached, run, together
 from modak.script.parts import PLAN, section
-from modak.script.shelltext import ours, with_parts
+from modak.script.shelltext import ours, with_lines, with_parts
 from modak.text.words import Word
 
 NOW: Final = "$(modak_now)"
@@ -44,35 +44,29 @@ modak_report() {
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
-@OUTCOME@@FOLDER@    printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
+@PREEMPTED@ @preempted@
+    test "${@RESTARTS@:-0}" = 0 || lost=1 # the start before may have done a part @restarts@
+    local before earlier=null whole='' @chained@
+    if before="$(modak_earlier)"; then @chained@
+        printf -v whole '%d.%03d' "$(((took + before) / 1000))" "$(((took + before) % 1000))" @chained@
+        printf -v earlier '%d.%03d' "$((before / 1000))" "$((before % 1000))" @chained@
+    else @chained@
+        lost=1 @chained@
+    fi @chained@
+    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then @named@
+        unfinished=", \"unfinished\": {${MODAK_RECORD}}" @named@
+        test -z "${lost}" || unfinished=', "unfinished": null' @lost@
+    elif test "${took}" -gt 0@KNOWN@; then @named@
+        results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${@TIME@}}" @named@
+        results+="$(modak_metric)" @metric@
+    fi @named@
+    mkdir -p -- "${MODAK_RESULT%/*}" @folder@
+    printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
  "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
         "${ended}" "${MODAK_STATUS}" "${seconds}@EARLIER@" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
 """
-"""The node's name is not ``HOSTNAME``, which may be inherited from the submit host."""
-_OUTCOME: Final = r"""@PREEMPTED@@FIRST@@WHOLE@    if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
-        unfinished=", \"unfinished\": {${MODAK_RECORD}}"
-@UNKNOWN@    elif test "${took}" -gt 0@KNOWN@; then
-        results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${@TIME@}}"
-@PRINTED@    fi
-"""
-"""``unfinished`` says which run a later job of a chain may continue."""
-_FIRST: Final = """    test "${@RESTARTS@:-0}" = 0 || lost=1 # the start before may have done a part
-"""
-_WHOLE: Final = r"""    local before earlier=null whole=''
-    if before="$(modak_earlier)"; then
-        printf -v whole '%d.%03d' "$(((took + before) / 1000))" "$(((took + before) % 1000))"
-        printf -v earlier '%d.%03d' "$((before / 1000))" "$((before % 1000))"
-    else
-        lost=1
-    fi
-"""
-_UNKNOWN: Final = """        test -z "${lost}" || unfinished=', "unfinished": null'
-"""
-_PRINTED: Final = """        results+="$(modak_metric)"
-"""
-_FOLDER: Final = """    mkdir -p -- "${MODAK_RESULT%/*}"
-"""
+"""The node's name is not ``HOSTNAME``, which may be that of the submit host. ``unfinished`` is the run that a later job may continue."""
 _EARLIER: Final = r"""
 modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
     local part parts job jobs file text own before known=1 most=0
@@ -105,7 +99,14 @@ _OWN_FILES: Final = '"${MODAK_HERE}/modak-result-${job}".*json'
 _METRIC: Final = """
 modak_metric() {
     local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
-@SOUGHT@    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
+    line="${MODAK_LINE:-}" @log@
+    if ! [[ -n ${line} && ${line} =~ ${MODAK_PATTERN} ]]; then @log@
+        printf 'modak: no metric: %s\\n' "${MODAK_UNREAD}" >&2 @log@
+    line="$(<"${MODAK_NOTES}/output.last")" @output@
+    test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")" @output@
+    if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then @output@
+        printf 'modak: no metric: no line of the output matches its pattern\\n' >&2 @output@
+    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
         printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\\n' "${value}" >&2
     elif ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
         printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\\n' "${value}" >&2
@@ -113,15 +114,6 @@ modak_metric() {
         printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
     fi
 }
-"""
-_OF_OUTPUT: Final = """    line="$(<"${MODAK_NOTES}/output.last")"
-    test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
-    if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
-        printf 'modak: no metric: no line of the output matches its pattern\\n' >&2
-"""
-_OF_LOG: Final = """    line="${MODAK_LINE:-}"
-    if ! [[ -n ${line} && ${line} =~ ${MODAK_PATTERN} ]]; then
-        printf 'modak: no metric: %s\\n' "${MODAK_UNREAD}" >&2
 """
 _SEND: Final = """
 modak_send() {
@@ -255,40 +247,33 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
     if pattern:
         yield assign("MODAK_PATTERN", pattern)
         yield assign("MODAK_METRIC", _members({"metric": report.metric or "", "unit": report.unit or ""}))
-        yield ours(with_parts(_METRIC, SOUGHT=_OF_LOG if log_of(job) else _OF_OUTPUT))
+        yield ours(with_lines(_METRIC, ["log" if log_of(job) else "output"]))
     if before:
         yield assign("MODAK_BEFORE", *before)
         yield ours(with_parts(_EARLIER, FILES='"${MODAK_RESULT}"' if report.file else _OWN_FILES))
-    yield _functions(
-        named=named,
-        printed=bool(pattern),
-        chained=bool(before),
-        restarts=scheduler.restarts if job.attributes.requeue is not False else None,
-        folder=bool(report.file and "/" in report.file),
-        preempted=scheduler.preempted,
-    )
+    kinds = {
+        "preempted": named and bool(scheduler.preempted),
+        "restarts": named and bool(scheduler.restarts) and job.attributes.requeue is not False,
+        "chained": bool(before),
+        "named": named,
+        "metric": bool(pattern),
+        "folder": bool(report.file and "/" in report.file),
+    }
+    yield _functions(frozenset(kind for kind, of_it in kinds.items() if of_it), scheduler.restarts or "", scheduler.preempted)
 
 
 @cached
-def _functions(named: bool, printed: bool, chained: bool, restarts: str | None, folder: bool, preempted: str) -> Line:
+def _functions(kinds: Collection[str], restarts: str, preempted: str) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
-    may_lose = bool(restarts) or chained
-    outcome = with_parts(
-        _OUTCOME,
-        PREEMPTED=preempted,
-        FIRST=with_parts(_FIRST, RESTARTS=restarts) if restarts else "",
-        WHOLE=_WHOLE if chained else "",
-        UNKNOWN=_UNKNOWN if may_lose else "",
-        KNOWN=' && test -z "${lost}"' if may_lose else "",
-        TIME="whole" if chained else "seconds",
-        PRINTED=_PRINTED if printed else "",
-    )
+    may_lose = not {"restarts", "chained"}.isdisjoint(kinds)
     report = with_parts(
-        _REPORT,
-        LOST=" lost=''" if named and may_lose else "",
-        OUTCOME=outcome if named else "",
-        FOLDER=_FOLDER if folder else "",
-        EARLIER=r", \"earlier\": ${earlier}" if chained else "",
+        with_lines(_REPORT, {*kinds, "lost"} if may_lose else kinds),
+        LOST=" lost=''" if may_lose else "",
+        KNOWN=' && test -z "${lost}"' if may_lose else "",
+        TIME="whole" if "chained" in kinds else "seconds",
+        EARLIER=r", \"earlier\": ${earlier}" if "chained" in kinds else "",
+        RESTARTS=restarts,
+        PREEMPTED=preempted.rstrip("\n"),
     )
     return gate.sound((ours(report), ours(_SEND)))
 

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import Final
 
 from modak.errors import RequestError
-from modak.script.bash import Continued, Event, Line
+from modak.script.bash import Event, Line
 from modak.script.meaning import Unparsable, meaning
 from modak.text.grammar import UNSOUND
 
@@ -32,7 +32,6 @@ _PROGRAM, _BEHIND = "modak_program", "modak_behind"
 """Commands before a word, and behind a line, that is parsed alone."""
 _CONTINUED: Final = re.compile(r" \\\n {4,8}")
 """How a command goes on in the next line."""
-_ASSIGNMENT: Final = re.compile(r"(export )?([A-Z_]+)=(?:([A-Za-z0-9_./,-]+)|'([ -&(-~]+)')")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
 """A word that is literal for every shell if it is not the first."""
 _LONGEST_CACHED_LINE: Final = 2000
@@ -45,13 +44,6 @@ _PASSED: Final[dict[str, tuple[Event, ...]]] = {}
 
 class Sound(Line):
     """Lines that have been checked, as one; made only by :func:`sound`."""
-
-
-class Start(Line):
-    """The first words of commands, which have been checked; made only by :func:`start`."""
-
-
-_NO_START: Final = Start("", (("command",),))
 
 
 def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[Line], prefix: str) -> str:
@@ -77,14 +69,6 @@ def sound(lines: Sequence[Line]) -> Sound:
     return Sound("\n".join([line.text for line in lines]))
 
 
-def start(line: Line) -> Start:
-    """The words of a command, checked, as the start of commands in which they are not checked again. Raises as :func:`check_line` does."""
-    if not _is_its_words(line, _NO_START):
-        raise _refused("its command would not begin as planned")
-    _check_words(line, _NO_START)
-    return Start(line.text, line.events, line.words)
-
-
 def check_line(line: Line) -> None:
     """Raises :class:`modak.errors.RequestError` unless the line does what its events say, and nothing in it reaches beyond its end."""
     if bad := _control(line.text):
@@ -107,39 +91,26 @@ def _check_each(lines: Sequence[Line]) -> None:
     for line in lines:
         if isinstance(line, Sound) or _PASSED.get(line.text) == line.events:
             continue
-        begun = line.start if isinstance(line, Continued) and isinstance(line.start, Start) else _NO_START
-        if line.words and _is_its_words(line, begun):
-            _check_words(line, begun)
-        elif not _is_assignment(line):
+        if line.words and _is_its_words(line):
+            _check_words(line)
+        else:
             _check_once(line)
 
 
-def _is_its_words(line: Line, begun: Start) -> bool:
-    """Whether a line is one command: the words of ``begun`` and its own, with blanks between them."""
-    (command,) = line.events
-    shown = " ".join((*begun.words, *line.words))
-    return _CONTINUED.sub(" ", line.text) == shown and command[: 1 + len(begun.words)] == begun.events[0]
+def _is_its_words(line: Line) -> bool:
+    """Whether a line is one command: its words, with blanks between them."""
+    (event,) = line.events
+    return event[0] == "command" and _CONTINUED.sub(" ", line.text) == " ".join(line.words)
 
 
-def _check_words(line: Line, begun: Start) -> None:
-    """As :func:`check_line`, for the words behind those of ``begun``, one by one."""
-    known = len(begun.words)
-    (command,) = line.events
-    for at, (shown, meant) in enumerate(zip(line.words, command[1 + known :], strict=True), start=known):
-        if at == 0:
-            _check_once(Line(shown, (("command", meant),)))
-        elif meant != (shown,) or not _PLAIN.fullmatch(shown):
+def _check_words(line: Line) -> None:
+    """As :func:`check_line`, for the words of a command one by one."""
+    ((_, *command),) = line.events
+    (program, first), *others = zip(line.words, command, strict=True)
+    _check_once(Line(program, (("command", first),)))
+    for shown, meant in others:
+        if meant != (shown,) or not _PLAIN.fullmatch(shown):
             _check_once(Line(f"{_PROGRAM} {shown}", (("command", (_PROGRAM,), meant),)))
-
-
-def _is_assignment(line: Line) -> bool:
-    """Whether the line is ``[export] NAME=value`` with a value that is literal for every shell, and is planned as such."""
-    found = _ASSIGNMENT.fullmatch(line.text)
-    if not found:
-        return False
-    export, name, bare, quoted = found.groups()
-    exported: tuple[Event, ...] = (("export",),) if export else ()
-    return line.events == (*exported, ("set", name, (bare or quoted,)))
 
 
 def _check_once(line: Line) -> None:

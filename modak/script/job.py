@@ -147,4 +147,4 @@ def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Sch
     words.check_program(job.command, field="application.executable")
     own = launcher.inside(job, scheduler)
     inside = [each if isinstance(each, str) else words.replaced(each, around.inside) for each in own]
-    return continued(around.start, inside) if around.start else command_line(inside)
+    return continued(around.start, inside) if around.start.words else command_line(inside)

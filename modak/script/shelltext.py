@@ -6,7 +6,7 @@ It is copied unchanged, but for the published placeholders, which become variabl
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
@@ -19,6 +19,7 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_S
 """The published placeholders ``{{ NAME }}``, and the variable that each stands for."""
 
 _PART: Final = re.compile(r"@([A-Z]+)@")
+_OF_KIND: Final = re.compile(r"^(.*) @([a-z]+)@\n", re.MULTILINE)
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
@@ -61,6 +62,15 @@ def with_parts(text: str, **parts: str) -> str:
     'tar -x --skip-old-files -f x.tar'
     """
     return _PART.sub(lambda found: parts[found[1]], text)
+
+
+def with_lines(text: str, kinds: Collection[str]) -> str:
+    """Shell text of MODAK's own, of which lines that end with ``@kind@`` are there for these kinds of jobs only.
+
+    >>> with_lines("cd ..\\nsleep 1 @late@\\nls @early@\\n", ["late"])
+    'cd ..\\nsleep 1\\n'
+    """
+    return _OF_KIND.sub(lambda found: f"{found[1]}\n" if found[2] in kinds else "", text)
 
 
 @cache

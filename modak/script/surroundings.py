@@ -66,7 +66,7 @@ class Surroundings:
     """Exported variables that the ranks must see, by name."""
     slurm_step: bool
     """Whether srun starts the ranks."""
-    start: gate.Start | None
+    start: Line
     """The words before the command: those of launcher and runtime, if there are any."""
     inside: Mapping[str, Word]
     """What the runtime writes in place of variables of the command, by their names."""
@@ -156,12 +156,11 @@ def _worked_out(job: JobSpec, scheduler_name: str) -> Surroundings:
     )
     seen = _seen(job, {**common.variables, **job.values})
     launch = (*launcher.words(changed(job, environment=seen), scheduler, tuple(seen)), *job.launcher_options)
-    start = command_line((*launch, *common.before_command), breaks=(len(launch),))
     return Surroundings(
         lines=_sound(lines),
         variables=seen,
         slurm_step=job.slurm_step,
-        start=gate.start(start) if start.words else None,
+        start=command_line((*launch, *common.before_command), breaks=(len(launch),)),
         inside=common.inside,
         fetching=common.fetching,
         warnings=common.warnings,

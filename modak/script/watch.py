@@ -10,7 +10,7 @@ from modak.schedulers import Scheduler
 from modak.script.bash import Line, assign, behind, command_line, into, named, parts, quiet, run, variable, word
 from modak.script.ending import NOW, log_of, reads_output, report_of
 from modak.script.parts import section
-from modak.script.shelltext import ours, with_parts
+from modak.script.shelltext import ours, with_lines
 from modak.script.staging import gather_log
 from modak.text import words
 
@@ -27,12 +27,12 @@ modak_wait() {
 _SIGNAL: Final = """
 modak_signal() {
     MODAK_SIGNALLED=1
-@STOPPED@    printf 'modak: the time limit is near\\n' >&2
+    MODAK_STOPPED=perhaps @reported@
+    printf 'modak: the time limit is near\\n' >&2
     modak_checkpoint || printf 'modak: the checkpoint failed with status %s\\n' "$?" >&2
 }
 """
-_STOPPED: Final = "    MODAK_STOPPED=perhaps\n"
-"""For the report: a run that got the signal may have stopped early."""
+"""A run that got the signal may have stopped early: the report says so."""
 _TIMER: Final = """
 modak_timer() {
     trap 'kill "${MODAK_NAP}"' TERM
@@ -156,7 +156,7 @@ def _signal_handler(job: JobSpec, signal: Signal) -> tuple[Line, ...]:
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
     saves = command_line(job.checkpoint) if job.checkpoint else _forward_signal(job, signal)
-    return named("modak_checkpoint", saves), ours(with_parts(_SIGNAL, STOPPED=_STOPPED if report_of(job) else "")), ours(_WAIT)
+    return named("modak_checkpoint", saves), ours(with_lines(_SIGNAL, ["reported"] if report_of(job) else [])), ours(_WAIT)
 
 
 def _signalled(signal: Signal, command: Line) -> tuple[Line, ...]:

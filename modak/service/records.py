@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +20,9 @@ from modak.store.audit import Entry
 from modak.store.values import Item, Judged, Replaced
 
 if TYPE_CHECKING:
+    from modak.dsl import Choice
     from modak.ingest.table import Point
+    from modak.nextruns import Programme, Proposal
 
 Json = dict[str, Any]
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
@@ -161,3 +164,36 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     return [
         {"field": "basis", "message": f"{count} of {len(rows)} rows {means[basis]} ({basis})"} for basis, count in counts.items() if count
     ] + ([{"field": "extrapolation", "message": guesses}] if far else [])
+
+
+def programme(of: Programme) -> Json:
+    """The programme as JSON. Intervals are factors; ``narrower`` is the part of today's half-width (in log time) that a run removes."""
+    likely = [{**_plain(one.choice), "probability": one.probability, "nodes": list(one.nodes)} for one in of.likely]
+    runs = [_plain(one.choice) | _effect(one, of.half_width) for one in of.proposals]
+    total = sum(one.node_hours or 0.0 for one in of.proposals)
+    interval = None if of.half_width is None else math.exp(of.half_width)
+    return {"likely": likely, "interval": interval, "runs": runs, "node_hours": total, "notes": list(of.notes)}
+
+
+def _plain(choice: Choice) -> Json:
+    return choice.model_dump(mode="json", exclude_none=True)
+
+
+def _effect(one: Proposal, today: float | None) -> Json:
+    if today is None or one.step is None:
+        return {}
+    return {
+        **_with_start(one),
+        "interval_before": math.exp(one.step.before),
+        "interval_after": math.exp(one.step.after),
+        "narrower": (one.step.before - one.step.after) / today,
+        "narrower_per_node_hour": one.step.per_node_hour / today,
+    }
+
+
+def _with_start(one: Proposal) -> dict[str, float]:
+    """Node-hours of a proposed run, and its energy and cost where known, all with the start of its job."""
+    hours, choice = one.node_hours or 0.0, one.choice
+    of_run = {"energy_kwh": choice.energy_kwh, "cost": choice.cost}
+    longer = hours / choice.node_hours if choice.node_hours else 1.0
+    return {"node_hours": hours, **{name: figure * longer for name, figure in of_run.items() if figure is not None}}

@@ -243,16 +243,17 @@ class Service:
         Intervals are factors: from ``value / interval`` to ``value * interval``. With ``scripts`` each run has its ``texts``.
         Raises as :meth:`optimise` does.
         """
-        from modak.nextruns import as_json, measurement, next_runs
+        from modak.nextruns import next_runs
+        from modak.onerun import measurement
 
         with _read(document, strict=strict) as read:
             facts = self.facts_for(read.request)
             found = next_runs(read.request, facts, most, budget, gain)
         warnings = _warnings(read, found.warnings, strict=strict)
-        answer = as_json(found) | {"warnings": [warning.model_dump() for warning in warnings]}
+        answer = records.programme(found) | {"warnings": [warning.model_dump() for warning in warnings]}
         if scripts:
             for run, proposal in zip(answer["runs"], found.proposals, strict=True):
-                run["texts"] = asdict(measurement(read.request, facts, found, proposal).texts)
+                run["texts"] = asdict(measurement(read.request, facts, found.decision, proposal.index).texts)
         return answer
 
     # --- what changes the data; never over HTTP without a token

@@ -277,7 +277,8 @@ def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> i
 def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[int]:
     """Numbers of the series, and of those whose curves they are a part of."""
     known = {number: key for number, (key, _) in of_same_runs(connection, touched.values()).items()}
-    destinations = merging.destinations_by_number(known)
-    names = {number: frozenset(to.series.model_dump_json() for to in several) for number, several in destinations.items()}
+    destinations = merging.destinations(known.values())
+    merged = {number: destinations[key.model_dump_json()] for number, key in known.items()}
+    names = {number: frozenset(to.series.model_dump_json() for to in several) for number, several in merged.items()}
     changed = frozenset(name for number in touched for name in names[number])
     return [number for number, several in names.items() if several & changed]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 from modak.dsl import Request
@@ -20,37 +20,17 @@ from modak.facts import Facts
 from modak.files import write_all
 from modak.optimise import optimise
 from modak.service import Service
-from modak.target import resolve
-from modak.text.amounts import as_given, counted
+from modak.text.amounts import counted
+from modak.tuner.limits import Limits, SearchOptions
 from modak.tuner.runners import Runner
 from modak.tuner.study import Run, Study, Trial
 from modak.tuning.request import Aim
-from modak.tuning.setting import shown
 from modak.tuning.space import Point, Space
-from modak.tuning.surrogate import Promise, promise
-from modak.tuning.trial import LEAST_LIMIT_S, limit_of, outcome, trial_of, with_its_layout
+from modak.tuning.trial import outcome, trial_of, with_its_layout
 
-TRIALS: Final = 30
-"""Trials of a search for which neither the command nor the request gives a number."""
-FAILURES: Final = 5
-"""The search ends after so many trials in a row without a measurement."""
 FILES_S: Final = 5.0
 """Seconds after a job's end in which its result may still appear on a network file system."""
 SLOWEST_LOOK_S: Final = 10.0
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """How long to search; ``gain``: the least improvement that is worth another trial, as a fraction."""
-
-    trials: int | None = None
-    """``None``: :data:`TRIALS`."""
-    budget_node_hours: float | None = None
-    jobs: int = 1
-    """Trials at the same time."""
-    confirm: int = 3
-    """Runs of the best and of the default setting each, alternating, at the end."""
-    gain: float = 0.02
 
 
 @dataclass
@@ -68,6 +48,11 @@ class Search:
     say: Callable[[str], None]
     notes: list[str] = field(default_factory=list)
 
+    @cached_property
+    def limits(self) -> Limits:
+        """When it ends, and each of its trials."""
+        return Limits(self.base, self.facts, self.space, self.study, self.options)
+
     def run_trials(self) -> str:
         """Run trials. Returns why no more are run.
 
@@ -77,8 +62,8 @@ class Search:
         stop: str | None = None
         begun = time.monotonic()
         while True:
-            while stop is None and len(active) < self.options.jobs and not self._waits(active):
-                stop = self._enough(active)
+            while stop is None and len(active) < self.options.jobs and not self.limits.waits(active):
+                stop = self.limits.enough(active)
                 if stop is None and (started := self._next()) is not None:
                     active.append(started)
                     begun = time.monotonic()
@@ -100,23 +85,15 @@ class Search:
 
     def stored(self) -> None:
         """Store all results again, because the database may have been out of reach before, in this process or an earlier one."""
-        for file in (place / "result.json" for place in self._places() if Run.read(place).value is not None):
+        for file in (place / "result.json" for place in self.study.places() if Run.read(place).value is not None):
             if file.exists() and not self._store(file):
                 self.notes.append("not every run is in the database: the same command stores those that are missing")
                 break
         self.notes[:] = {note.partition(": ")[0]: note for note in self.notes}.values()  # of those on the same runs the last
 
-    def used(self) -> float:
-        """Node-hours of all runs."""
-        return sum(Run.read(place).node_hours for place in self._places())
-
     def under_way(self) -> list[str]:
         """The folders' names of the runs that have begun and whose end was not seen."""
-        return [place.name for place in self._places() if (run := Run.read(place)).job and not run.done]
-
-    def _places(self) -> list[Path]:
-        """The folders of all runs."""
-        return sorted((*self.study.folder.glob("trial-*"), *self.study.folder.glob("confirm-*")))
+        return [place.name for place in self.study.places() if (run := Run.read(place)).job and not run.done]
 
     # --- one trial
 
@@ -133,26 +110,11 @@ class Search:
         """For a point that the sampler proposes again: tell it the known cost, and enqueue the surrogate's choice instead."""
         self.study.tell(number, same.cost)
         Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
-        found = self._promise(with_failures=True)
+        found = self.limits.promise(with_failures=True)
         if found is not None:
             why = f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g}, probability 0.95)"
             few = "the most promising untried setting; too few were tried to predict its gain"
-            self.study.enqueue(found.point, why if self._enough_to_predict() else few)
-
-    def _promise(self, *, with_failures: bool) -> Promise | None:
-        """The most promising untried point; ``with_failures``: those without a measurement count as the worst one, so that it is away from
-        them. Otherwise they say nothing: the best point may be beside them, such as the largest batch that the memory holds."""
-        trials = self.study.trials()
-        tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
-        if with_failures and tried:
-            worst = max(cost for _, cost in tried)
-            tried += [(trial.point, worst) for trial in trials if trial.state in ("failed", "ended")]
-        return promise(self.space, tried, {trial.point for trial in trials})
-
-    def _enough_to_predict(self) -> bool:
-        """Whether predicted gains mean anything: fewer settings do not show how much settings differ."""
-        measured = {trial.point for trial in self.study.trials() if trial.cost is not None}
-        return len(measured) >= max(5, len(self.space.parameters) + 3)
+            self.study.enqueue(found.point, why if self.limits.can_predict() else few)
 
     def _started(self, trial: Trial) -> Trial | None:
         try:
@@ -163,14 +125,14 @@ class Search:
             if self._is_first_default(trial):
                 place = str(self.study.place(trial.number))
                 raise DataError(f"the job does not start with its own setting: {error}", field=place) from None
-            self.say(f"trial {trial.number}: {self.in_words(trial.point)} cannot run: {error}")
+            self.say(f"trial {trial.number}: {self.space.in_words(trial.point)} cannot run: {error}")
             return None
-        self.say(f"trial {trial.number}: {self.in_words(trial.point)} ({run.why})")
+        self.say(f"trial {trial.number}: {self.space.in_words(trial.point)} ({run.why})")
         return Trial(trial.number, trial.point, "running", None, run)
 
     def _submitted(self, place: Path, point: Point, run: Run) -> Run:
         """Write the script and start it. The run is recorded in the folder before the job can start, and again after."""
-        limit = self._limit(point)
+        limit = self.limits.of_trial(point)
         request = trial_of(self.base, self.space, point, place.as_posix(), limit)
         answer = optimise(request, self.facts)
         with_its_layout(self.space, point, answer.plan.configuration, answer.plan.warnings)
@@ -251,7 +213,7 @@ class Search:
         while not run.done:
             if run.job is None:
                 run = self._submitted(place, point, replace(run, why=why).write(place))
-                self.say(f"{place.name}: {self.in_words(point)}")
+                self.say(f"{place.name}: {self.space.in_words(point)}")
             _pause(begun)
             run = self._looked(place)
         return run
@@ -265,84 +227,6 @@ class Search:
             self.say(f"going on with {counted(len(found), 'trial')} that had begun")
         again = (trial if trial.run.job else self._started(trial) for trial in found)
         return [trial for trial in again if trial is not None]
-
-    def _waits(self, active: Sequence[Trial]) -> bool:
-        """Whether the budget holds another trial only when those that run have ended: they rarely need all of their time."""
-        ended = [trial for trial in self.study.trials() if trial.state != "running"] if active else []
-        return bool(active) and self.options.budget_node_hours is not None and self._left(active) * 3600 < self._price(ended)
-
-    def _enough(self, active: Sequence[Trial]) -> str | None:
-        """Why no further trial is started; ``None``: one is."""
-        trials = [trial for trial in self.study.trials() if trial.state != "running"]
-        started = [trial for trial in trials if trial.run.job]
-        most = self.options.trials or TRIALS
-        if len(started) + len(active) >= most:
-            return f"the requested {most} trials are done"
-        if len(started) >= FAILURES and all(trial.cost is None for trial in started[-FAILURES:]):
-            return f"{FAILURES} trials in a row gave no measurement"
-        if len({trial.point for trial in (*trials, *active)}) >= self.space.size:
-            return "every setting was tried"
-        budget = self.options.budget_node_hours
-        if budget is not None and self._left(active) * 3600 < self._price(trials):
-            if not started and not active:
-                raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
-            return f"the budget of {as_given(budget)} node-hours is used: {self.used():.3g} by trials, the rest kept for the comparison"
-        return self._little_to_gain()
-
-    def _little_to_gain(self) -> str | None:
-        if not self._enough_to_predict() or self.study.waiting():
-            return None
-        found = self._promise(with_failures=False)
-        if found is None or found.most >= 1 + self.options.gain:
-            return None
-        interval = f"its predicted interval ends at {found.most:.3g} times as good as the best (probability 0.95)"
-        return f"no untried setting is worth a trial: the most promising is {self.in_words(found.point)}, and {interval}"
-
-    def _too_little(self, budget: float) -> str:
-        """The message for a budget that is smaller than the estimate for the first trial and the comparison."""
-        compared = 2 * self.options.confirm
-        runs = f"a first trial and {counted(compared, 'run')} to compare (--confirm)" if compared else "a first trial"
-        need = (1 + compared) * self._price(()) / 3600
-        reckoned = f"{runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
-        return f"{as_given(budget)} node-hours are not enough: {reckoned}"
-
-    def _price(self, trials: Sequence[Trial]) -> float:
-        """Estimated node-seconds of the next trial: the median so far, and at least a minute of its nodes."""
-        took = [trial.run.nodes * trial.run.seconds for trial in trials if trial.run.seconds]
-        return max(median(took) if took else 0.0, LEAST_LIMIT_S * self._most_nodes())
-
-    def _most_nodes(self) -> int:
-        """The largest number of nodes of a trial."""
-        counts = [int(value) for one in self.space.parameters if (one.kind, one.name) == ("layout", "node_count") for value in one.values]
-        return max(counts, default=self.base.job_options.node_count or 1)
-
-    def _left(self, active: Sequence[Trial]) -> float:
-        """Node-hours left for further trials, after those that run and the comparison of best and default."""
-        trials = self.study.trials()
-        running = sum(one.run.nodes * (one.run.limit_s or 0.0) for one in active) / 3600
-        begun = len([*self.study.folder.glob("confirm-*")])
-        kept = max(0, 2 * self.options.confirm - begun) * self._price(trials) / 3600
-        return (self.options.budget_node_hours or 0.0) - self.used() - running - kept
-
-    def _limit(self, point: Point) -> float | None:
-        """Seconds after which a trial of that point is ended, because it cannot be the best, the budget is used, or the queue ends it."""
-        layout = self.space.of_kind("layout", point)
-        nodes = int(layout.get("node_count", self.base.job_options.node_count or 1))
-        wanted, longest = self._wanted_limit(nodes), resolve(self.base, self.facts).max_wall_time_s(nodes)
-        return min(wanted, longest) if wanted and longest else wanted
-
-    def _wanted_limit(self, nodes: int) -> float | None:
-        times = [trial.run.seconds for trial in self.study.trials() if trial.cost is not None and trial.run.seconds]
-        patience = limit_of(min(times)) if times else None
-        if self.options.budget_node_hours is None:
-            return patience
-        running = [trial for trial in self.study.trials() if trial.state == "running"]
-        rest = max(LEAST_LIMIT_S, self._left(running) * 3600 / nodes)
-        return rest if patience is None else min(patience, rest)
-
-    def in_words(self, point: Point) -> str:
-        """A point as text: ``NAME=VALUE, …``."""
-        return ", ".join(f"{name}={shown(value)}" for name, value in self.space.values(point).items())
 
 
 def _pause(begun: float) -> None:

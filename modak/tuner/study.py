@@ -100,6 +100,14 @@ class Study:
         """The folder of a trial."""
         return self.folder / f"trial-{number:04d}"
 
+    def places(self) -> list[Path]:
+        """The folders of all runs."""
+        return sorted((*self.folder.glob("trial-*"), *self.folder.glob("confirm-*")))
+
+    def node_hours(self) -> float:
+        """Node-hours of all runs."""
+        return sum(Run.read(place).node_hours for place in self.places())
+
     def enqueue(self, point: Point, why: str) -> None:
         """Try this point before those of the sampler, unless it is waiting or was tried already."""
         names = [_key(parameter) for parameter in self.space.parameters]

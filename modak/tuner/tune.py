@@ -19,8 +19,9 @@ from modak.optimise import optimise
 from modak.service import Service
 from modak.target import resolve
 from modak.text.grammar import InsidePath
+from modak.tuner.limits import SearchOptions
 from modak.tuner.runners import runner_for
-from modak.tuner.search import Search, SearchOptions
+from modak.tuner.search import Search
 from modak.tuner.study import Trial, opened
 from modak.tuning.request import aim_of, grid_of, with_space
 from modak.tuning.setting import setting_of
@@ -80,7 +81,7 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
         "unit": search.aim.unit,
         "better": search.aim.better,
         "stopped": stopped,
-        "node_hours": search.used(),
+        "node_hours": search.study.node_hours(),
         "trials": [_trial(search, trial) for trial in trials],
         "best": _trial(search, best),
         "default": next((_trial(search, one) for one in good if one.point == search.space.default), None),

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from modak import dsl
 from modak.dsl import Value, Values
 from modak.errors import RequestError
+from modak.tuning.setting import shown
 
 FIELD: Final = "optimisation.autotuning.space"
 MOST_VALUES: Final = 1000
@@ -77,6 +78,10 @@ class Space:
     def values(self, point: Point) -> dict[str, Value]:
         """The values at a point, by name of the parameter."""
         return {one.name: one.values[index] for one, index in zip(self.parameters, point, strict=True)}
+
+    def in_words(self, point: Point) -> str:
+        """A point as text: ``NAME=VALUE, …``."""
+        return ", ".join(f"{name}={shown(value)}" for name, value in self.values(point).items())
 
     def of_kind(self, kind: Kind, point: Point) -> dict[str, Value]:
         """The values at a point for one kind of parameter."""

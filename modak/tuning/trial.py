@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from modak.dsl import Configuration, JobOptions, Notice, Request, Setting
 from modak.errors import Infeasible
-from modak.nextruns import one_run
+from modak.onerun import one_run
 from modak.results import metrics
 from modak.tuning.request import Aim, aim_of, grid_of, space_asked
 from modak.tuning.setting import setting_of

@@ -12,7 +12,7 @@ from modak.cli import evaluation, tuning
 from modak.perfmodel.planning import LEAST
 from modak.service import Service
 from modak.store import open_store
-from modak.tuner.search import SearchOptions
+from modak.tuner.limits import SearchOptions
 from tests.cli.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from modak import plugins
 from modak.errors import RequestError
-from modak.script.bash import Continued, Line, command_line, comment, continued, export, fixed, piped, run, write
-from modak.script.gate import DIRECTIVE, check_line, check_script, start
+from modak.script.bash import Line, command_line, comment, continued, export, fixed, piped, run, write
+from modak.script.gate import DIRECTIVE, check_line, check_script
 from modak.script.meaning import Unparsable, meaning
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)
 COMMANDS = st.lists(WORDS, max_size=5).map(lambda words: command_line(("./solve", *words)))
-START = start(command_line(("ch-run", "--cd=/mnt/0", "it's", "--")))
+START = command_line(("ch-run", "--cd=/mnt/0", "it's", "--"))
 LINES = st.one_of(
     COMMANDS,
     st.lists(WORDS, min_size=1, max_size=5).map(lambda words: continued(START, words)),
@@ -97,20 +97,19 @@ def test_a_word_that_means_more_than_its_text_is_refused(word: str) -> None:
 
 
 @pytest.mark.parametrize("word", MORE_THAN_TEXT)
-def test_words_behind_a_checked_start_are_checked(word: str) -> None:
+def test_words_behind_a_start_are_checked(word: str) -> None:
     """As those of any command."""
-    forged = Continued(f"{START.text} {word}", ((*START.events[0], (word,)),), (word,), start=START)
+    forged = Line(f"{START.text} \\\n    {word}", ((*START.events[0], (word,)),), (*START.words, word))
     with pytest.raises(RequestError):
         check_script(HEAD, [], [forged], "#SBATCH")
 
 
 @pytest.mark.parametrize("text", ["ch-run $(id)", "ch-run x;", "ch-run 'x", "ch-run -- \\"])
-def test_a_start_that_was_not_checked_does_not_count(text: str) -> None:
-    """Only the check makes what is passed over later."""
+def test_the_words_of_a_start_are_checked(text: str) -> None:
+    """Whatever they are said to mean."""
     unchecked = Line(text, (("command", *((word,) for word in text.split())),), tuple(text.split()))
-    forged = Continued(f"{text} x", ((*unchecked.events[0], ("x",)),), ("x",), start=unchecked)
     with pytest.raises(RequestError):
-        check_script(HEAD, [], [forged], "#SBATCH")
+        check_script(HEAD, [], [continued(unchecked, ["x"])], "#SBATCH")
 
 
 @pytest.mark.parametrize("first", ["FOO=bar", "if", "!", "[[", "declare", "{"])

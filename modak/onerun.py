@@ -1,0 +1,67 @@
+"""The request for a single run: of a proposal that is worth measuring, or of a trial of a search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from modak.choosing.decision import Decision
+from modak.choosing.openswitch import BUILD
+from modak.choosing.shapes import Shape
+from modak.choosing.wishes import compilers, is_build, switches
+from modak.dsl import FrameworkOptions, Objective, Request
+from modak.facts import Facts
+from modak.optimise import Answer, optimise
+
+
+def one_run(request: Request, compiler: str | None) -> dict[str, Any]:
+    """Changes to ``optimisation`` for a single run: no constraints, and the run's compiler (a build by name, graph compilers on or off)."""
+    work = request.optimisation.workload
+    build = {"workload": work.model_copy(update={"compiler": compiler})} if is_build(compiler) else {}
+    return {"objective": Objective(), "options": _switched(request, compiler), **build}
+
+
+def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
+    """The framework's options with every compiler set to ``auto`` turned off, except ``compiler``."""
+    options, said = request.optimisation.options, switches(request)
+    update: dict[str, Any] = {"scaling_efficiency": None} if hasattr(options, "scaling_efficiency") else {}
+    update |= {one.option: one.name == compiler for one in compilers(request) if said.get(one.name) == "auto"}
+    return options.model_copy(update=update)
+
+
+def measurement(request: Request, facts: Facts, decision: Decision, index: int) -> Answer:
+    """Plan and script of a run of one candidate: those of the request with its counts and switches, without constraints."""
+    shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
+    gpus = shape.gpus_per_node if decision.target.node else shape.gpus_per_node or None
+    counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
+    ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
+    fixed = request.changed(
+        job_options=counts,
+        application={**ranks, "write_result": True, "result_file": _result_file(request, decision, index)},
+        optimisation=one_run(request, shape.compiler) | _fixed(request, shape),
+    )
+    own = decision.own_curve(index)
+    return optimise(fixed, replace(facts, models=(own,)) if own else facts)
+
+
+def _fixed(request: Request, shape: Shape) -> dict[str, Any]:
+    """Changes to ``optimisation`` that set an open precision and an open build to those of the shape. A source build is recorded as one."""
+    asked, work = request.optimisation, request.optimisation.workload
+    build = {"build": BUILD} if shape.opt_build else {}
+    precision = shape.precision if work.precision == "auto" else work.precision
+    compiler = {"compiler": shape.compiler} if is_build(shape.compiler) else {}
+    changes = {"precision": precision, "params": {**work.params, **build}, **compiler}
+    built = shape.opt_build if asked.enable_opt_build == "auto" else asked.enable_opt_build
+    return {"workload": work.model_copy(update=changes), "enable_opt_build": built}
+
+
+def _result_file(request: Request, decision: Decision, index: int) -> str | None:
+    """A name of its own for each run, since runs may be submitted together; ``None`` if the request names no result file.
+
+    The last number distinguishes variants with the same counts.
+    """
+    if request.application.result_file is None:
+        return None
+    name = request.application.result_file.removesuffix(".json")
+    shape, nodes, variant = decision.shape_at(index), int(decision.scored.nodes[index]), int(decision.scored.shape[index])
+    return f"{name}-{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}-{variant}"

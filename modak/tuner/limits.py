@@ -1,0 +1,139 @@
+"""When a search ends, and when each of its trials does: by their number, the budget, what is left to gain, and times so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from modak.dsl import Request
+from modak.errors import Infeasible
+from modak.facts import Facts
+from modak.target import resolve
+from modak.text.amounts import as_given, counted
+from modak.tuner.study import Study, Trial
+from modak.tuning.space import Point, Space
+from modak.tuning.surrogate import Promise, promise
+from modak.tuning.trial import LEAST_LIMIT_S, limit_of
+
+TRIALS: Final = 30
+"""Trials of a search for which neither the command nor the request gives a number."""
+FAILURES: Final = 5
+"""The search ends after so many trials in a row without a measurement."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How long to search; ``gain``: the least improvement that is worth another trial, as a fraction."""
+
+    trials: int | None = None
+    """``None``: :data:`TRIALS`."""
+    budget_node_hours: float | None = None
+    jobs: int = 1
+    """Trials at the same time."""
+    confirm: int = 3
+    """Runs of the best and of the default setting each, alternating, at the end."""
+    gain: float = 0.02
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Those of one search on an open study."""
+
+    base: Request
+    facts: Facts
+    space: Space
+    study: Study
+    options: SearchOptions
+
+    def waits(self, active: Sequence[Trial]) -> bool:
+        """Whether the budget holds another trial only when those that run have ended: they rarely need all of their time."""
+        ended = [trial for trial in self.study.trials() if trial.state != "running"] if active else []
+        return bool(active) and self.options.budget_node_hours is not None and self._left(active) * 3600 < self._price(ended)
+
+    def enough(self, active: Sequence[Trial]) -> str | None:
+        """Why no further trial is started; ``None``: one is."""
+        trials = [trial for trial in self.study.trials() if trial.state != "running"]
+        started = [trial for trial in trials if trial.run.job]
+        most = self.options.trials or TRIALS
+        if len(started) + len(active) >= most:
+            return f"the requested {most} trials are done"
+        if len(started) >= FAILURES and all(trial.cost is None for trial in started[-FAILURES:]):
+            return f"{FAILURES} trials in a row gave no measurement"
+        if len({trial.point for trial in (*trials, *active)}) >= self.space.size:
+            return "every setting was tried"
+        budget = self.options.budget_node_hours
+        if budget is not None and self._left(active) * 3600 < self._price(trials):
+            if not started and not active:
+                raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
+            used = self.study.node_hours()
+            return f"the budget of {as_given(budget)} node-hours is used: {used:.3g} by trials, the rest kept for the comparison"
+        return self._little_to_gain()
+
+    def _little_to_gain(self) -> str | None:
+        if not self.can_predict() or self.study.waiting():
+            return None
+        found = self.promise(with_failures=False)
+        if found is None or found.most >= 1 + self.options.gain:
+            return None
+        interval = f"its predicted interval ends at {found.most:.3g} times as good as the best (probability 0.95)"
+        return f"no untried setting is worth a trial: the most promising is {self.space.in_words(found.point)}, and {interval}"
+
+    def _too_little(self, budget: float) -> str:
+        """The message for a budget that is smaller than the estimate for the first trial and the comparison."""
+        compared = 2 * self.options.confirm
+        runs = f"a first trial and {counted(compared, 'run')} to compare (--confirm)" if compared else "a first trial"
+        need = (1 + compared) * self._price(()) / 3600
+        reckoned = f"{runs} are reckoned at a minute of their nodes each, {need:.3g} node-hours in all"
+        return f"{as_given(budget)} node-hours are not enough: {reckoned}"
+
+    def _price(self, trials: Sequence[Trial]) -> float:
+        """Estimated node-seconds of the next trial: the median so far, and at least a minute of its nodes."""
+        took = [trial.run.nodes * trial.run.seconds for trial in trials if trial.run.seconds]
+        return max(median(took) if took else 0.0, LEAST_LIMIT_S * self._most_nodes())
+
+    def _most_nodes(self) -> int:
+        """The largest number of nodes of a trial."""
+        counts = [int(value) for one in self.space.parameters if (one.kind, one.name) == ("layout", "node_count") for value in one.values]
+        return max(counts, default=self.base.job_options.node_count or 1)
+
+    def _left(self, active: Sequence[Trial]) -> float:
+        """Node-hours left for further trials, after those that run and the comparison of best and default."""
+        trials = self.study.trials()
+        running = sum(one.run.nodes * (one.run.limit_s or 0.0) for one in active) / 3600
+        begun = len([*self.study.folder.glob("confirm-*")])
+        kept = max(0, 2 * self.options.confirm - begun) * self._price(trials) / 3600
+        return (self.options.budget_node_hours or 0.0) - self.study.node_hours() - running - kept
+
+    def of_trial(self, point: Point) -> float | None:
+        """Seconds after which a trial of that point is ended, because it cannot be the best, the budget is used, or the queue ends it."""
+        layout = self.space.of_kind("layout", point)
+        nodes = int(layout.get("node_count", self.base.job_options.node_count or 1))
+        wanted, longest = self._wanted_limit(nodes), resolve(self.base, self.facts).max_wall_time_s(nodes)
+        return min(wanted, longest) if wanted and longest else wanted
+
+    def _wanted_limit(self, nodes: int) -> float | None:
+        times = [trial.run.seconds for trial in self.study.trials() if trial.cost is not None and trial.run.seconds]
+        patience = limit_of(min(times)) if times else None
+        if self.options.budget_node_hours is None:
+            return patience
+        running = [trial for trial in self.study.trials() if trial.state == "running"]
+        rest = max(LEAST_LIMIT_S, self._left(running) * 3600 / nodes)
+        return rest if patience is None else min(patience, rest)
+
+    def promise(self, *, with_failures: bool) -> Promise | None:
+        """The most promising untried setting; ``None``: there is none. ``with_failures``: those without a measurement count as the worst
+        one, so that it is away from them. Otherwise they say nothing: the best may be beside them, such as the largest batch that the
+        memory holds."""
+        trials = self.study.trials()
+        tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
+        if with_failures and tried:
+            worst = max(cost for _, cost in tried)
+            tried += [(trial.point, worst) for trial in trials if trial.state in ("failed", "ended")]
+        return promise(self.space, tried, {trial.point for trial in trials})
+
+    def can_predict(self) -> bool:
+        """Whether predicted gains mean anything: fewer settings do not show how much settings differ."""
+        measured = {trial.point for trial in self.study.trials() if trial.cost is not None}
+        return len(measured) >= max(5, len(self.space.parameters) + 3)
