@@ -224,6 +224,31 @@ def test_no_more_nodes_are_given_than_a_queue_takes(known: Callable[[str | None]
     assert {one.at_nodes for one in size(request, few, guide).platforms} == {2}
 
 
+@pytest.mark.parametrize(
+    ("named", "sizes"),
+    [
+        ({"partition": "fat"}, {"fat"}),
+        ({"queue": "fat"}, {"fat"}),
+        ({"partition": "micro"}, {"thin"}),
+        ({"queue": "elsewhere"}, {"thin", "fat"}),
+        ({}, {"thin", "fat"}),
+    ],
+)
+def test_a_partition_is_sized_alone_where_the_request_names_it_and_its_system(
+    sized: Callable[..., Sizing], named: dict[str, str], sizes: set[str]
+) -> None:
+    """By its name, or by its queue; one that the system does not have leaves all of them, and so does one without a system."""
+    request = asked(target={"name": "supermuc-ng"}).changed(job_options=named)
+    assert {one.partition for one in sized(request).platforms} == sizes
+    anywhere = asked(target={"name": None}).changed(job_options=named)
+    assert len({one.system for one in sized(anywhere).platforms}) > 1
+
+
+def test_the_goal_is_told_in_one_line(sized: Callable[..., Sizing]) -> None:
+    """Application, data set, length, time and confidence."""
+    assert sized(asked()).goal == "resnet50 on imagenet-1k, 90 epochs: P(time <= 2-00:00:00) >= 0.9"
+
+
 def test_the_largest_sample_of_storage_can_be_asked_for(sized: Callable[..., Sizing]) -> None:
     """A data set of two to four petabytes."""
     found = sized(asked(ai_training={"data": {"size_bytes": "4000 TB"}}))
