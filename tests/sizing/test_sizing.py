@@ -115,6 +115,19 @@ def test_the_interval_holds_the_number_at_any_confidence(sized: Callable[..., Si
     assert nodes.upper is None or nodes.value <= nodes.upper
 
 
+def test_the_interval_of_a_number_ends_where_the_deadline_is_met_with_95_percent(sized: Callable[..., Sizing]) -> None:
+    """And begins where it is hardly met."""
+
+    def nodes(confidence: float) -> Figure:
+        found = sized(asked("sizing-large", objective={"deadline": "36:00:00", "confidence": confidence}))
+        return platform(found, "fujitsu-primeflex-large", "rx2540-v100").nodes
+
+    even = nodes(0.5)
+    assert even.lower is not None
+    assert even.value is not None
+    assert (even.lower < even.value, even.upper, even.level) == (True, nodes(0.95).value, 0.9)
+
+
 def test_gpus_of_one_kind_are_worth_the_same_in_any_node(sized: Callable[..., Sizing]) -> None:
     """V100s two or four to a node: a transfer between systems counts by GPU where the results were counted by GPU."""
     found = sized(asked("sizing-large"))
@@ -253,6 +266,7 @@ def test_the_largest_sample_of_storage_can_be_asked_for(sized: Callable[..., Siz
     """A data set of two to four petabytes."""
     found = sized(asked(ai_training={"data": {"size_bytes": "4000 TB"}}))
     assert {one.storage.sample for one in found.platforms} == {"very-large"}
+    assert {one.storage.enough for one in found.platforms if "a node needs up to" in " ".join(one.storage.why)} == {False}
 
 
 def test_the_samples_of_storage_go_from_171_terabytes_to_4_1_petabytes(guide: Guide) -> None:
