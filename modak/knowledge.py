@@ -172,7 +172,7 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
         is_json = path.suffix == ".json" or content.lstrip().startswith(b"{")
-        document = strict_json(content) if is_json else tomllib.loads(content.decode("utf-8"))
+        document = strict_json(content) if is_json else tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", field=str(path)) from None
     except BadSyntax as error:

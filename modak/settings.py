@@ -216,7 +216,7 @@ def _shown(default: Any) -> str:
 
 def _file(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", field=f"{PREFIX}CONFIG") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -65,6 +65,7 @@ def test_predictions_are_the_same(local: Service, remote: Remote) -> None:
         ("points", table),
         ("points", b"[%s]" % record),
         ("points.jsonl", lines),
+        ("-", lines),
         ("points.ndjson.gz", gzip.compress(lines)),
     ):
         assert remote.predict(content, name, level=0.8) == local.predict(content, name, level=0.8)

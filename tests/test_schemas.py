@@ -12,9 +12,13 @@ import jsonschema_rs
 import pytest
 
 from modak import dsl, plugins
-from modak.errors import RequestError, UnknownName
+from modak.errors import DataError, RequestError, UnknownName
+from modak.ingest.reading import table
+from modak.ingest.sources import from_bytes
 from modak.normalise import normalise
 from modak.schemas import COMPONENTS, KINDS, OPENAPI, components, schema
+from modak.service import open_service
+from modak.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -94,6 +98,38 @@ def test_a_response_has_the_sections_the_texts_and_the_plan() -> None:
     texts = {"job_content", "job_script", "build_content", "build_script"}
     assert set(job) == {"job_options", "application", "target", "optimisation", "plan"} | texts
     assert set(resolved(job["plan"], found)["properties"]) == set(dsl.Plan.model_fields)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        *({}, {"value": 0}, {"value": None}, {"nodes": 2}, {"nodes": 1.5}, {"nodes": -1}, {"nodes": None}, {"hyperthreads": True}),
+        *({"hyperthreads": "perhaps"}, {"mpi_from": "host"}, {"mpi_from": "elsewhere"}, {"mpi_from": None}, {"metric": None}),
+        *({"params": {"n": 3, "m": "x", "on": True, "o": None}}, {"params": {"n": [3]}}, {"params": "n=3"}, {"params.n": 3}),
+        *({"params.n": [3]}, {"colour": "blue"}, {"system": None}, {"compiler": ["gcc"]}),
+    ],
+)
+def test_a_record_is_in_the_schema_if_it_can_be_loaded(cells: dict[str, Any]) -> None:
+    """What one refuses, the other does."""
+    record = {"application": "a", "metric": "wall_time", "value": 1.5, **cells}
+    try:
+        loaded = [len(batch) for batch in table(from_bytes(json.dumps([record]).encode(), "r.json")).batches()] == [1]
+    except DataError:
+        loaded = False
+    assert jsonschema_rs.is_valid(schema("result"), record) is loaded
+
+
+def test_an_answer_without_its_plan_or_script_is_not_in_the_schema(own_database: Path, document: dict[str, Any]) -> None:
+    """A whole one is, with an image, with a recipe for one and with neither; the sections that were sent may hold anything."""
+    response = jsonschema_rs.validator_for(schema("response"))
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as service:
+        answered = service.optimise(document)
+    job, plan = answered["job"], answered["job"]["plan"]
+    kinds = ({"image": None}, {"image": "private://lrz/x:1"}, {"image": {"reference": "x"}})
+    assert [response.is_valid({"job": {**job, "plan": {**plan, **kind}}}) for kind in ({}, *kinds)] == [True, True, False, False]
+    assert [response.is_valid({"job": {key: job[key] for key in job if key != left}}) for left in ("plan", "job_content")] == [False, False]
+    without = {key: value for key, value in job["job_options"].items() if key != "node_count"}
+    assert not any(response.is_valid({"job": {**job, "job_options": sent}}) for sent in (without, {**without, "node_count": "two"}))
 
 
 def test_an_unknown_kind_names_the_known_ones() -> None:

@@ -26,6 +26,13 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert (settings.database_url, settings.max_points) == ("sqlite:///environment.db", 7)
 
 
+def test_a_byte_order_mark_before_the_file_is_skipped(tmp_path: Path) -> None:
+    """Some editors write one."""
+    config = tmp_path / "modak.toml"
+    config.write_bytes(b"\xef\xbb\xbfmax_points = 7\n")
+    assert read_settings({"MODAK_CONFIG": str(config)}).max_points == 7
+
+
 def test_an_unknown_key_of_the_file_names_the_nearest_known_one(tmp_path: Path) -> None:
     """A misspelt setting is never ignored."""
     config = tmp_path / "modak.toml"

@@ -19,6 +19,7 @@ from modak.choosing.wishes import is_build, stated_nodes
 from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Rule
+from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.text.amounts import counted, listed, span
 from modak.text.grammar import indices
@@ -288,10 +289,17 @@ def _islands(chosen: Chosen) -> str | None:
 
 def _precision(chosen: Chosen) -> str | None:
     """The time holds for a precision that the request does not name."""
-    used = chosen.shape.precision
+    used = chosen.shape.precision or _of_all_results(chosen)
     if used is None or used == chosen.request.optimisation.workload.precision or chosen.prediction.basis == "none":
         return None
     return f"the predicted time is for precision {used}: run the program in it, and check its accuracy"
+
+
+def _of_all_results(chosen: Chosen) -> str | None:
+    """The precision of the results behind the time, if it is not the usual one and they do not count as different from the run for it: all
+    results have one that is not, and what the program has is unknown."""
+    used = chosen.curve.series.precision if chosen.curve and "precision" not in chosen.differences else None
+    return None if same_precision(used) == USUAL_PRECISION else used
 
 
 def _build(chosen: Chosen) -> str | None:

@@ -25,7 +25,7 @@ from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
-from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
+from modak.perfmodel.precisions import USUAL_PRECISION, WIDER, same_precision
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import same_value
 from modak.target import Target
@@ -65,10 +65,11 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
 
 
 def _in_usual_precision(shapes: Sequence[Shape]) -> Sequence[Shape]:
-    """The shapes; if some state another precision than the usual one, those that state none in that: half precision must not answer for
-    them."""
-    stated = {same_precision(shape.precision) for shape in shapes} - {None, USUAL_PRECISION}
-    return [replace(shape, precision=shape.precision or USUAL_PRECISION) for shape in shapes] if stated else shapes
+    """The shapes with one spelling of each precision. Those that state none are in the usual one, if some state that, or one below it:
+    half precision must not answer for them."""
+    spelt = {str(same_precision(name)): name for name in sorted({shape.precision or "" for shape in shapes}, reverse=True) if name}
+    unstated = spelt.get(USUAL_PRECISION, USUAL_PRECISION) if spelt.keys() - {WIDER} else None
+    return [replace(shape, precision=spelt.get(str(same_precision(shape.precision)), unstated)) for shape in shapes]
 
 
 def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:

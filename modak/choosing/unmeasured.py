@@ -67,14 +67,16 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
 
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
     """One rank per node, per socket and per NUMA domain, with the cores shared among them, and for a hybrid program one per core, if the
-    request does not give the layout."""
+    request does not give the layout. A program with MPI alone has no threads to share cores with: one rank per core."""
     like, node, given = next(shape for shape in found.shapes if not shape.inferred), target.node, found.given
     total = given.ranks or request.application.allowed_ranks
-    fixed = given.ranks_per_node or given.threads_per_rank or total or is_single_threaded(request)
+    fixed = given.ranks_per_node or given.threads_per_rank or total
     if node is None or fixed or like.gpus_per_node or not found.distributed:
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
-    for ranks in sorted({1, node.sockets, node.standard_numa_domains, *((node.usable_cores,) if is_hybrid(request) else ())}):
+    shared = set() if is_single_threaded(request) else {1, node.sockets, node.standard_numa_domains}
+    per_core = {node.usable_cores} if is_single_threaded(request) or is_hybrid(request) else set()
+    for ranks in sorted(shared | per_core):
         layout = (ranks, node.usable_cores // ranks)
         shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
         if layout not in known and memory.obstacle(request, target, shape) is None:

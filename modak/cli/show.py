@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -37,7 +38,7 @@ def as_json(content: Any) -> str:
 
 def heading(text: str) -> None:
     """A line that starts a part of the answer."""
-    typer.secho(text, bold=True)
+    _bold(text)
 
 
 def bullets(title: str, lines: Iterable[str]) -> None:
@@ -114,7 +115,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 def _folding(columns: Sequence[str], cells: Iterable[Sequence[str]], widths: Sequence[int], right: Sequence[bool], left: int) -> None:
     """One line a row, or several in the last column, which has ``left`` characters."""
-    typer.secho(_line(columns, widths, right), bold=True)
+    _bold(_line(columns, widths, right))
     for row in cells:
         first, *more = textwrap.wrap(row[-1], left, break_on_hyphens=False) or [""] if len(row[-1]) > left else [row[-1]]
         typer.echo(_line([*row[:-1], first], widths, right))
@@ -127,7 +128,7 @@ def _continued(columns: Sequence[str], cells: Iterable[Sequence[str]], widths: S
     ends = accumulate(widths, lambda end, width: end + len(GAP) + width)
     fitting = sum(end <= _room() for end in ends)
     if fitting:
-        typer.secho(_line(columns[:fitting], widths, right), bold=True)
+        _bold(_line(columns[:fitting], widths, right))
     for row in cells:
         if fitting:
             typer.echo(_line(row[:fitting], widths, right))
@@ -170,6 +171,12 @@ def folded(text: str, first: str, rest: str) -> str:
 def moment(text: str) -> str:
     """An instant in ISO 8601 to the second: fractions would take the room of other columns."""
     return datetime.fromisoformat(text).isoformat(timespec="seconds")
+
+
+def _bold(text: str) -> None:
+    """A line in bold letters, if the terminal has any and its user wants more than text (no-color.org)."""
+    plain = os.environ.get("TERM") == "dumb" or os.environ.get("NO_COLOR")
+    typer.echo(text if plain else typer.style(text, bold=True))
 
 
 def _room() -> int:

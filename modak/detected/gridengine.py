@@ -10,8 +10,9 @@ from typing import Final
 
 from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes
 
-_HOST: Final = re.compile(r"(\S+) +\S+ +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +\S+ +([0-9]{1,9}(?:\.[0-9]{1,3})?)([MGT])\s")
-"""Host, architecture, processors, sockets, cores, threads, load, memory: those of a host that is down are ``-``."""
+_HOST: Final = re.compile(r"(\S+) +\S+ +([0-9]+) +(?:([0-9]+) +([0-9]+) +([0-9]+) +)?\S+ +([0-9]{1,9}(?:\.[0-9]{1,3})?)([MGT])\s")
+"""Host, architecture, processors, sockets, cores and threads (not before Grid Engine 8), load, memory; those of a host that is down are
+``-``."""
 _QUEUE: Final = re.compile(r"\s+(\S+) +\S+ +[0-9]+/[0-9]+/([0-9]+) *([a-zA-Z]*)")
 """Queue, its kinds of jobs, reserved/used/all slots, states."""
 _MIB: Final = {"M": 1, "G": 1024, "T": 1024**2}

@@ -75,7 +75,7 @@ def nodes(text: str) -> tuple[SeenNode, ...]:
 def settings(text: str) -> Mapping[str, str]:
     """``scontrol show config``: names and values."""
     pairs = (line.partition("=") for line in text.splitlines())
-    return {name.strip(): value.strip()[:LONGEST_VALUE] for name, equals, value in pairs if equals}
+    return {name.strip(): value.strip()[:LONGEST_VALUE] for name, _, value in pairs}
 
 
 def from_sinfo(text: str) -> tuple[tuple[SeenPartition, ...], tuple[SeenNode, ...]]:
@@ -102,7 +102,7 @@ def pmi_types(text: str) -> tuple[str, ...]:
 def gres(text: str | None) -> tuple[tuple[str | None, int], ...]:
     """The GPUs of a GRES list: type and number. Sockets and indices in brackets are ignored.
 
-    >>> gres("gpu:v100:2(S:0-1),nvme:1,gpu:a100:1"), gres("gpu:4"), gres("(null)")
+    >>> gres("gpu:v100:2(S:0-1),nvme:1,gpu:a100:1"), gres("gpu:4,gpu:v100:0"), gres("(null)")
     ((('v100', 2), ('a100', 1)), ((None, 4),), ())
     """
     bare = "".join(part.rpartition(")")[2] if index else part for index, part in enumerate((text or "").split("(")))

@@ -178,7 +178,11 @@ def whole(text: str | None) -> int | None:
 
 
 def count(text: str | None) -> int | None:
-    """A count of at least one; else ``None``."""
+    """A count of at least one; else ``None``.
+
+    >>> count("48"), count("0")
+    (48, None)
+    """
     return whole(text) or None
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from modak.errors import DataError
+from modak.ingest.columns import canonical
 from modak.ingest.documents import text_of
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
@@ -27,9 +29,10 @@ class Json:
     name = "json"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the list that it starts with, or by the name of JSON lines."""
+        """By the list or the record of a line that it starts with, or by the name of JSON lines."""
         lines, ends = (".jsonl", ".ndjson"), name.lower().endswith
-        return ends(lines) or bool(re.match(rb"(\xef\xbb\xbf)?\s*\[\s*[\]{]", head)) or (ends(".json") and head.lstrip()[:1] != b"{")
+        listed = re.match(rb"(\xef\xbb\xbf)?\s*\[\s*[\]{]", head) or (ends(".json") and head.lstrip()[:1] != b"{")
+        return ends(lines) or bool(listed) or _starts_with_record(head)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """Parts of :data:`PART` records; numbers keep the spelling of the file, so that they are checked like those of a CSV."""
@@ -44,6 +47,15 @@ class Json:
                 records, lines = [], []
         if records:
             yield Raw.of(records, lines)
+
+
+def _starts_with_record(head: bytes) -> bool:
+    """Whether the first line is an object with the columns that every record has."""
+    try:
+        first = json.loads(head.removeprefix(BOM_UTF8).lstrip().partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, Mapping) and {"application", "metric"} <= {*map(canonical, first)}
 
 
 class _Wrong(ValueError):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final
+from functools import cached_property
+from typing import Final, Self
 
 import numpy as np
 
@@ -76,6 +77,13 @@ class Curve(Fact):
     threads_on: tuple[tuple[int, int], ...] = ()
     """Of a curve over GPUs with several numbers of threads per rank: GPUs per node, and the threads with so many."""
 
+    def __copy__(self) -> Self:
+        """Without what was computed from fields, which ``model_copy`` may change."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
+
     @property
     def results_used(self) -> int:
         """Number of results behind the curve."""
@@ -87,7 +95,7 @@ class Curve(Fact):
         gpus = self.layout.gpus_per_node
         return True if self.scale == "gpus" else None if gpus is None else gpus > 0
 
-    @property
+    @cached_property
     def silent(self) -> bool:
         """Whether its results do not state their layout, and may be of any."""
         layout = self.layout
@@ -129,7 +137,7 @@ class Curve(Fact):
         """Whether costs are of steps that take a batch on each worker, or of requests: the work grows with their number."""
         return per_batch(self.series, self.layout)
 
-    @property
+    @cached_property
     def measured(self) -> scaling.Series:
         """The measured values as input of the models: costs of weak scaling are divided by the size; nodes are given beside other sizes."""
         costs = tuple(cost / size for cost, size in zip(self.costs, self.sizes, strict=True)) if self.grows else self.costs

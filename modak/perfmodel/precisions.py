@@ -10,6 +10,8 @@ from modak.facts import same_name
 
 USUAL_PRECISION: Final = "fp32"
 """The precision of results that do not give one."""
+WIDER: Final = "fp64"
+"""The precision above it, in which most programs of HPC compute, whether their results say so or not."""
 REDUCED: Final = ("fp16", "bf16", "amp")
 """Precisions of half the width, alone or mixed with single."""
 CAPABILITY: Final[Mapping[str, str]] = {"bf16": "8.0", "tf32": "8.0"}

@@ -81,9 +81,9 @@ def _of_one_problem(request: Request, facts: Facts) -> tuple[Request, tuple[Noti
 
 
 def _partitions(request: Request, system: System) -> tuple[Partition, ...]:
-    """All partitions, or the one that the request names together with its system."""
+    """All partitions, or those that the request names, by a queue of theirs, too, together with its system."""
     name = request.job_options.partition or request.job_options.queue
-    named = tuple(one for one in system.partitions if name and request.target.name and name in (one.name, one.queue))
+    named = tuple(one for one in system.partitions if request.target.name and name in one.scheduler_names)
     return named or system.partitions
 
 

@@ -74,7 +74,7 @@ def supported(url: str) -> URL:
         raise Unavailable(f"{parsed.drivername!r} is no supported database; allowed: {_ALLOWED}", field=_SETTING)
     if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise Unavailable("a database in memory would be lost; allowed: sqlite:///FILE", field=_SETTING)
-    if parsed.drivername == "sqlite" and parsed.query:  # mode=ro would be ignored
+    if parsed.drivername == "sqlite" and "?" in url:  # mode=ro would be ignored, and so would the rest of a name that has a question mark
         raise Unavailable("SQLite takes no options; allowed: sqlite:///FILE", field=_SETTING)
     return parsed
 

@@ -364,6 +364,18 @@ def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> No
     assert any("the results differ from this run" in text and text.endswith("on GPUs") for text in found.advice)
 
 
+def test_times_of_runs_with_two_switches_name_both(known: Known) -> None:
+    """Where all results have a graph compiler and half precision on, and the request names neither."""
+    key = SeriesKey(
+        application="net", framework="tensorflow", compiler="xla", precision="fp16", system="dgx-1", metric="epoch_time", unit="s"
+    )
+    models = fit([Result(series=key, layout=Layout(nodes=1, gpus_per_node=gpus), value=100 / gpus) for gpus in (1, 2, 4)])
+    asked = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}, "workload": {"application": "net", "epochs": 1}}
+    found = recommend(normalise({"job": {"target": {"name": "dgx-1"}, "optimisation": asked}}).request, replace(known(None), models=models))
+    assert any("the results differ from this run" in text and "compiler xla" in text for text in found.advice)
+    assert any(text.startswith("the predicted time is for precision fp16") for text in found.advice)
+
+
 def test_a_layout_that_nobody_ran_is_told(known: Known) -> None:
     """Three ranks per node follow from one, two and four."""
     counts = {"application": {"app_tag": "3dgan", "threads": 16}, "job_options": {"process_count_per_node": 3, "node_count": 8}}

@@ -133,6 +133,18 @@ def test_scaling_models_are_fractions(web: TestClient) -> None:
         assert 0 <= item["model"]["F"] <= 1
 
 
+def test_a_curve_over_nodes_of_several_ranks_is_no_published_model() -> None:
+    """The law is one of workers."""
+    series = SeriesKey(application="solver", metric="wall_time", unit="s")
+
+    def over_nodes(ranks: int) -> list[Result]:
+        return [Result(series=series, layout=Layout(nodes=nodes, ranks_per_node=ranks), value=80 / nodes) for nodes in (1, 2)]
+
+    (alone,), (several,) = fit(over_nodes(1)), fit(over_nodes(4))
+    assert scaling_model(alone) is not None
+    assert scaling_model(several) is None
+
+
 def test_one_size_makes_no_scaling_model() -> None:
     """It does not tell how much of the run is parallel: the answer would be nothing."""
     series = SeriesKey(application="net", metric="epoch_time", unit="s")

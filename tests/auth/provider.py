@@ -73,7 +73,7 @@ def running() -> Iterator[Provider]:
         def do_GET(self) -> None:
             provider.asked[self.path] += 1
             provider.answers.wait()
-            found = None if provider.broken else provider.document(self.path)
+            found = provider.document(self.path)
             body = json.dumps(found).encode()
             self.send_response(500 if provider.broken else 200 if found else 404)
             self.send_header("Content-Length", str(len(body)))

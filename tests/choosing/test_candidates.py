@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -76,6 +76,25 @@ def test_runs_of_no_precision_are_not_answered_by_half_precision(known: Known) -
     choices = recommend(request, replace(known(None), models=fit(runs))).choices
     told: dict[Any, Any] = {one.configuration.precision: (one.prediction.value, one.prediction.basis) for one in choices}
     assert told == {"amp": (pytest.approx(1.0), "measured"), "fp32": (pytest.approx(3.0), "transferred")}
+
+
+@pytest.mark.parametrize(
+    ("stated", "shown"),
+    [
+        ((None, "float32", "fp32"), {"float32"}),
+        ((None, "amp", "Mixed"), {"fp32", "Mixed"}),
+        ((None, "double"), {None, "double"}),
+        ((None,), {None}),
+    ],
+)
+def test_a_precision_has_one_spelling_among_the_choices(known: Known, stated: Sequence[str | None], shown: set[str | None]) -> None:
+    """Runs that state none are in the usual one beside results in that or in one below it; a solver's are not, beside double precision."""
+    plain = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    layout = Layout(nodes=1, ranks_per_node=4, threads_per_rank=12)
+    models = fit([Result(series=plain.model_copy(update={"precision": name}), layout=layout, value=100.0) for name in stated])
+    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
+    found = enumerate_candidates(request, resolve(request, known(None)), models)
+    assert sorted(map(str, shown)) == sorted(str(shape.precision) for shape in found.shapes)
 
 
 def test_results_that_do_not_state_their_gpus_hardly_ran_on_few_of_them(known: Known) -> None:

@@ -24,17 +24,17 @@ show.bullets("Why", ["a sentence that has more words than a narrow line of a ter
 """
 
 
-def on_a_terminal(columns: int) -> list[str]:
-    """What a terminal of that width shows, without its styles."""
+def on_a_terminal(columns: int, **environ: str) -> list[str]:
+    """What a terminal of that width shows, one without styles unless ``environ`` says otherwise."""
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb", **environ}
     environment.pop("COLUMNS", None)
     with subprocess.Popen([sys.executable, "-c", SHOWN], stdout=theirs, env=environment) as process:
         os.close(theirs)
         shown = read_all(mine).decode()
     assert process.returncode == 0
-    return shown.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+    return shown.splitlines()
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
@@ -68,6 +68,12 @@ def test_the_first_columns_stay_under_each_other(columns: int, header: str, row:
 def test_a_first_column_that_does_not_fit_is_named_as_the_others() -> None:
     """Then nothing stands under a header, and each row begins with the name of its first cell."""
     assert on_a_terminal(4)[:2] == ["nodes:", "    4"]
+
+
+@pytest.mark.parametrize(("environ", "bold"), [({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_headings_are_bold_where_the_terminal_and_its_user_take_it(environ: dict[str, str], bold: bool) -> None:
+    """A user sets NO_COLOR to something."""
+    assert ("\x1b[1m" in on_a_terminal(80, **{"TERM": "xterm", "NO_COLOR": "", **environ})[0]) == bold
 
 
 def test_elsewhere_nothing_is_folded() -> None:

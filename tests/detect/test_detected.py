@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from modak.detect import ALWAYS, OF_EACH, SLURM, WITHOUT_SCONTROL
-from modak.detected import Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
+from modak.detected import UNASKED, Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
 from modak.detected.drift import Difference, drift
 from modak.detected.values import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
 from modak.errors import DataError
@@ -203,6 +203,22 @@ def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them()
     assert "partition batch: 1 node of other kinds left out, no feature selects them" in found.notes
 
 
+def test_the_largest_kind_has_the_name_of_its_partition_wherever_its_nodes_are_listed() -> None:
+    """And the kinds are counted in a note."""
+    lines = read(MIXED["scontrol-node"]).splitlines(keepends=True)
+    found = seen({"scontrol-partition": MIXED["scontrol-partition"], **XEON}, scontrol_node="".join(reversed(lines)))
+    assert [(name, partition(found, name).nodes) for name in ("batch", "batch-kind2")] == [("batch", 4), ("batch-kind2", 2)]
+    assert "partition batch has nodes of 3 kinds" in found.notes
+
+
+def test_a_command_that_failed_is_told_and_one_that_is_not_there_is_not() -> None:
+    """The notes end with what no command says."""
+    given = answers({**MIXED, **XEON}) | {"numactl": Answer("numactl -H", trouble="exit status 1")}
+    notes = describe(given, {}, Asked("login1", DAY), PROCESSORS, ACCELERATORS).notes
+    assert [note for note in notes if note.endswith((": exit status 1", NOT_THERE))] == ["numactl -H: exit status 1"]
+    assert notes[-1] == UNASKED
+
+
 def test_features_that_all_nodes_have_are_entered() -> None:
     """A request that names one gets these nodes, whichever feature tells them from others."""
     found = seen({**MIXED, **XEON})
@@ -374,6 +390,21 @@ def test_sinfo_tells_the_time_of_jobs_that_ask_for_none() -> None:
     assert [partition(found, name).default_wall_time_s for name in ("main", "gpu")] == [None, 1800]
 
 
+def test_sinfo_answers_where_scontrol_shows_no_partitions() -> None:
+    """Nodes alone are no cluster; counts that sinfo does not know, and sizes of jobs, are read as they are."""
+    row = "main*|up|4|*|24|2|96|4000|(null)|1:00:00|n/a|2-8|(null)\n"
+    found = slurm.cluster(answers({"scontrol-node": "scontrol-node.txt"}, sinfo=row))
+    assert found
+    assert [(one.name, one.min_nodes, one.max_nodes) for one in found.partitions] == [("main", 2, 8)]
+    assert [(one.count, one.cpus, one.sockets, one.cores) for one in found.nodes] == [(4, 96, None, None)]
+
+
+def test_a_node_of_slurm_that_shows_no_features_has_none() -> None:
+    """As in versions that call them otherwise."""
+    (node,) = slurm.nodes("NodeName=n1 CPUTot=4 Features=old")
+    assert node.features == ()
+
+
 def test_openpbs_has_queues_and_nodes() -> None:
     """A node bound to a queue serves that alone; what is disabled or routes is no partition."""
     found = seen({**OPENPBS, **XEON}, "n001")
@@ -461,6 +492,16 @@ def test_grid_engine_has_queues_and_hosts() -> None:
     assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb) == (2, 48, 2, 134.7)
 
 
+def test_grid_engine_before_version_8_tells_no_sockets_and_cores() -> None:
+    """Its hosts have their slots and their memory all the same; a limit of time may be in seconds alone."""
+    said = "c1 lx24-amd64 16 0.02 62.9G 1.1G 4.0G 0.0\n   main BIP 0/0/16\n"
+    found = gridengine.cluster(answers({}, qhost=said, qconf="qname main\nh_rt 3600\n"))
+    assert found
+    (node,), (main,) = found.nodes, found.partitions
+    assert (node.name, node.cpus, node.sockets, node.cores, node.threads_per_core, node.memory_gb) == ("c1", 16, None, None, None, 67.5)
+    assert (main.max_cpus, main.max_wall_time_s) == (16, 3600)
+
+
 ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_slaves {}\n"
 
 
@@ -484,6 +525,14 @@ def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, t
     found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
     assert found.system.mandatory_directives == chosen
     assert any("pe_list" in note for note in found.notes) == (not chosen)
+
+
+def test_an_environment_that_one_queue_lacks_is_not_entered() -> None:
+    """Jobs of that queue would be refused."""
+    queues = "qname main\npe_list shm\nqname debug\npe_list smp\n"
+    shown = "".join(ENVIRONMENT.format(name, 9, "NONE", "$pe_slots", "FALSE") for name in ("shm", "smp"))
+    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
+    assert found.system.mandatory_directives == ()
 
 
 def test_a_queue_of_jobs_on_one_node_needs_no_environment_for_several() -> None:
@@ -773,12 +822,14 @@ def test_drift_names_field_stored_and_seen() -> None:
     data["title"], data["site"] = "Another title", "Another site"
     data["partitions"][0]["node"]["usable_memory_gb"] = 100
     data["partitions"][0]["max_wall_time_s"] = None
+    data["partitions"][0]["nodes"] = 9
     data["partitions"][1]["name"] = "gone"
     data["runtimes"] = [{"name": "charliecloud", "version": "0.31"}, {"name": "apptainer", "allowed": False}]
     differences = set(drift(System.model_validate(data), old))
     assert differences == {
         Difference("partitions.batch.node.usable_memory_gb", 100.0, 200.23607296),
         Difference("partitions.batch.max_wall_time_s", None, 86400),
+        Difference("partitions.batch.nodes", 9, 4),
         Difference("partitions.batch-kind2", None, "2 nodes"),
         Difference("partitions.gone", "stored", None),
         Difference("runtimes.charliecloud", "0.31", None),

@@ -279,7 +279,7 @@ def _allowed() -> str:
         ("[1]", "r.json:1: a record is an object"),
         ('[{"application": "a", "params": "n=1", "metric": "wall_time", "value": 1}]', "r.json:1: 'params' is an object such as"),
         ('[{"application": "a", "metric": "wall_time", "value": 1,}]', "r.json:1: not valid JSON: a comma before the closing }"),
-        ('{"application": "a", "metric": "wall_time", "value": 1}', "records of your own are a list: [{…}, …]"),
+        ('{"name": "a", "seconds": 1}', "records of your own are a list: [{…}, …]"),
         ('[{}, {"value": }]', "r.json:2: not valid JSON"),
         ("[{}, {} {}]", "r.json:2: the list is cut off, or a comma is missing"),
         ("[" * 100_000, "r.json:1: objects nested too deep"),

@@ -195,10 +195,11 @@ def test_parameters_that_are_null_are_none() -> None:
     assert series.params == {}
 
 
-def test_json_lines_are_records() -> None:
-    """One a line, as pandas and loggers write them."""
-    record = {"application": "a", "metric": "wall_time", "value": 1}
-    found = only("".join(json.dumps({**record, "nodes": nodes}) + "\n" for nodes in (1, 2)), "r.jsonl")
+@pytest.mark.parametrize("name", ["r.jsonl", "-", "r.json"])
+def test_json_lines_are_records(name: str) -> None:
+    """One a line, as pandas and loggers write them; what comes from a pipe is recognised by its first record."""
+    record = {"Application": "a", "metric": "wall_time", "value": 1}
+    found = only("".join(json.dumps({**record, "nodes": nodes}) + "\n" for nodes in (1, 2)), name)
     assert (found.numbers["nodes"].tolist(), found.lines.tolist()) == ([1, 2], [1, 2])
 
 

@@ -145,6 +145,13 @@ def test_a_curve_survives_json() -> None:
     assert len(found.mixture.coefficients) == len(FORMS)
 
 
+def test_a_changed_copy_keeps_nothing_that_followed_from_the_old_values() -> None:
+    """Measured values are computed once for each curve."""
+    found = curve({1: 8.0, 2: 4.0})
+    assert found.measured.costs == (8.0, 4.0)
+    assert found.model_copy(update={"costs": (9.0, 5.0)}).measured.costs == (9.0, 5.0)
+
+
 def test_gpus_that_fill_a_node_and_then_several_are_one_curve() -> None:
     """One to four GPUs in a node, then two and four nodes: the model sees both sides of the step."""
     ways = ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4))

@@ -115,6 +115,19 @@ def test_the_interval_holds_the_number_at_any_confidence(sized: Callable[..., Si
     assert nodes.upper is None or nodes.value <= nodes.upper
 
 
+def test_the_interval_of_a_number_ends_where_the_deadline_is_met_with_95_percent(sized: Callable[..., Sizing]) -> None:
+    """And begins where it is hardly met."""
+
+    def nodes(confidence: float) -> Figure:
+        found = sized(asked("sizing-large", objective={"deadline": "36:00:00", "confidence": confidence}))
+        return platform(found, "fujitsu-primeflex-large", "rx2540-v100").nodes
+
+    even = nodes(0.5)
+    assert even.lower is not None
+    assert even.value is not None
+    assert (even.lower < even.value, even.upper, even.level) == (True, nodes(0.95).value, 0.9)
+
+
 def test_gpus_of_one_kind_are_worth_the_same_in_any_node(sized: Callable[..., Sizing]) -> None:
     """V100s two or four to a node: a transfer between systems counts by GPU where the results were counted by GPU."""
     found = sized(asked("sizing-large"))
@@ -224,10 +237,36 @@ def test_no_more_nodes_are_given_than_a_queue_takes(known: Callable[[str | None]
     assert {one.at_nodes for one in size(request, few, guide).platforms} == {2}
 
 
+@pytest.mark.parametrize(
+    ("named", "sizes"),
+    [
+        ({"partition": "fat"}, {"fat"}),
+        ({"queue": "fat"}, {"fat"}),
+        ({"partition": "micro"}, {"thin"}),
+        ({"queue": "elsewhere"}, {"thin", "fat"}),
+        ({}, {"thin", "fat"}),
+    ],
+)
+def test_a_partition_is_sized_alone_where_the_request_names_it_and_its_system(
+    sized: Callable[..., Sizing], named: dict[str, str], sizes: set[str]
+) -> None:
+    """By its name, or by its queue; one that the system does not have leaves all of them, and so does one without a system."""
+    request = asked(target={"name": "supermuc-ng"}).changed(job_options=named)
+    assert {one.partition for one in sized(request).platforms} == sizes
+    anywhere = asked(target={"name": None}).changed(job_options=named)
+    assert len({one.system for one in sized(anywhere).platforms}) > 1
+
+
+def test_the_goal_is_told_in_one_line(sized: Callable[..., Sizing]) -> None:
+    """Application, data set, length, time and confidence."""
+    assert sized(asked()).goal == "resnet50 on imagenet-1k, 90 epochs: P(time <= 2-00:00:00) >= 0.9"
+
+
 def test_the_largest_sample_of_storage_can_be_asked_for(sized: Callable[..., Sizing]) -> None:
     """A data set of two to four petabytes."""
     found = sized(asked(ai_training={"data": {"size_bytes": "4000 TB"}}))
     assert {one.storage.sample for one in found.platforms} == {"very-large"}
+    assert {one.storage.enough for one in found.platforms if "a node needs up to" in " ".join(one.storage.why)} == {False}
 
 
 def test_the_samples_of_storage_go_from_171_terabytes_to_4_1_petabytes(guide: Guide) -> None:

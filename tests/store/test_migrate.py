@@ -153,6 +153,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
         ("sqlite:///a.db?mode=ro", "SQLite takes no options"),
+        ("sqlite:///what?.db", "SQLite takes no options"),
         ("nonsense", "no database address"),
         ("", "no database address"),
     ],

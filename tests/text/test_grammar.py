@@ -167,10 +167,11 @@ def test_a_source_is_one_word(text: str) -> None:
         ("2.*", "2.10", True),
         (">=1.14,<2", "1.15", True),
         (">=1.14,<2", "2.0", False),
+        (">=1.14,<2", "1.15.0a0", True),
     ],
 )
 def test_versions_are_versions(wanted: str, version: str, holds: bool) -> None:
-    """2.1 is not 2.10, nor a prefix of 2.1.1 unless asked for as 2.1.*."""
+    """2.1 is not 2.10, nor a prefix of 2.1.1 unless asked for as 2.1.*; vendors' images have versions before a release."""
     assert grammar.version_range(wanted).contains(version) is holds
 
 

@@ -76,6 +76,21 @@ def test_what_a_shell_acts_on_is_refused_with_its_position(sign: str) -> None:
     assert caught.value.faults[0].field == "application.arguments"
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a\nb", "character 2: a shell acts on a line break; put it in single quotes"),
+        ("a ~/b", "character 3: a shell acts on '~'; .*; write \\$\\{HOME\\} for '~'$"),
+        ("a (b", "character 3: a shell acts on '\\('; put it in single quotes where it is meant literally$"),
+        ("a 'b", "character 3: the quote is not closed"),
+    ],
+)
+def test_what_is_refused_is_told_with_what_to_write(text: str, says: str) -> None:
+    """Characters are counted from one."""
+    with pytest.raises(RequestError, match=says):
+        words.parse(text)
+
+
 @pytest.mark.parametrize("text", ['"$(id)"', '"`id`"', '"$?"', "'open", '"open', "end\\", "a\0b", "a\x1b[31m", "\r", "\u2028", "\ud800"])
 def test_quotes_hide_no_command_and_must_close(text: str) -> None:
     """Substitutions in double quotes, open quotes, a last backslash and control characters are refused."""
@@ -110,8 +125,9 @@ def test_the_request_may_name_more_variables() -> None:
 @pytest.mark.parametrize("text", ["", "''", "A=1 ./x", "-x", "'A=1'", "--", "-${HOME}"])
 def test_a_program_is_a_program(text: str) -> None:
     """The first word is not empty, no assignment and no option."""
-    with pytest.raises(RequestError):
+    with pytest.raises(RequestError) as caught:
         words.command(text, field="application.executable")
+    assert caught.value.faults[0].field == "application.executable"
 
 
 def test_a_program_may_begin_with_a_variable() -> None:
