@@ -3,10 +3,11 @@
     python -m benchmarks.model_quality --data DIR [--extrap PYTHON] [--least-sizes N] [--calibrate]
 
 ``DIR`` holds the tables: CSV with the columns ``dataset, series, app, p, nodes, higher_better, value`` (repeats of one series and size are
-replaced by their median; other files are skipped), and tables of networks (:mod:`benchmarks.parameter_quality`). ``PYTHON`` is an
-interpreter of an environment with ``extrap`` installed. ``--least-sizes`` uses only series with so many sizes (5 by default), and prints
-errors only. ``--calibrate`` prints the constants of ``modak/perfmodel/intervals.py`` instead. Intervals are tested as shipped and, if there
-are several collections (``dataset``), by leaving one out: their coefficients for a collection are fitted to the others.
+replaced by their median; ``nodes`` and ``scale_unit``, the unit of ``p``, may be left out; other files are skipped), and tables of networks
+(:mod:`benchmarks.parameter_quality`). ``PYTHON`` is an interpreter of an environment with ``extrap`` installed. ``--least-sizes`` uses only
+series with so many sizes (5 by default), and prints errors only. ``--calibrate`` prints the constants of ``modak/perfmodel/intervals.py``
+instead. Intervals are tested as shipped and, if there are several collections (``dataset``), by leaving one out: their coefficients for a
+collection are fitted to the others.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ from modak.perfmodel.intervals import KNOTS, Calibration
 from modak.perfmodel.scaling import Forecast, Series
 
 SCALING = ("dataset", "series", "app", "p", "higher_better", "value")
+NOT_CORES = ("nodes", "gpus")
+"""Units of the optional column ``scale_unit`` that do not share the memory of a node."""
+PART_OF_A_NODE = ("cores", "PEs/NUMA", "%NUMA")
+"""Units of which the tables without numbers of nodes have one node each."""
 SUSPECT = "_flagged768"
 """Ending of the names of series that contain a contradictory row; they are left out."""
 LEAST_SHOWN = 3
@@ -279,10 +284,13 @@ def _observed(rows: Sequence[dict[str, str]]) -> Observed:
         value = float(row["value"])
         costs[float(row["p"])].append(1 / value if row["higher_better"] == "1" else value)
         nodes[float(row["p"])] = row.get("nodes") or ""
-    sizes = tuple(sorted(costs))
+    sizes, unit = tuple(sorted(costs)), rows[0].get("scale_unit") or "nodes"
+    if unit in PART_OF_A_NODE and not any(nodes.values()):
+        nodes = dict.fromkeys(nodes, "1")
     known = all(nodes[size] for size in sizes)
     counts = tuple(int(float(nodes[size])) for size in sizes) if known else None
-    return Observed(Series(sizes, tuple(median(costs[size]) for size in sizes), counts), rows[0]["dataset"], rows[0]["app"])
+    series = Series(sizes, tuple(median(costs[size]) for size in sizes), counts, unit not in NOT_CORES)
+    return Observed(series, rows[0]["dataset"], rows[0]["app"])
 
 
 def _blind(todo: Sequence[Task]) -> list[Task]:

@@ -141,7 +141,8 @@ class Curve(Fact):
     def measured(self) -> scaling.Series:
         """The measured values as input of the models: costs of weak scaling are divided by the size; nodes are given beside other sizes."""
         costs = tuple(cost / size for cost, size in zip(self.costs, self.sizes, strict=True)) if self.grows else self.costs
-        return scaling.Series(self.sizes, costs, self.nodes if self.scale != "nodes" else None)
+        nodes = self.nodes if self.scale != "nodes" else None
+        return scaling.Series(self.sizes, costs, nodes, on_cores=self.scale in ("ranks", "threads"))
 
     @property
     def amdahl(self) -> tuple[float, float]:

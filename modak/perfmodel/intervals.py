@@ -37,6 +37,9 @@ Of errors in half-widths (all series of seven public collections with equal weig
 collection left out in turn), the 95 % quantile 0.84. The value is the geometric mean of 0.49 and 1: programs gain once they fit their
 caches. Series with at most :data:`~modak.perfmodel.curves.FEW_SIZES` sizes and no relatives have symmetric intervals: with this factor, 8
 to 10 % of the next results after three sizes were faster than the interval, each collection left out in turn."""
+LOSS: Final = 1.3
+"""Half-width towards higher costs, over what it is elsewhere, where more ranks or threads are on a node than were measured: the last cores
+of a node and their hyper-threads lose more than they ever gain, and nothing shows it before they are used (decision 39)."""
 MOST: Final = 20.0
 """Largest half-width at 90 % (a factor of 10^8), so that bounds stay finite and positive."""
 FEATURES: Final = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
@@ -118,6 +121,8 @@ def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration
     larger = (doublings > 0) & ~np.broadcast_to(forecast.smaller, forecast.log_value.shape).ravel()
     gain = 1.0 if forecast.sizes <= FEW_SIZES and not forecast.relatives else GAIN
     below = np.where(larger, np.maximum(above + math.log(gain), least), above)
+    if not forecast.relatives:  # else others have run there
+        above = above + math.log(LOSS) * np.broadcast_to(forecast.crowded, forecast.log_value.shape).ravel()
     reach = stretch(level, calibration.shape)
     return Sides(*((np.minimum(np.exp(side), MOST) * reach).reshape(forecast.log_value.shape) for side in (below, above)))
 

@@ -36,6 +36,24 @@ def test_a_measured_table_gives_a_curve_within_its_noise() -> None:
     assert np.allclose(evaluate(found.mixture, found.sizes).value, found.costs, rtol=0.04)
 
 
+@pytest.mark.parametrize(
+    ("counts", "shared"),
+    [
+        ({"ranks_per_node": 1}, True),
+        ({"threads_per_rank": 1, "ranks_per_node": 1}, True),
+        ({"ranks_per_node": 1, "gpus_per_node": 0}, True),
+        ({"gpus_per_node": 1}, False),
+        ({}, False),
+    ],
+)
+def test_ranks_and_threads_share_the_memory_of_their_nodes(counts: dict[str, Any], shared: bool) -> None:
+    """A curve over ranks or threads is of cores that share a memory; one over GPUs or nodes is not."""
+    varying = next((name for name in ("threads_per_rank", "gpus_per_node", "ranks_per_node") if counts.get(name) == 1), None)
+    rows = [result(1 if varying else n, 100 / n, **{**counts, **({varying: n} if varying else {})}) for n in (1, 2, 4, 8)]
+    (found,) = fit(rows)
+    assert found.measured.on_cores is shared
+
+
 def test_rows_beyond_128_nodes_are_predicted_from_those_up_to_128() -> None:
     """Sizes that the fit has not seen lie within its 90 % interval, and within 5 % of what is predicted."""
     found = curve({nodes: value for nodes, value in HOST_MPI.items() if nodes <= 128})

@@ -37,6 +37,14 @@ def test_width_grows_where_the_series_is_as_sure_beyond_as_between(relatives: in
     assert all((np.diff(side) > 0).all() for side in half_widths(one))
 
 
+def test_more_ranks_on_a_node_may_lose_more() -> None:
+    """On a node that gets crowded only the side towards higher costs is wider; where relatives have run there, they tell."""
+    alone, crowded = forecast(), replace(forecast(), crowded=np.array([True]))
+    assert half_widths(crowded).above == pytest.approx(intervals.LOSS * half_widths(alone).above)
+    assert half_widths(crowded).below == pytest.approx(half_widths(alone).below)
+    assert half_widths(replace(crowded, relatives=2)).above == pytest.approx(half_widths(forecast(relatives=2)).above)
+
+
 @pytest.mark.parametrize("relatives", [0, 3])
 @pytest.mark.parametrize("doublings", [0.0, 1.0])
 def test_width_grows_with_disagreement(doublings: float, relatives: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modak.perfmodel import extrapolation, nodestep
+from modak.perfmodel import extrapolation, nodestep, scaling
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Series, evaluate, fit_many
 
@@ -93,6 +93,44 @@ def test_no_loss_is_foretold_that_was_never_seen(work: tuple[float, ...]) -> Non
     series = Series(SIZES, tuple(math.exp(z) / p for z, p in zip(work, SIZES, strict=True)))
     at_last, further = evaluate(fit_many([series])[0], [16.0, 16.0 * 2**4]).log_value
     assert (further - at_last) / 4 + math.log(2) <= max(np.diff(work)) + extrapolation.CEILING + 0.01
+
+
+def crowding(nodes: int = 1) -> tuple[Series, Series]:
+    """One table of ranks or threads on so many nodes, and the same table of GPUs, which do not share a memory."""
+    gpus = replace(amdahl(0.02), nodes=(nodes,) * len(SIZES))
+    return replace(gpus, on_cores=True), gpus
+
+
+def test_more_ranks_on_a_node_share_its_memory() -> None:
+    """Each doubling of ranks or threads beyond the measured ones costs more than one of GPUs; nothing changes where they were measured."""
+    cores, gpus = fit_many(crowding())
+    asked = [4.0, 6.0, 16.0, 32.0, 64.0]
+    more = evaluate(cores, asked, np.ones(5)).log_value - evaluate(gpus, asked, np.ones(5)).log_value
+    assert more[:3] == pytest.approx(0)
+    assert (np.diff(more[2:]) >= scaling.CROWDED - 1e-9).all()
+
+
+def test_a_node_that_saturates_may_lose_all_that_it_adds() -> None:
+    """Losses that have grown with every doubling go on on one node by more than is believed of GPUs."""
+    work = np.exp(np.array([0, 0.02, 0.08, 0.2, 0.4]))
+    gpus = Series(SIZES, tuple(100 * work / np.array(SIZES)), nodes=(1,) * len(SIZES))
+    cores, free = fit_many([replace(gpus, on_cores=True), gpus])
+    more = evaluate(cores, [64.0], [1]).log_value - evaluate(free, [64.0], [1]).log_value
+    assert more[0] > 2 * scaling.CROWDED + 0.02
+
+
+def test_ranks_on_other_nodes_do_not_crowd_this_one() -> None:
+    """As many ranks on a node as were measured, on several nodes, cost what they would without a shared memory."""
+    cores, gpus = fit_many(crowding())
+    spread = [evaluate(one, [16.0, 64.0], [1, 4]).log_value[1] for one in (cores, gpus)]
+    assert spread[0] == pytest.approx(spread[1])
+
+
+def test_a_table_of_several_nodes_is_not_crowded() -> None:
+    """What was measured on several nodes has their memory, whatever its sizes count."""
+    cores, gpus = fit_many(crowding(nodes=2))
+    assert evaluate(cores, [64.0], [8]).log_value == pytest.approx(evaluate(gpus, [64.0], [8]).log_value)
+    assert not np.any(evaluate(cores, [64.0], [2]).crowded)
 
 
 def test_sizes_that_count_nodes_have_no_step() -> None:
