@@ -90,7 +90,16 @@ def _reasons(platforms: Sequence[Mapping[str, Any]]) -> list[str]:
     """What each platform's figures are based on; a line that applies to several is printed once, for the first."""
     found: dict[str, str] = {}
     for one in platforms:
-        lines = (one["nodes"]["why"], one["time"]["why"], (one.get("network") or {}).get("why"), *one["storage"].get("why", ()))
+        layout, gpus = one.get("layout"), one.get("gpus") or {}
+        idle = f"GPUs: {gpus['why']}" if "of which" in gpus.get("why", "") else None
+        lines = (
+            one["nodes"]["why"],
+            layout and f"layout: {layout}",
+            idle,
+            one["time"]["why"],
+            (one.get("network") or {}).get("why"),
+            *one["storage"].get("why", ()),
+        )
         for line in (*lines, one.get("condition"), *one.get("notes", ())):
             if line:
                 found.setdefault(line, f"{one['system']}/{one['partition']}: {line}")

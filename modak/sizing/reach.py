@@ -72,7 +72,7 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
         time=time,
         node_hours=time.mapped(lambda seconds: seconds * at / 3600, "node-hours", f"{counted(at, 'node')} x the time"),
         at=at,
-        layout=f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank",
+        layout=_way_to_run(shape),
         shape=shape,
         notes=_far(float(scored.doublings[best])),
     )
@@ -82,6 +82,14 @@ def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, proba
     """The smallest number of nodes that meets the deadline with this probability; ``None``: none does."""
     meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline_s)
     return int(scored.nodes[meets].min()) if meets.any() else None
+
+
+def _way_to_run(shape: Shape) -> str:
+    """The layout in words, with the GPUs in use, the build or graph compiler, and the precision, as far as they are known."""
+    counts = f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank"
+    gpus = f"{counted(shape.gpus_per_node, 'GPU')} per node" if shape.gpus_per_node else None
+    compiler = f"compiler {shape.compiler}" if shape.compiler else None
+    return ", ".join(filter(None, (counts, gpus, compiler, shape.precision)))
 
 
 def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
