@@ -45,7 +45,7 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         one["system"],
         one["partition"],
         one.get("cooling"),
-        _verdict(one.get("feasible")),
+        _verdict(one.get("feasible"), one["nodes"]),
         _count(one["nodes"]),
         _count(one["gpus"]) if one.get("gpus") else None,
         span(time.get("value")),
@@ -58,8 +58,11 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _verdict(feasible: bool | None) -> str:
-    return "unknown" if feasible is None else "yes" if feasible else "no"
+def _verdict(feasible: bool | None, nodes: Mapping[str, Any]) -> str:
+    """Whether the goal is met; ``not surely``: no number of nodes meets it at that confidence, but some may."""
+    if feasible is None:
+        return "unknown"
+    return "yes" if feasible else "not surely" if nodes.get("value") is None and nodes.get("lower") is not None else "no"
 
 
 def _count(figure: Mapping[str, Any]) -> str | None:

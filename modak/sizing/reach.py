@@ -96,7 +96,12 @@ def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
     take = f"{counted(nodes, 'node')} take{'s' if nodes == 1 else ''}"
     longest = f"{take} at most {clock(round(worst))} with probability {as_given(wanted.confidence)}"
-    return f"{longest}; the goal is {clock(wanted.deadline_s)}" if met else f"out of reach; at the fastest, {longest}"
+    if met:
+        return f"{longest}; the goal is {clock(wanted.deadline_s)}"
+    expected = float(scored.time[best])
+    if expected > wanted.deadline_s:
+        return f"out of reach; at the fastest, {longest}"
+    return f"not sure: {longest}, although {clock(round(expected))} is predicted; a run on this system makes it surer"
 
 
 def _rests_on(question: Request, found: Predictions, results: int) -> str:
