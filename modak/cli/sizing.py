@@ -45,7 +45,7 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         one["system"],
         one["partition"],
         one.get("cooling"),
-        _verdict(one.get("feasible")),
+        _verdict(one.get("feasible"), one["nodes"]),
         _count(one["nodes"]),
         _count(one["gpus"]) if one.get("gpus") else None,
         span(time.get("value")),
@@ -58,8 +58,11 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _verdict(feasible: bool | None) -> str:
-    return "unknown" if feasible is None else "yes" if feasible else "no"
+def _verdict(feasible: bool | None, nodes: Mapping[str, Any]) -> str:
+    """Whether the goal is met; ``not surely``: no number of nodes meets it at that confidence, but some may."""
+    if feasible is None:
+        return "unknown"
+    return "yes" if feasible else "not surely" if nodes.get("value") is None and nodes.get("lower") is not None else "no"
 
 
 def _count(figure: Mapping[str, Any]) -> str | None:
@@ -90,7 +93,16 @@ def _reasons(platforms: Sequence[Mapping[str, Any]]) -> list[str]:
     """What each platform's figures are based on; a line that applies to several is printed once, for the first."""
     found: dict[str, str] = {}
     for one in platforms:
-        lines = (one["nodes"]["why"], one["time"]["why"], (one.get("network") or {}).get("why"), *one["storage"].get("why", ()))
+        layout, gpus = one.get("layout"), one.get("gpus") or {}
+        idle = f"GPUs: {gpus['why']}" if "of which" in gpus.get("why", "") else None
+        lines = (
+            one["nodes"]["why"],
+            layout and f"layout: {layout}",
+            idle,
+            one["time"]["why"],
+            (one.get("network") or {}).get("why"),
+            *one["storage"].get("why", ()),
+        )
         for line in (*lines, one.get("condition"), *one.get("notes", ())):
             if line:
                 found.setdefault(line, f"{one['system']}/{one['partition']}: {line}")

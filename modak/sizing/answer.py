@@ -106,7 +106,7 @@ class Platform(Document):
     accelerator: str | None = None
     """Model of the GPU."""
     layout: str | None = None
-    """Ranks per node and threads per rank."""
+    """Ranks per node and threads per rank; GPUs in use, compiler and precision, as far as they are known."""
     time: Figure
     node_hours: Figure
     network: Network | None = None

@@ -72,7 +72,7 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
         time=time,
         node_hours=time.mapped(lambda seconds: seconds * at / 3600, "node-hours", f"{counted(at, 'node')} x the time"),
         at=at,
-        layout=f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank",
+        layout=_way_to_run(shape),
         shape=shape,
         notes=_far(float(scored.doublings[best])),
     )
@@ -84,11 +84,24 @@ def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, proba
     return int(scored.nodes[meets].min()) if meets.any() else None
 
 
+def _way_to_run(shape: Shape) -> str:
+    """The layout in words, with the GPUs in use, the build or graph compiler, and the precision, as far as they are known."""
+    counts = f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank"
+    gpus = f"{counted(shape.gpus_per_node, 'GPU')} per node" if shape.gpus_per_node else None
+    compiler = f"compiler {shape.compiler}" if shape.compiler else None
+    return ", ".join(filter(None, (counts, gpus, compiler, shape.precision)))
+
+
 def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
     nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
     take = f"{counted(nodes, 'node')} take{'s' if nodes == 1 else ''}"
     longest = f"{take} at most {clock(round(worst))} with probability {as_given(wanted.confidence)}"
-    return f"{longest}; the goal is {clock(wanted.deadline_s)}" if met else f"out of reach; at the fastest, {longest}"
+    if met:
+        return f"{longest}; the goal is {clock(wanted.deadline_s)}"
+    expected = float(scored.time[best])
+    if expected > wanted.deadline_s:
+        return f"out of reach; at the fastest, {longest}"
+    return f"not sure: {longest}, although {clock(round(expected))} is predicted; a run on this system makes it surer"
 
 
 def _rests_on(question: Request, found: Predictions, results: int) -> str:

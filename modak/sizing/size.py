@@ -10,6 +10,7 @@ from modak.choosing.candidates import enumerate_candidates
 from modak.choosing.grids import node_grid, taken
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
+from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers
 from modak.choosing.wishes import is_distributed, is_said_distributed, without_compilers
 from modak.choosing.workload import with_problem, with_setting
@@ -129,7 +130,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         feasible=False if too_large else found.feasible,
         nodes=found.nodes,
         at_nodes=found.at,
-        gpus=found.nodes.mapped(lambda nodes: nodes * gpus, "GPUs", f"{gpus} per node") if gpus else None,
+        gpus=found.nodes.mapped(lambda nodes: nodes * gpus, "GPUs", _of_nodes(gpus, found.shape)) if gpus else None,
         accelerator=accelerator.model if accelerator else None,
         layout=found.layout,
         time=found.time,
@@ -138,6 +139,12 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         storage=storage_of(question, guide, wanted, system, partition, found.at, found.time),
         notes=(*too_large, *found.notes),
     )
+
+
+def _of_nodes(gpus: int, shape: Shape | None) -> str:
+    """How many GPUs a node has, and how many of them the run uses if these are fewer."""
+    used = shape.gpus_per_node if shape else gpus
+    return f"{gpus} per node" + (f", of which the run uses {used}" if used < gpus else "")
 
 
 def _question(request: Request, system: System, partition: Partition) -> Request:

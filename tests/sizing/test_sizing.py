@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -187,6 +188,37 @@ def test_a_layout_without_gpus_needs_none(known: Callable[[str | None], Facts], 
     (one,) = size(request, replace(known(None), models=on_processors(name)), guide).platforms
     assert one.feasible
     assert (one.gpus, one.accelerator) == (None, None)
+
+
+def test_the_answer_says_how_the_nodes_are_used(known: Callable[[str | None], Facts], guide: Guide) -> None:
+    """The layout, the GPUs that idle because the program is one process, and the build of the results."""
+    name = "skylake-bronze-1080ti"
+    series = SeriesKey(application="net", system=name, compiler="gcc-9.3", metric="epoch_time", unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, gpus_per_node=1), value=3600)])
+    request = asked(
+        target={"name": name},
+        workload={"application": "net"},
+        ai_training={"config": {"distributed_training": False}},
+        objective={"deadline": 10_000_000},
+    )
+    (one,) = size(request, replace(known(None), models=models), guide).platforms
+    assert one.layout == "1 rank per node x 3 threads per rank, 1 GPU per node, compiler gcc-9.3"
+    assert one.gpus
+    assert (one.gpus.value, one.gpus.why) == (4, "4 per node, of which the run uses 1")
+
+
+def test_a_goal_that_only_a_wide_interval_misses_is_not_called_out_of_reach(known: Callable[[str | None], Facts], guide: Guide) -> None:
+    """One result of one node tells little of 23: the predicted time meets the goal, its upper end does not."""
+    name = "skylake-bronze-1080ti"
+    series = SeriesKey(application="net", system=name, metric="epoch_time", unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=4, gpus_per_node=4), value=36000)])
+
+    def told(deadline: int) -> tuple[bool | None, str]:
+        request = asked(target={"name": name}, workload={"application": "net", "epochs": 1}, objective={"deadline": deadline})
+        (one,) = size(request, replace(known(None), models=models), guide).platforms
+        return one.feasible, re.split("[:;]", one.nodes.why)[0]
+
+    assert [told(deadline) for deadline in (3000, 600)] == [(False, "not sure"), (False, "out of reach")]
 
 
 def test_nodes_without_the_accelerators_that_are_asked_for_do_not_meet_the_goal(sized: Callable[..., Sizing]) -> None:
