@@ -125,7 +125,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     request = without_compilers(request, decision.given_up)
     software, key = _software(request, decision, decision.best)
     target, nodes = decision.target, decision.nodes
-    usual = known.configured.get((*key, nodes), lambda: _configured(request, decision, software, key))
+    usual = _configured(request, decision, software, key)
     wall_time, why_wall_time = wall_time_of(request, decision)
     job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
     script = _script(job.spec, target, known)
@@ -168,11 +168,10 @@ def _configured(request: Request, decision: Decision, software: Software, key: t
     """What all jobs of the chosen configuration have in common. Most of it is the same for all numbers of nodes above one that have the
     same software; ``key``: the cache key of the software."""
     target, shape, nodes = decision.target, decision.shape, decision.nodes
-    few = min(nodes, 2)
-    any_size = decision.facts.configured_any_size.get(
-        key, lambda: configured(without_nodes(essence(request, SOFTWARE_FIELDS)), target, shape, few, software)
+    usual = decision.facts.configured.get(
+        key, lambda: configured(without_nodes(essence(request, SOFTWARE_FIELDS)), target, shape, min(nodes, 2), software)
     )
-    return of_size(any_size, target, shape, nodes)
+    return of_size(usual, target, shape, nodes)
 
 
 def _for_software(request: Request, decision: Decision) -> Request:

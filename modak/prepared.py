@@ -41,10 +41,8 @@ class Prepared(Facts):
     """Graph compilers that no suitable image has."""
     software: Cache = field(init=False, compare=False, default_factory=partial(Cache, 1024))
     """Chosen images and rules."""
-    configured: Cache = field(init=False, compare=False, default_factory=partial(Cache, 1024))
-    """What the jobs of a configuration have in common."""
-    configured_any_size: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
-    """The part of that which is the same for all numbers of nodes above one that have the same software."""
+    configured: Cache = field(init=False, compare=False, default_factory=partial(Cache, 512))
+    """What the jobs of a configuration have in common, most of which is the same for all numbers of nodes above one."""
 
     @cached_property
     def catalogue(self) -> Catalogue:

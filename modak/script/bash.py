@@ -27,8 +27,6 @@ _DONE: Final = ": # a false condition on the last line is not an error"
 STOP: Final = "modak_stop"
 WIDEST: Final = 120
 INDENT: Final = "    "
-_LONGEST_CACHED_WORD: Final = 200
-"""Longest word of a request, in characters, whose quoted text is cached."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Line:
 
 
 cached: Final = lru_cache(maxsize=2048)
-"""Caches lines of MODAK's own words, most of which are the same in every script. Not for words of a request, which may be long."""
+"""Caches lines of MODAK's own words that are checked when they are made. Not for words of a request, which may be long."""
 
 
 BLANK: Final = Line("")
@@ -65,7 +63,6 @@ _TO_NOTHING: Final[Event] = ("redirect", "", ">", ("/dev/null",))
 _ERRORS_TOO: Final[Event] = ("redirect", "2", ">&", ("1",))
 
 
-@cached
 def word(*parts: str | Variable) -> Word:
     """A word of literals and variables.
 
@@ -77,7 +74,6 @@ def word(*parts: str | Variable) -> Word:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-@cached
 def variable(name: str) -> Variable:
     """``${NAME}``; the script stops if it is not set."""
     return Variable(variable=name)
@@ -87,12 +83,7 @@ def parts(of: Word) -> Parts:
     """The parts of a word that the parser must find: literal text, and expansions."""
     if isinstance(of, str):
         return (of,) if of else ()
-    return merged([part if isinstance(part, str) else _expanded(part.expanded) for part in of.parts])
-
-
-@cached
-def _expanded(text: str) -> Expansion:
-    return Expansion(text)
+    return merged([part if isinstance(part, str) else Expansion(part.expanded) for part in of.parts])
 
 
 def merged(of: Sequence[Part]) -> Parts:
@@ -108,7 +99,6 @@ def merged(of: Sequence[Part]) -> Parts:
     return tuple(found)
 
 
-@cached
 def run(*command: Word) -> Line:
     """A command of our own words."""
     line = command_line(command)
@@ -133,26 +123,22 @@ def assign(name: str, *value: Part) -> Line:
     return Line(f"{name}={_quoted(meant)}", (("set", name, meant),))
 
 
-@cached
 def export(name: str, *value: Part) -> Line:
     """``export NAME=value``."""
     line = assign(name, *value)
     return Line(f"export {line.text}", (("export",), *line.events))
 
 
-@cached
 def quiet(line: Line) -> Line:
     """The line with its output thrown away."""
     return _extended(line, " >/dev/null 2>&1", _TO_NOTHING, _ERRORS_TOO)
 
 
-@cached
 def either(first: Line, second: Line) -> Line:
     """``first || second``."""
     return _extended(first, f" || {second.text}", ("||",), *second.events)
 
 
-@cached
 def piped(first: Line, second: Line) -> Line:
     """``first | second``."""
     return _extended(first, f" \\\n    | {second.text}", ("|",), *second.events)
@@ -163,7 +149,6 @@ def both(line: Line) -> Line:
     return _extended(line, " 2>&1", _ERRORS_TOO)
 
 
-@cached
 def holds(line: Line, text: str) -> Line:
     """Whether the output of the line, on either stream, contains a text. All of it is read: a pipe closed early would fail the command."""
     found = run("grep", "-F", "-e", text)
@@ -186,7 +171,6 @@ def behind(line: Line) -> Line:
     return _extended(line, " &", ("&",))
 
 
-@cached
 def need(check: Line, status: int, *message: str | Variable) -> Line:
     """A check; if it fails, the job ends with ``status`` and a message that says what to do."""
     return needed(check, status, *message)
@@ -199,13 +183,11 @@ def needed(check: Line, status: int, *message: str | Variable) -> Line:
     return Line(f"{check.text} ||\n    {said}", (*check.events, ("||",), *stop.events))
 
 
-@cached
 def require(name: str, why: str) -> Line:
     """Stops with the message ``why`` (MODAK's own text, without quotes) if the variable is not set."""
     return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))
 
 
-@cached
 def comment(text: str) -> Line:
     """A comment."""
     return Line(f"# {text}")
@@ -260,19 +242,8 @@ def _extended(line: Line, text: str, *events: Event) -> Line:
 
 def _quoted_words(command: Sequence[Word], *, at_start: bool = True) -> tuple[tuple[str, ...], tuple[Parts, ...]]:
     """The words, quoted, and their parts; ``at_start``: whether the first of them is the program."""
-    said = [_said(each, at_start and place == 0) for place, each in enumerate(command)]
-    return tuple([text for text, _ in said]), tuple([meant for _, meant in said])
-
-
-def _said(of: Word, first: bool) -> tuple[str, Parts]:
-    """A word, quoted, and its parts that the parser must find; from the cache, unless it is long."""
-    length = len(of) if isinstance(of, str) else len(of.shell)
-    return _said_once(of, first) if length <= _LONGEST_CACHED_WORD else _said_once.__wrapped__(of, first)
-
-
-@cached
-def _said_once(of: Word, first: bool) -> tuple[str, Parts]:
-    return _quoted_word(of, first), parts(of)
+    shown = tuple(_quoted_word(each, at_start and place == 0) for place, each in enumerate(command))
+    return shown, tuple(map(parts, command))
 
 
 def _quoted_word(of: Word, first: bool) -> str:
