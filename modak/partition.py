@@ -123,8 +123,10 @@ def beyond(request: Request, partition: Partition) -> str:
         few = min((queue.min_nodes for queue in partition.queues), default=1)
         most = min(max((queue.max_nodes for queue in partition.queues), default=partition.job_nodes), partition.job_nodes)
         return f"takes jobs of {f'{few} to ' if few < most else ''}{counted(most, 'node')}"
+    if not seconds:
+        return ""
     longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
-    return f"runs such jobs for at most {clock(int(longest))}" if seconds and longest and seconds > longest else ""
+    return f"runs such jobs for at most {clock(int(longest))}" if longest and seconds > longest else ""
 
 
 def _nodes(request: Request) -> int | None:
