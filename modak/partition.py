@@ -127,8 +127,10 @@ def beyond(request: Request, partition: Partition) -> str:
         return f"takes jobs of {_sizes(partition)}"
     if not nodes and (least := _fewest(request, partition)) > _ranges(partition)[-1][1]:
         return f"takes jobs of {_sizes(partition)}, and the ranks need {least}"
+    if not seconds:
+        return ""
     longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
-    return f"runs such jobs for at most {clock(int(longest))}" if seconds and longest and seconds > longest else ""
+    return f"runs such jobs for at most {clock(int(longest))}" if longest and seconds > longest else ""
 
 
 def _nodes(request: Request) -> int | None:

@@ -153,8 +153,11 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
     stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
     by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
     allowed = _meeting(constraints, known)
-    limit = _furthest(scored, allowed) if objective.max_nodes is None else math.inf
+    limit = UNREQUESTED_DOUBLINGS if objective.max_nodes is None else math.inf
     near = allowed & (scored.doublings <= limit)
+    if not np.count_nonzero(near) and np.count_nonzero(allowed):
+        limit = float(scored.doublings[allowed].min())  # that of the nearest size
+        near = allowed & (scored.doublings <= limit)
     if scored.one_size_each:
         near |= _worth_its_doubt(scored, minimise, allowed)
     if not np.count_nonzero(near):
@@ -208,8 +211,9 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
 
 
 def _but_for_rounding(score: Array) -> Array:
-    """The scores to ten digits: those that are equal but for errors of rounding are equal, so that the width of the intervals decides."""
-    return np.asarray(np.exp(np.round(np.log(score), 10)))
+    """The scores to 33 binary digits, some ten decimal ones: those that are equal but for errors of rounding are equal, so that the width
+    of the intervals decides. A double has 52 digits behind its point; adding half of the last one that stays rounds to the nearest."""
+    return ((score.view(np.int64) + (1 << 18)) & -(1 << 19)).view(np.float64)
 
 
 class _Constraint(NamedTuple):
@@ -264,12 +268,6 @@ def _meeting(constraints: Iterable[_Constraint], known: Flags) -> Flags:
     for one in constraints:
         known = known & (one.excess <= 1)
     return known
-
-
-def _furthest(scored: Scored, allowed: Flags) -> float:
-    """The doublings beyond the measured sizes up to which ``allowed`` sizes are considered: :data:`UNREQUESTED_DOUBLINGS`, or those of the
-    nearest size."""
-    return max(UNREQUESTED_DOUBLINGS, float(scored.doublings[allowed].min(initial=math.inf))) if allowed.any() else UNREQUESTED_DOUBLINGS
 
 
 def _worth_its_doubt(scored: Scored, minimise: Minimise, allowed: Flags) -> Flags:

@@ -64,7 +64,7 @@ def units(request: Request, curve: Curve) -> Units | None:
 
 def _samples_scale(work: Workload, curve: Curve) -> float:
     """The samples of a requested epoch over those of a measured one; 1 if either is not known."""
-    measured = startup.samples_of(curve.series)
+    measured = startup.samples_of(curve.series) if work.samples else None
     return work.samples / measured if work.samples and measured else 1.0
 
 
