@@ -93,6 +93,7 @@ def test_the_best_setting_is_run_beside_the_default_again(work: Path, capsys: py
     job = document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [5]}})
     found = tuned(capsys, job, "--confirm", "2", "--gain", "0")
     assert found["gain"] == {**found["gain"], "value": pytest.approx(305 / 105), "runs": [2, 2]}
+    assert (found["default"]["setting"], found["best"]["setting"]) == ({"LEVEL": 1, "-n": 5}, {"LEVEL": 3, "-n": 5})
     assert found["node_hours"] > sum(one["node_hours"] for one in found["trials"])
 
 
