@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from contextlib import ExitStack
@@ -92,6 +93,8 @@ def test_results_come_as_records_and_as_files_of_a_form(site: Site) -> None:
     assert [(file["name"], file["new"]) for file in told["files"]] == [("a.csv", 3), ("b.csv", 1)]
     broken = site.call("POST", "/results", site.keys["load"], files=[*files[:1], ("file", ("c.csv", HEADER + "solver,0,wall_time,8,s\n"))])
     assert (broken.status_code, broken.json()["errors"][0]["field"]) == (422, "c.csv:2")
+    packed = ("file", ("d.csv.gz", gzip.compress(ROWS.encode(), mtime=0)))
+    assert site.call("POST", "/results", site.keys["load"], files=[*files[:1], packed]).status_code == 415
 
 
 def test_columns_are_renamed_and_filled(site: Site) -> None:

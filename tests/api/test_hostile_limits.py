@@ -191,6 +191,11 @@ def test_a_table_that_is_wrong_loads_nothing(loader: Site, content: bytes) -> No
         (b"--b\r\nContent-Disposition: form-data; name=a; filename=x\r\n\r\ncut off", "multipart/form-data; boundary=b", 400),
         (b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\nno file\r\n--b--\r\n", "multipart/form-data; boundary=b", 400),
         (b"--b\r\n" * 5000, "multipart/form-data; boundary=b", 400),
+        (
+            b"--b\r\nContent-Disposition: form-data; name=a; filename=x\r\n\r\n\r\n" * 1001 + b"--b--\r\n",
+            "multipart/form-data; boundary=b",
+            400,
+        ),
         (b"--" + b"b" * 60_000, "multipart/form-data; boundary=" + "b" * 2000, 400),
     ],
 )
@@ -211,7 +216,17 @@ def test_options_of_a_load_are_checked(loader: Site, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["/etc/passwd", "..\\..\\x.csv", "C:\\me\\x.csv", "a\r\nb.csv", "\u202egpj.csv", "x" * 500, "'; DROP TABLE results --.csv"]
+    "name",
+    [
+        "/etc/passwd",
+        "..\\..\\x.csv",
+        "C:\\me\\x.csv",
+        "C:/me/x.csv",
+        "a\r\nb.csv",
+        "\u202egpj.csv",
+        "x" * 500,
+        "'; DROP TABLE results --.csv",
+    ],
 )
 def test_a_files_name_is_a_label(loader: Site, name: str) -> None:
     """Nothing is opened under it, and it is shown without control characters, and without folders of the sender's machine."""

@@ -120,6 +120,11 @@ def test_a_packed_body_is_refused_by_its_header(web: TestClient, document: dict[
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (415, "Content-Encoding")
 
 
+def test_a_body_that_is_said_to_be_as_it_is_is_read(web: TestClient, document: dict[str, Any]) -> None:
+    """RFC 9110, section 8.4.1: some clients say so."""
+    assert web.post("/validations", json=document, headers={"Content-Encoding": "identity"}).status_code == 200
+
+
 def test_a_refused_method_names_all_that_the_address_takes(web: TestClient) -> None:
     """Also those of another route with the same address."""
     assert web.options("/systems").headers["allow"] == "GET, HEAD, POST"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 import pytest
 from starlette.testclient import TestClient
 
-from modak.api.shapes import scaling_model
-from modak.facts import Layout, Result, SeriesKey
+from modak.api.shapes import infrastructure, scaling_model
+from modak.facts import Facts, FileSystem, Layout, Result, SeriesKey
 from modak.perfmodel import fit
 
 BUILDER: dict[str, Any] = {
@@ -116,6 +117,22 @@ def test_infrastructures_have_the_published_shape(web: TestClient) -> None:
     assert (node["cpu"]["arch"], node["cpu"]["nthreads"], node["memory"]) == ("x86_64", 2, 96_000_000_000)
     gpu = by_name["hlrs-testbed"]["configuration"]["partitions"]["default"]["node"]
     assert (gpu["naccel"], gpu["accel"]["type"]) == (1, "gpu")
+
+
+def test_an_infrastructure_leaves_out_what_is_not_known(known: Callable[[str | None], Facts]) -> None:
+    """File systems without a class of storage, and a microarchitecture that is no more than the architecture."""
+    facts = known(None)
+    system, processor = (
+        facts.systems["supermuc-ng"],
+        facts.processors["xeon-platinum-8174"].model_copy(update={"microarchitecture": "x86_64"}),
+    )
+    places = (
+        FileSystem(name="home", kind="nfs", path="/home"),
+        FileSystem(name="fast", kind="lustre", path="/f", storage_class="default-high"),
+    )
+    shown = infrastructure(system.model_copy(update={"filesystems": places}), {processor.name: processor}, {})["configuration"]
+    assert shown["storage"] == {"file:///f": {"storage_class": "default-high"}}
+    assert shown["partitions"]["thin"]["node"]["cpu"] == {"arch": "x86_64", "ncores": 24, "nthreads": 2}
 
 
 def test_scripts_are_text_with_conditions(web: TestClient) -> None:

@@ -540,6 +540,14 @@ def test_a_service_out_of_reach_is_status_3(run: Run, monkeypatch: pytest.Monkey
     assert "http://127.0.0.1:9" in ran.err
 
 
+def test_the_warnings_of_reading_a_request_come_with_its_errors(run: Run, tmp_path: Path) -> None:
+    """They may be its reason."""
+    (tmp_path / "wrong.json").write_text('{"job": {"colour": 1, "job_options": {"node_count": 0}}}')
+    lines = run("optimise", tmp_path / "wrong.json").err.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["warning", "modak"]
+    assert "colour" in lines[0]
+
+
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
     """A file name with an escape sequence is shown as text."""
     assert "\x1b" not in run("optimise", "\x1b[31m.json").err

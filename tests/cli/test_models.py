@@ -6,6 +6,7 @@ import json
 from inspect import signature
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from modak.cli import evaluation, tuning
@@ -85,6 +86,24 @@ def test_plot_by_id_as_json_is_that_model(run: Run) -> None:
     assert drawn["title"] == f"3dgan on {known['series']['system']}"
 
 
+def test_a_plot_shows_what_is_predicted(own: Run, tmp_path: Path) -> None:
+    """With what other builds of the program tell of a run on few sizes."""
+    rows = [("gcc-9", nodes, 100 / nodes) for nodes in (1, 8)] + [("gcc-8", nodes, 90 / nodes + nodes) for nodes in (1, 2, 4, 8, 16)]
+    results, points = tmp_path / "results.csv", tmp_path / "points.csv"
+    results.write_text(
+        "application,system,compiler,nodes,ranks_per_node,metric,value,unit\n"
+        + "".join(f"q,zenith,{compiler},{nodes},4,wall_time,{value},s\n" for compiler, nodes, value in rows)
+    )
+    points.write_text("application,system,compiler,nodes,ranks_per_node,metric\nq,zenith,gcc-9,4,4,wall_time\n")
+    assert own("load", results).status == 0
+    (row,) = json.loads(own("predict", points, "--json").out)["rows"]
+    lines = json.loads(own("models", "plot", "--application", "q", "--json").out)["lines"]
+    (line,) = (one for one in lines if len(one["measured_x"]) == 2)
+    shown = [np.interp(4, line["x"], line[name]) for name in ("y", "lower", "upper")]
+    assert shown == pytest.approx([row[name] for name in ("predicted", "lower", "upper")], rel=0.02)
+    assert row["predicted"] < 24, "of the run alone it would be 25"
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
@@ -114,6 +133,8 @@ def test_plan_proposes_runs_with_their_worth(run: Run) -> None:
     assert ran.status == 0, ran.err
     assert ran.out.index("What may be the right choice") < ran.out.index("Runs worth measuring")
     assert "node-hours in all" in ran.out
+    (header,) = (line for line in ran.out.splitlines() if line.startswith("run "))
+    assert header.endswith("node-hours  decision after  narrower  per node-hour")
 
 
 def test_plan_writes_a_script_for_each_run(run: Run, tmp_path: Path) -> None:

@@ -258,8 +258,9 @@ def test_systems_are_compared(run: Run) -> None:
         "beyond",
         "noise",
     ]
-    assert run("results", "compare", "sytem")[0] == 1
-    assert "did you mean" not in run("results", "compare", "metric")[2]
+    assert run("results", "compare", "sytem")[::2] == (1, "modak: COLUMN: unknown column 'sytem'; did you mean 'system'?\n")
+    assert run("results", "compare", "metric")[2].startswith("modak: COLUMN: unknown column 'metric'; known: application, ")
+    assert "params.NAME" in run("results", "compare", "metric")[2]
     status, _, err = run("results", "compare", "compiler", "--application", "solver")
     assert (status, err) == (1, "modak: compiler: no results with application 'solver' tell it\n")
 

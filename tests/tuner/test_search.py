@@ -88,6 +88,15 @@ def test_a_small_space_is_tried_whole_and_going_on_runs_nothing_again(work: Path
     assert again["trials"] == found["trials"]
 
 
+def test_the_best_setting_is_run_beside_the_default_again(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How much better it is follows from these runs, which cost node-hours of their own."""
+    job = document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [5]}})
+    found = tuned(capsys, job, "--confirm", "2", "--gain", "0")
+    assert found["gain"] == {**found["gain"], "value": pytest.approx(305 / 105), "runs": [2, 2]}
+    assert (found["default"]["setting"], found["best"]["setting"]) == ({"LEVEL": 1, "-n": 5}, {"LEVEL": 3, "-n": 5})
+    assert found["node_hours"] > sum(one["node_hours"] for one in found["trials"])
+
+
 def test_the_report_ends_with_what_other_requests_may_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sections of a request that give the best setting: its script is the one that the search wrote."""
     job = document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [7]}, "layout": {"threads": [2]}})
@@ -238,7 +247,7 @@ def test_a_budget_that_holds_no_trial_runs_nothing(
     Path("job.json").write_text(json.dumps(job))
     assert main(["tune", "job.json", "--budget", budget, "--confirm", "1"]) == 4
     assert f"{budget} node-hours are not enough" in (told := capsys.readouterr().err)
-    assert f"{need} node-hours in all" in told
+    assert f"a first trial and 2 runs to compare (--confirm) are reckoned at a minute of their nodes each, {need} node-hours in all" in told
     assert not [*work.glob("tuning-job/trial-*")]
 
 
