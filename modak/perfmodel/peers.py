@@ -82,7 +82,7 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     return best_match(alike, nodes)
 
 
-def _work(curve: Curve) -> tuple[object, ...]:
+def kind_of_work(curve: Curve) -> tuple[object, ...]:
     """What costs must have in common to be of the same work: the metric, and the length of the run."""
     return curve.series.metric, curve.series.unit, curve.per_batch, tuple(sorted(startup.lengths(curve.series.params).items()))
 
@@ -100,10 +100,10 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
     """
     curve = match.curve
-    configuration, work = _configuration(match), _work(curve)
+    configuration, work = _configuration(match), kind_of_work(curve)
     same = (one for one in found if _configuration(one) == configuration)
     alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
-    apart = (one for one in alike if _work(one.curve) == work)
+    apart = (one for one in alike if kind_of_work(one.curve) == work)
     others = sorted((one.asked_with(layout) for one in apart), key=seen)
     stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
     near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
@@ -117,8 +117,8 @@ def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layou
     First comes that of the ``nearest`` match, which would answer by itself, then those of the nearest ones, in attributes and layout. Other
     sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
     """
-    work = _work(match.curve), problems.size_of(match), match.device
-    same = (one for one in found if (_work(one.curve), problems.size_of(one), one.device) == work)
+    work = kind_of_work(match.curve), problems.size_of(match), match.device
+    same = (one for one in found if (kind_of_work(one.curve), problems.size_of(one), one.device) == work)
     kinds = grouped(sorted(same, key=lambda one: (round(one.doubt, 9), seen(one))), _configuration)
     kinds.pop(_configuration(match), None)
     first = kinds.pop(_configuration(nearest), [])
