@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from modak.cache import Cache
-from modak.facts import Facts, same_name
+from modak.facts import Doubted, Facts, Result, same_name
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import Curve, startup
 from modak.results.metrics import Metric, metric_of, work_unit
 from modak.rules import Rulebook, rulebook
 
-INDEXES: Final = ("catalogue", "catalogues", "rulebook", "targets")
+INDEXES: Final = ("catalogue", "catalogues", "own_names", "rulebook", "targets")
 """What depends on knowledge alone, so that facts with other models and results share it."""
+Measured = TypeVar("Measured", Curve, Doubted, Result)
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,24 @@ class Prepared(Facts):
     def rulebook(self) -> Rulebook:
         """The rules, indexed for lookup."""
         return rulebook(self.rules)
+
+    @cached_property
+    def own_names(self) -> Mapping[str, str]:
+        """Folded aliases of systems, and the names that mean the same. A system's name is no other one's alias."""
+        names = set(map(same_name, self.systems))
+        return {alias: system.name for system in self.systems.values() for alias in system.folded_names[1:] if alias not in names}
+
+    def own_name(self, system: str | None) -> str | None:
+        """The name of a system that may be called by an alias; the same text, if it is none."""
+        return self.own_names.get(same_name(system), system) if system and self.own_names else system
+
+    def with_own_names(self, measured: Iterable[Measured]) -> tuple[Measured, ...]:
+        """What was measured on systems that results call by an alias, under the names that requests are answered with."""
+        return tuple([self._with_own_name(one) for one in measured])
+
+    def _with_own_name(self, one: Measured) -> Measured:
+        name = self.own_name(one.series.system)
+        return one if name == one.series.system else one.model_copy(update={"series": one.series.model_copy(update={"system": name})})
 
     @cached_property
     def ran_on_gpus(self) -> frozenset[tuple[str, str | None]]:

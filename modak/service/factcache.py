@@ -106,7 +106,12 @@ class FactCache:
         tried = self.store.tried(*switches) if switches else ()
         doubted = self.store.doubted(application)
         similar_application = None if models or doubted else self._similar_application(application)
-        facts = knowledge.changed(models=models, tried=tried, doubted=doubted, similar_application=similar_application)
+        facts = knowledge.changed(
+            models=knowledge.with_own_names(models),
+            tried=knowledge.with_own_names(tried),
+            doubted=knowledge.with_own_names(doubted),
+            similar_application=similar_application,
+        )
         after, _ = self.store.versions()
         if not version == after == knowledge.version:  # the data changed meanwhile: what is of several versions is for this once,
             return facts.changed(version=f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
@@ -13,6 +13,9 @@ from modak.service import records
 from modak.service.records import Json
 from modak.store import Store
 from modak.store.results import MOST_WITH_PARAMETERS
+
+if TYPE_CHECKING:
+    from modak.ingest.table import Point
 
 
 def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float, go_on: Callable[[], None]) -> Json:
@@ -28,19 +31,24 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
-    curves = store.models_of(sorted(measured))
+    curves = {application: facts.with_own_names(found) for application, found in store.models_of(sorted(measured)).items()}
 
-    given = [records.columns_of(point.series.model_dump() | {"unit": point.unit}) | point.layout.model_dump() for point in asked]
+    def columns(point: Point) -> dict[str, Any]:
+        own = {"system": facts.own_name(point.series.system), "unit": point.unit}
+        return records.columns_of(point.series.model_dump() | own) | point.layout.model_dump()
+
+    given = [columns(point) for point in asked]
     gpus_there = node_gpus(facts)
     gpus = [gpus_meant(row, curves.get(row["application"], ()), gpus_there(row["system"], row["partition"])) for row in given]
     questions = [{**row, "gpus_per_node": count} if count else row for row, count in zip(given, gpus, strict=True)]
 
     reader = Reader(graph_compilers(), node_kinds(facts))
     answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on)
-    answered = improve_rows(questions, answered, _with_parameters(store, questions, answered), level, reader)
+    results = facts.with_own_names(_with_parameters(store, questions, answered))
+    answered = improve_rows(questions, answered, results, level, reader)
 
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
-    doubted = {application: store.doubted(application) for application in curves}
+    doubted = {application: facts.with_own_names(store.doubted(application)) for application in curves}
     warnings = [
         *records.weak_bases(rows),
         *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),

@@ -377,6 +377,48 @@ def test_switches_left_open_are_told_beside_parameters(service: Service, load: C
     assert any(line.startswith("xla: on") for line in plan["decisions"]), plan["decisions"]
 
 
+SOLVER = "application,system,nodes,ranks_per_node,threads_per_rank,metric,value\n"
+RUNS = "".join(f"solver,{{system}},{nodes},40,1,wall_time,{time}\n" for nodes, time in ((1, 800), (2, 420), (4, 220), (8, 120)))
+
+
+def called(service: Service, system: str) -> None:
+    """Let the system Zenith be called by another name, too."""
+    zenith = service.facts().systems["zenith"]
+    service.add([zenith.model_copy(update={"aliases": (system,)})], replace=True)
+
+
+def test_results_may_call_a_system_by_an_alias(service: Service, load: Callable[[str], Any], document: dict[str, Any]) -> None:
+    """They are its own results, whatever they and the request call it, also where they came before its description named the alias."""
+    load(SOLVER + RUNS.format(system="Dell Z"))
+    job = document["job"]
+    job["application"] = {"app_tag": "solver", "app_type": "mpi", "executable": "./solver"}
+    job["optimisation"], job["job_options"] = {"app_type": "hpc"}, {"node_count": 4}
+    found = {}
+    for name in ("zenith", "dell-z"):
+        called(service, "dell-z")
+        job["target"] = {"name": name}
+        found[name] = service.optimise(document)["job"]["plan"]["prediction"]
+    assert found["zenith"] == found["dell-z"]
+    assert (found["zenith"]["basis"], found["zenith"]["value"]) == ("measured", pytest.approx(220))
+
+
+@pytest.mark.parametrize("system", ["zenith", "Dell Z"])
+def test_rows_may_call_a_system_by_an_alias(service: Service, load: Callable[[str], Any], system: str) -> None:
+    """They are answered by the results that call it otherwise, and keep their own text."""
+    called(service, "dell-z")
+    load(SOLVER + RUNS.format(system="Dell Z"))
+    asked = f"application,system,nodes,ranks_per_node,threads_per_rank,metric\nsolver,{system},4,40,1,wall_time\n"
+    (row,) = service.predict(asked.encode(), "asked.csv")["rows"]
+    assert (row["system"], row["basis"], row["predicted"]) == (system, "measured", pytest.approx(220))
+
+
+def test_a_systems_own_name_is_no_alias(service: Service, load: Callable[[str], Any]) -> None:
+    """Earlier versions let another system have it."""
+    other = service.facts().systems["stampede2"].model_copy(update={"name": "mine", "aliases": ("Zenith",)})
+    service.store.add([other], Actor("earlier"))
+    assert service.facts().own_name("zenith") == "zenith"
+
+
 @pytest.mark.parametrize(("nodes", "warned"), [(512, False), (100_000, True)])
 def test_rows_far_beyond_the_data_are_called_guesses(service: Service, nodes: int, warned: bool) -> None:
     """In words, beyond four doublings; a column says how many."""
