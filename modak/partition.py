@@ -148,7 +148,7 @@ def _fewest(request: Request, partition: Partition) -> int:
         return 1
     gpus = min(options.request_gpus or 0, node.accelerators) if request.optimisation.app_type in LEARNING else 0
     threads = application.threads or options.core_count_per_process or 1
-    return math.ceil(ranks / (gpus or max(1, node.usable_cores // threads)))
+    return math.ceil(ranks / (options.process_count_per_node or gpus or max(1, node.usable_cores // threads)))
 
 
 def _sizes(partition: Partition) -> str:

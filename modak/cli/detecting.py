@@ -96,7 +96,7 @@ def _differences(found: Description, as_json: bool) -> None:
     from modak.facts import System
 
     stored = System.model_validate(common.client().item("systems", found.system.name))
-    differences = drift(stored, found.system)
+    differences = drift(stored, found.system, found.unnamed_gpus)
     if as_json:
         show.document({"system": stored.name, "differences": [one._asdict() for one in differences]})
     else:

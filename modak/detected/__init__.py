@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
@@ -38,6 +38,8 @@ class Description:
     processors: tuple[Processor, ...] = ()
     accelerators: tuple[Accelerator, ...] = ()
     notes: tuple[str, ...] = ()
+    unnamed_gpus: Mapping[str, int] = field(default_factory=dict)
+    """GPUs of a node by partition, where they are left out of the system because their model is unknown."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ def describe(
         "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),
     }
     all_notes = tuple(dict.fromkeys([*notes, *said, *cluster.notes, UNASKED]))
-    return Description(validated(System, system, DataError), found.processors, found.accelerators, all_notes)
+    described_so = validated(System, system, DataError)
+    return Description(described_so, found.processors, found.accelerators, all_notes, dict(found.unnamed_gpus))
 
 
 def toml(items: Sequence[System | Processor | Accelerator]) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from modak.facts import Partition, System
+
+NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class Difference(NamedTuple):
@@ -16,15 +19,19 @@ class Difference(NamedTuple):
     seen: Any
 
 
-def drift(stored: System, seen: System) -> tuple[Difference, ...]:
-    """The fields that differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared."""
+def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) -> tuple[Difference, ...]:
+    """The fields that differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared.
+
+    ``unnamed_gpus``: GPUs of a node by partition, where the machine does not show their model. Their number is compared with what somebody
+    has entered.
+    """
     return tuple(
         difference
         for difference in (
             Difference("scheduler", stored.scheduler, seen.scheduler),
             Difference("cpu_unit", stored.cpu_unit, seen.cpu_unit),
             *([Difference("account_required", stored.account_required, True)] if seen.account_required else []),
-            *_partitions(stored, seen),
+            *_partitions(stored, seen, unnamed_gpus),
             *_listed("runtimes", _runtimes(stored), _runtimes(seen)),
             *_listed("mpi", _mpi(stored), _mpi(seen)),
             *_listed("filesystems", _paths(stored), _paths(seen)),
@@ -33,7 +40,7 @@ def drift(stored: System, seen: System) -> tuple[Difference, ...]:
     )
 
 
-def _partitions(stored: System, seen: System) -> Iterator[Difference]:
+def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int]) -> Iterator[Difference]:
     left = {partition.name for partition in stored.partitions}
     for one in seen.partitions:
         same = next((each for each in stored.partitions if one.name in each.scheduler_names), None)
@@ -42,6 +49,8 @@ def _partitions(stored: System, seen: System) -> Iterator[Difference]:
             continue
         left.discard(same.name)
         yield from _fields(same, one)
+        if same.node.accelerators and not one.node.accelerators:
+            yield Difference(f"partitions.{one.name}.node.accelerators", same.node.accelerators, unnamed_gpus.get(one.name))
     yield from (Difference(f"partitions.{name}", "stored", None) for name in sorted(left))
 
 
@@ -68,8 +77,6 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:
             yield Difference(f"{at}.node.{name}", was, now)
     if seen.node.numa_modes:
         yield Difference(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
-    if stored.node.accelerators and not seen.node.accelerators:
-        yield Difference(f"{at}.node.accelerators", stored.node.accelerators, None)
 
 
 def _cut(memory: float) -> float:

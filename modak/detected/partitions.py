@@ -47,6 +47,8 @@ class Found:
     notes: tuple[str, ...] = ()
     thread_is_cpu: bool = False
     """Whether the scheduler counts hardware threads as CPUs."""
+    unnamed_gpus: tuple[tuple[str, int], ...] = ()
+    """Partitions whose GPUs are left out because their model is unknown, each with their number in a node."""
     named: bool = False
     """Whether scripts have to name every partition, because none is the scheduler's default."""
 
@@ -153,6 +155,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
         notes=(*([f"{kind.label}: {trouble}"] if trouble else []), *of_accelerator, *_doubts(kind, own, machine, cluster.scheduler)),
         thread_is_cpu=_threads_are_cpus(kind.node, topology),
+        unnamed_gpus=((kind.name, kind.node.gpus[0][1]),) if len(kind.node.gpus) == 1 and not accelerator else (),
     )
 
 
@@ -344,4 +347,5 @@ def _joined(parts: Sequence[Found]) -> Found:
         cites=tuple(one for part in parts for one in part.cites),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         thread_is_cpu=any(part.thread_is_cpu for part in parts),
+        unnamed_gpus=tuple(one for part in parts for one in part.unnamed_gpus),
     )

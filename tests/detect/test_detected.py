@@ -804,6 +804,16 @@ def test_memory_that_was_entered_without_its_hundredths_has_not_drifted() -> Non
     assert (node.usable_memory_gb, differing(200.2), differing(200.3)) == (200.23607296, 0, 1)
 
 
+@pytest.mark.parametrize(("entered", "differs"), [(2, False), (4, True)])
+def test_gpus_that_were_entered_by_hand_are_compared_by_their_number(entered: int, differs: bool) -> None:
+    """The scheduler counts them and does not name their model; they were reported as not seen, each time."""
+    found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})
+    node = partition(found, "gpu").node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": entered})
+    parts = tuple(one.model_copy(update={"node": node}) if one.name == "gpu" else one for one in found.system.partitions)
+    told = drift(found.system.model_copy(update={"partitions": parts}), found.system, found.unnamed_gpus)
+    assert told == (Difference("partitions.gpu.node.accelerators", entered, 2),) * differs
+
+
 def test_a_changed_size_of_jobs_is_drift() -> None:
     """And a quality of service; where the scheduler says nothing of one, that of the file is the site's."""
     stored, now = (limited(fields).system for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
