@@ -64,7 +64,7 @@ def tune(
 
 
 def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dict[str, Any]:
-    """The report, after best and default setting were run again where they differ."""
+    """The report, after best and default setting were run again where they differ. The script has the better one of both."""
     folder, trials = search.study.folder, search.study.trials()
     good = [trial for trial in trials if trial.cost is not None]
     if not good:
@@ -73,7 +73,9 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
     search.stored()
     factor = gain(before, after)
-    setting = set_to(search.base, search.space, best.point)
+    confirmed = None if factor is None else factor.value >= 1
+    point = search.space.default if confirmed is False else best.point
+    setting = set_to(search.base, search.space, point)
     write_all({folder / "job.sh": optimise(setting, search.facts).texts.job_script})
     return {
         "folder": str(folder),
@@ -86,8 +88,9 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
         "best": _trial(search, best),
         "default": next((_trial(search, one) for one in good if one.point == search.space.default), None),
         "gain": asdict(factor) if factor else None,
+        "confirmed": confirmed,
         "setting": setting_of(setting).model_dump(mode="json"),
-        "layout": search.space.of_kind("layout", best.point),
+        "layout": search.space.of_kind("layout", point),
         "script": str(folder / "job.sh"),
         "notes": search.notes,
         "warnings": warnings,

@@ -97,6 +97,16 @@ def test_the_best_setting_is_run_beside_the_default_again(work: Path, capsys: py
     assert found["node_hours"] > sum(one["node_hours"] for one in found["trials"])
 
 
+def test_what_the_comparison_does_not_confirm_is_not_in_the_script(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once a setting was fast, by luck: run again it is slower than the job's own, which stays."""
+    lucky = 'test -e luck && LEVEL=$((1 + (LEVEL == 1)))\ntest "${LEVEL}" != 3 || touch luck\n'
+    (work / "program.sh").write_text(PROGRAM.replace("echo", f"{lucky}echo", 1))
+    found = tuned(capsys, document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [5]}}), "--confirm", "2", "--gain", "0")
+    assert (found["best"]["setting"]["LEVEL"], found["confirmed"], found["gain"]["value"] < 1) == (3, False, True)
+    assert found["setting"]["environment"] == {"LEVEL": 1}
+    assert "LEVEL=1" in Path("tuning-job/job.sh").read_text()
+
+
 def test_the_report_ends_with_what_other_requests_may_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sections of a request that give the best setting: its script is the one that the search wrote."""
     job = document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [7]}, "layout": {"threads": [2]}})
