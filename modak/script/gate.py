@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
@@ -144,14 +143,12 @@ def header(text: str, prefix: str) -> list[tuple[str, ...]]:
     command = _COMMAND.search(text)
     above, below = (text[: command.start()], text[command.start() :]) if command else (text, "")
     first, *lines = above.split("\n")
-    words = _option if len(text) <= _LONGEST_CACHED_LINE else _option.__wrapped__
     wrong = [] if first == "#!/bin/bash" else [("stray", first)]
-    found = [option for line in lines if (option := words(line, prefix))]
-    late = [("stray", line) for line in below.split("\n") if words(line, prefix)]
+    found = [option for line in lines if (option := _option(line, prefix))]
+    late = [("stray", line) for line in below.split("\n") if _option(line, prefix)]
     return [*wrong, *found, *late]
 
 
-@lru_cache(maxsize=1024)
 def _option(line: str, prefix: str) -> tuple[str, ...]:
     """The words of an option; empty for a line that no scheduler reads. Lines with quotes are split by a shell's rules."""
     if prefix and line.startswith(prefix + " "):
