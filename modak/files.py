@@ -51,7 +51,7 @@ def _mode(path: Path, content: str) -> int:
 
 @contextmanager
 def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
-    waiting = {path: path.with_name(f".{path.name}.{secrets.token_hex(8)}") for path in modes}
+    waiting = {path: path.parent / f".{path.name}.{secrets.token_hex(8)}" for path in modes}
     try:
         with ExitStack() as opened:
             streams = [opened.enter_context(_new(waiting[path], mode)) for path, mode in modes.items()]

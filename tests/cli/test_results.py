@@ -207,6 +207,16 @@ def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("folder", ["", ".", "/", ".."])
+def test_a_folder_is_no_file_to_export_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    """One line, and nothing is left there."""
+    (here := tmp_path / "here").mkdir()
+    monkeypatch.chdir(here)
+    ran = run("results", "export", "-o", folder)
+    assert (ran.status, ran.err) == (1, f"modak: {folder or '.'}: cannot be written: Is a directory\n")
+    assert [*here.iterdir()] == []
+
+
 @pytest.mark.parametrize("why", ["", " ", "two\x1b[31mcolours", "x" * 301])
 def test_a_doubt_has_a_reason_that_can_be_shown(run: Run, why: str) -> None:
     """One line, with the field."""

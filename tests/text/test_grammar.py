@@ -22,7 +22,7 @@ HEADERS = {
     "Account": (["_a", "pr12ab", "user@site"], ["-a", "a b", "a,b"]),
     "Constraint": (["skylake&ssd", "a|b", "gpu:2"], ["a b", "&a", "a;b", "a&"]),
     "NodeList": (["n1", "n1,n2", "n[01-12],m[3,5]"], ["n1 n2", "n[1-999999999]", "n[9-1]", "-w", "n[1-2]x", MANY, *BROKEN]),
-    "ArraySpec": (["0-15", "1,3,5", "0-99:2%10"], ["a", "1-", "1 -w", "%2", "5-1", "0-9:0"]),
+    "ArraySpec": (["0-15", "5-5", "1,3,5", "0-99:2%10"], ["a", "1-", "1 -w", "%2", "5-1", "0-9:0"]),
     "Dependency": (["afterok:12", "afterok:1:2,afterany:3", "singleton", "afterok:1,singleton"], ["afterok", "afterok:1 -w", "x;y"]),
     "Email": (["me@example.org"], ["me", "a@b,c@d", "a@b c", "@b", "a@-"]),
     "BeginTime": (
@@ -54,7 +54,10 @@ HEADERS = {
     "LauncherOption": (["--gpu-bind=closest", "-hostfile ${SGE_JOB_HOSTLIST}"], ["gpu", "-a b c", "-a $(id)", "-a ${b;c}", "-a `b`"]),
     "ModuleName": (["intel/19.0", "gcc"], ["a b", "-a", "a;b"]),
     "AbsolutePath": (["/", "/lustre/x-1/"], ["a", "/a/../b", "/a b", "/a$b", "//a"]),
-    "OutputPath": (["logs/%x-%j.out", "./a", "%j"], ["/a", "../a", "a/../b", "-a", "%q", "a b", "~a", "$HOME", "a\\"]),
+    "OutputPath": (
+        ["logs/%x-%j.out", "./a", "%j", "a" * 256],
+        ["a" * 257, "/a", "../a", "a/../b", "-a", "%q", "a b", "~a", "$HOME", "a\\"],
+    ),
     "SourceText": (
         ["https://example.org/a/b.git", "${HOME}/a/.git", "/a/b", "src"],
         ["http://a/b", "https://u@h/x", "https://h/x?y", "$HOME/x", "${home}/a;b", "../a", "-a", "git@h:x", f"https://h/{'x' * 503}"],

@@ -83,6 +83,7 @@ def test_what_a_shell_acts_on_is_refused_with_its_position(sign: str) -> None:
         ("a ~/b", "character 3: a shell acts on '~'; .*; write \\$\\{HOME\\} for '~'$"),
         ("a (b", "character 3: a shell acts on '\\('; put it in single quotes where it is meant literally$"),
         ("a 'b", "character 3: the quote is not closed"),
+        ('a "b`c`"', "character 5: a shell acts on '`'; put it in single quotes where it is meant literally$"),
     ],
 )
 def test_what_is_refused_is_told_with_what_to_write(text: str, says: str) -> None:

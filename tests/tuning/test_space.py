@@ -99,6 +99,9 @@ def test_the_surrogate_finds_the_valley() -> None:
     assert found is not None
     assert found.point in {(4, 1), (3, 1), (5, 1)}
     assert found.most > 1
+    scaled = promise(space, [*((point, 1000 * value) for point, value in tried), ((4, 0), 1000 * cost[4, 0])])
+    assert scaled is not None
+    assert (scaled.point, scaled.gain, scaled.most) == (found.point, pytest.approx(found.gain), pytest.approx(found.most)), "in any unit"
 
 
 def test_nothing_is_promised_where_all_was_tried() -> None:

@@ -125,6 +125,18 @@ def test_a_search_begins_with_the_jobs_own_setting_and_the_best_that_was_measure
     assert len(starts(base, Facts(version=""), space, [tokens], aim)) == 1, "a rate of something else is not compared"
 
 
+def test_a_search_begins_with_what_was_measured_on_its_own_system() -> None:
+    """However results spell its name; layouts are columns of their own."""
+    asked = request_of(space={"layout": {"process_count_per_node": [1, 2, 4]}})
+    base = asked.changed(target={"name": "my-box"}, optimisation={"workload": asked.optimisation.workload})
+    key = SeriesKey(application="toy", system="My_Box", metric="throughput", unit="samples/s")
+    other = key.model_copy(update={"system": "other-box"})
+    runs = [Result(series=one, layout=Layout(ranks_per_node=ranks), value=value) for one, ranks, value in ((key, 2, 30), (other, 4, 90))]
+    space = grid_of(base)
+    measured = {point: why for point, why in starts(base, Facts(version=""), space, runs, aim_of(base)).items() if "earlier results" in why}
+    assert [space.of_kind("layout", point) for point in measured] == [{"process_count_per_node": 2}]
+
+
 @pytest.mark.parametrize("besides", [{}, {"LEVEL": list(range(64))}])
 def test_the_models_say_where_to_begin(known: Callable[[str | None], Facts], besides: dict[str, Any]) -> None:
     """3DGAN on SuperMUC-NG: four ranks of 12 threads were measured to be fastest, whatever else may be changed."""

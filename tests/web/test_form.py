@@ -40,6 +40,21 @@ def test_whether_training_takes_several_processes_may_be_left_to_the_results() -
     assert optimisation["ai_training"] == {"pytorch": {}}
 
 
+@pytest.mark.parametrize(("program", "kind"), [("mpi", "mpi"), ("openmp", "hpc")])
+def test_programs_of_hpc_are_asked_for_as_such(program: str, kind: str) -> None:
+    """With the section that names how they are parallel."""
+    job = form.document({"command": "./solve", "program": program})["job"]
+    assert job["application"]["app_type"] == kind
+    assert job["optimisation"] == {"app_type": "hpc", "hpc": {program: {}}}
+
+
+def test_a_fault_is_told_at_the_field_of_the_form() -> None:
+    """That of a section by the title of its group, and any other by its path."""
+    assert form.called("job_options.account") == ("Account", "account")
+    assert form.called("optimisation.objective") == ("Goal", "")
+    assert form.called("optimisation.nothing") == ("optimisation.nothing", "")
+
+
 @pytest.mark.parametrize("program", [key for key, _ in form.programs()])
 def test_every_kind_of_program_is_read_without_a_warning(program: str) -> None:
     """With a value in each other field, too."""
