@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
-from modak.choosing.grids import grid_of, only_one_node, why_one_node, with_room
+from modak.choosing.grids import check_room, grid_of, only_one_node, why_one_node, with_room
 from modak.choosing.measured import evidence_shapes
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
@@ -69,7 +69,9 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     measured = tuple(evidence_shapes(request, target, curves, host))
     search = Search(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
     found = _fitting(search, _shapes(search, measured))
-    shapes = with_room(search, found.shapes)
+    if measured and not with_room(search, found.shapes):
+        found = _fuller(search)
+    shapes = check_room(search, found.shapes)
     grids = tuple(grid_of(search, shape) for shape in shapes)
     largest = max(int(grid[-1]) for grid in grids)
     of_host = other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()
@@ -116,6 +118,13 @@ def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
         return Found(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
     shapes, warnings = topology_shapes(search)
     return Found(shapes, warnings=warnings)
+
+
+def _fuller(search: Search) -> Found:
+    """Shapes by rules of thumb, for more ranks than the measured ones have on as many nodes as a job there can have."""
+    shapes, warnings = topology_shapes(search)
+    fitting = _fitting(search, Found(shapes, warnings=warnings))
+    return fitting._replace(shapes=with_room(search, fitting.shapes) or fitting.shapes)
 
 
 def _fitting(search: Search, found: Found) -> Found:

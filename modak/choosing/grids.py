@@ -90,12 +90,17 @@ def why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
 
 
 def with_room(search: Search, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """The shapes that have the ranks asked for on as many nodes as a job there can have. Raises :class:`Infeasible` if none has."""
-    counts, target = search.counts, search.target
-    limit = target.largest_job
+    """The shapes that have the ranks asked for on as many nodes as a job there can have; none, if none has."""
+    counts, limit = search.counts, search.target.largest_job
     if limit is None or counts.ranks is None:
         return shapes
-    found = tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
+    return tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
+
+
+def check_room(search: Search, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """:func:`with_room`. Raises :class:`Infeasible` if there is none."""
+    counts, target = search.counts, search.target
+    limit, found = target.largest_job, with_room(search, shapes)
     if not found:
         least = min(_nodes_for(counts, shape) for shape in shapes)
         message = f"{counts.ranks} ranks requested, on at least {least} nodes, but a job on {target.title} can have at most {limit}"

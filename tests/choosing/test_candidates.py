@@ -810,6 +810,27 @@ def test_copies_of_a_program_that_nothing_else_calls_distributed_are_warned_of(
     assert [one.field for one in found.warnings if "copies of the program" in one.message] == ["job_options.process_count_per_node"] * said
 
 
+@pytest.mark.parametrize(("ranks", "found"), [(16, (4, 12, 0)), (32, (32, 1, 0)), (192, (48, 1, 0)), (193, None)])
+def test_more_ranks_than_the_measured_layout_has_room_for_are_laid_out_closer(
+    known: Known, ranks: int, found: tuple[int, int, int] | None
+) -> None:
+    """On four nodes; they were refused as too many for these, although the nodes have the cores."""
+    facts = known("nobody-ran-this")
+    thin = facts.systems["supermuc-ng"].default_partition.model_copy(update={"nodes": 4, "max_nodes": None, "queues": ()})
+    facts = replace(facts, systems={"supermuc-ng": facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin,)})})
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=12), value=100.0 / n) for n in (1, 2, 4)])
+    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": ranks}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job}).request
+    if found:
+        made = enumerate_candidates(request, resolve(request, facts), curves)
+        assert layouts(made) == {found}
+        assert any("no layout that was measured there is as requested" in line for line in made.decisions) == (ranks > 16)
+    else:
+        with pytest.raises(Infeasible, match="193 ranks requested, on at least 5 nodes"):
+            enumerate_candidates(request, resolve(request, facts), curves)
+
+
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     """One rank per core, unless the request gives threads."""
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
