@@ -17,13 +17,13 @@ import numpy.typing as npt
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts
 from modak.choosing.grids import check_room, grid_of, only_one_node, why_one_node, with_room
-from modak.choosing.measured import evidence_shapes
+from modak.choosing.measured import evidence_shapes, was_measured_on
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import Search, topology_shapes
-from modak.choosing.wishes import drives_all_gpus, is_distributed, mpi_asked, stated_nodes
+from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, mpi_asked, stated_nodes
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
@@ -112,7 +112,7 @@ def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
     """The ``measured`` shapes that have the requested counts, else those on another number of GPUs, else shapes by rules of thumb."""
     whole = [each for shape in measured for each in _completed(search, shape)]
     if shapes := _possible(search, whole):
-        return Found(shapes)
+        return _with_parallel(search, shapes) if _are_serial(search, shapes) else Found(shapes)
     gpus = search.counts.gpus_per_node
     if gpus and (shapes := _possible(search, [_on_gpus(each, gpus, search.target.node) for each in whole])):
         return Found(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
@@ -125,6 +125,22 @@ def _fuller(search: Search) -> Found:
     shapes, warnings = topology_shapes(search)
     fitting = _fitting(search, Found(shapes, warnings=warnings))
     return fitting._replace(shapes=with_room(search, fitting.shapes) or fitting.shapes)
+
+
+def _are_serial(search: Search, shapes: Iterable[Shape]) -> bool:
+    """Whether nothing but serial runs was measured on the target, of a program that the request says is parallel and whose ranks and
+    threads it leaves open: further ranks alone on nodes of many cores are no choice."""
+    counts, here = search.counts, [curve for curve in search.curves if was_measured_on(curve, search.target)]
+    is_open = not (counts.ranks or counts.ranks_per_node or counts.threads_per_rank) and is_said_distributed(search.request)
+    one = {(shape.ranks_per_node, shape.threads_per_rank, shape.gpus_per_node) for shape in shapes} == {(1, 1, 0)}
+    return is_open and one and all(max(curve.nodes) == 1 for curve in here)
+
+
+def _with_parallel(search: Search, serial: Iterable[Shape]) -> Found:
+    """Shapes of serial runs, which stay on one node, and those by rules of thumb."""
+    parallel, warnings = topology_shapes(search)
+    shapes = _once([*(replace(shape, origin="topology") for shape in serial), *parallel])
+    return Found(shapes, warnings=warnings)
 
 
 def _fitting(search: Search, found: Found) -> Found:

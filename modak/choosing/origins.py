@@ -21,7 +21,7 @@ def why_layouts(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]
         return (f"layout {listed} (ranks per node x threads per rank), as requested",)
     there = [curve for curve in curves if was_measured_on(curve, target) and curve.estimated is None]
     measured = origin <= {"evidence", "request", "raised", "fuller"}
-    source = _as_measured(origin, target, there) if measured else _by_rule_of_thumb(origin, target, some_known=bool(there))
+    source = _as_measured(origin, target, there) if measured else _by_rule_of_thumb(origin, target, _unfit(counts) if there else "")
     return (f"layouts considered (ranks per node x threads per rank): {listed}; {source}",)
 
 
@@ -34,18 +34,24 @@ def _as_measured(origin: Collection[str], target: Target, there: Sequence[Curve]
     return text + _assumed(there)
 
 
-def _by_rule_of_thumb(origin: Collection[str], target: Target, *, some_known: bool) -> str:
-    """That layouts are derived from the nodes, and why. ``some_known``: whether something was measured there."""
+def _unfit(counts: Collection[tuple[int, int]]) -> str:
+    """Why measured layouts are not enough: among those that are considered are ``counts``, ranks and threads. A serial one was measured."""
+    if (1, 1) in counts and len(counts) > 1:
+        return "only serial runs (one rank of one thread) were measured there"
+    return "no layout that was measured there is as requested"
+
+
+def _by_rule_of_thumb(origin: Collection[str], target: Target, unfit: str) -> str:
+    """That layouts are derived from the nodes, and why. ``unfit``: why those that were measured there do not do; empty: none were."""
     if "assumed" in origin:
         some = not {"evidence", "raised", "fuller"}.isdisjoint(origin)
         part = "some results" if some else "the results"
         why = f"derived by a rule of thumb, because {part} on {_place(target)} do not state ranks_per_node"
         return f"the ones measured there, and others {why}" if some else why
-    if target.system is None and not some_known:
+    if target.system is None and not unfit:
         nodes = f"the nodes of {target.name}" if target.name else "the nodes (give target.name)"
         return f"a rule of thumb, because nothing is known of {nodes}"
-    because = "no layout that was measured there is as requested" if some_known else "nothing was measured there"
-    return f"derived from the topology of {_place(target)} by a rule of thumb, because {because}"
+    return f"derived from the topology of {_place(target)} by a rule of thumb, because {unfit or 'nothing was measured there'}"
 
 
 def _place(target: Target) -> str:

@@ -414,6 +414,29 @@ def test_a_series_within_a_node_goes_on_before_more_nodes_are_taken(
     assert {shape.origin for shape in shapes if getattr(shape, name) not in measured} <= {"fuller"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "counts", "nodes", "found"),
+    [
+        ("mpi", {}, (1,), {(1, 1, False), (48, 1, False)}),
+        ("python", {}, (1,), {(1, 1, False)}),
+        ("mpi", {"process_count_per_node": 1}, (1,), {(1, 1, True)}),
+        ("mpi", {}, (1, 2), {(1, 1, True)}),
+    ],
+)
+def test_a_serial_run_is_no_layout_of_a_parallel_program(
+    known: Known, kind: str, counts: dict[str, int], nodes: tuple[int, ...], found: set[tuple[int, int, bool]]
+) -> None:
+    """An MPI program that was measured with one rank got one core of each of two nodes. ``found``: ranks, threads, several nodes."""
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    serial = [Layout(nodes=each, ranks_per_node=1, threads_per_rank=1) for each in nodes]
+    curves = fit(Result(series=series, layout=each, value=3600) for each in serial)
+    job = {"application": {"app_tag": "solver", "app_type": kind}, "target": {"name": "supermuc-ng"}, "job_options": counts}
+    request = normalise({"job": job}).request
+    told = enumerate_candidates(request, resolve(request, known(None)), curves)
+    pairs = zip(told.shapes, told.nodes, strict=True)
+    assert {(shape.ranks_per_node, shape.threads_per_rank, bool(grid.max() > 1)) for shape, grid in pairs} == found
+
+
 @pytest.mark.parametrize(("said", "found"), [(True, {1, 2, 4, 8}), (False, {1})])
 @pytest.mark.parametrize("ranks", [None, 1])
 def test_a_distributed_program_that_ran_on_one_gpu_takes_those_beside_it(
