@@ -101,7 +101,8 @@ def test_the_surrogate_finds_the_valley() -> None:
     assert found.most > 1
     scaled = promise(space, [*((point, 1000 * value) for point, value in tried), ((4, 0), 1000 * cost[4, 0])])
     assert scaled is not None
-    assert (scaled.point, scaled.gain, scaled.most) == (found.point, pytest.approx(found.gain), pytest.approx(found.most)), "in any unit"
+    assert scaled.point == found.point
+    assert [scaled.gain, scaled.most] == pytest.approx([found.gain, found.most]), "in any unit"
 
 
 def test_nothing_is_promised_where_all_was_tried() -> None:
