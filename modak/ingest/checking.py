@@ -15,13 +15,10 @@ import numpy as np
 from modak.errors import DataError, Fault
 from modak.facts import SeriesKey
 from modak.ingest.columns import SERIES
-from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, layout
+from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, also, layout
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, SMALLEST_VALUE, is_placeholder, quoted, reader
 from modak.results import metrics
-from modak.text.amounts import listed
 
-MOST_LINES: Final = 5
-"""Lines with the same fault that a message lists, beside the first."""
 _TOO_SMALL: Final = 1e6
 """No run has less than so many bytes, bytes per second and operations per second: without a unit, such values are of another one."""
 _SMALL_UNITS: Final = {"B": "GB", "B/s": "GB/s", "FLOP/s": "GFLOP/s"}
@@ -123,14 +120,9 @@ class _Table:
     def check(self) -> None:
         """Raise the faults, each at its first line, in order of these."""
         found = [(np.unique(np.concatenate(parts)).tolist(), message) for message, parts in self._faults.items()]
-        faults = [Fault(f"{self.name}:{lines[0]}", f"{message}{_also(lines[1:])}") for lines, message in sorted(found) if lines]
+        faults = [Fault(f"{self.name}:{lines[0]}", f"{message}{also(lines[1:])}") for lines, message in sorted(found) if lines]
         if faults:
             raise DataError(faults=faults)
-
-
-def _also(lines: Sequence[int]) -> str:
-    """The further lines that have a fault."""
-    return f" (also in line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines], MOST_LINES)})" if lines else ""
 
 
 def _series(table: _Table, values: Float64) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:

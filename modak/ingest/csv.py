@@ -44,9 +44,10 @@ class Csv:
     name = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the ending of its name; or a text whose first line has a comma, a semicolon, or known columns between tabs."""
-        first = head.partition(b"\n")[0]
-        separated = b"," in first or b";" in first or not _COLUMNS.isdisjoint(first.lower().split(b"\t"))
+        """By the ending of its name; or a text whose first line has a comma, a semicolon, or columns between tabs, known or of numbers."""
+        first, _, rest = head.partition(b"\n")
+        tabs = not _COLUMNS.isdisjoint(first.lower().split(b"\t")) or _between_tabs(first, rest.partition(b"\n")[0])
+        separated = b"," in first or b";" in first or tabs
         return name.lower().endswith((".csv", ".tsv")) or (b"\0" not in head and head[:1] not in b"[{" and separated)
 
     def read(self, source: Source) -> Iterator[Raw]:
@@ -58,6 +59,13 @@ class Csv:
             yield _raw(body, header, header.line + 1, first=True)
             for line, block in numbered:
                 yield _raw(block, header, line)
+
+
+def _between_tabs(first: bytes, second: bytes) -> bool:
+    """Whether these are names between tabs, and as many cells below them, at least half of which are numbers."""
+    names, cells = ([each.strip() for each in line.decode(errors="replace").split("\t")] for line in (first, second))
+    numbers = sum(NUMERIC.fullmatch(cell) is not None for cell in cells)
+    return len(names) == len(cells) > 1 and 2 * numbers >= len(cells) and not any(map(NUMERIC.fullmatch, names))
 
 
 # --- the header
@@ -115,11 +123,19 @@ def _no_header(text: str, names: Sequence[str]) -> str:
         return f"names one column only, {named[0][:60]!a}: remove the lines above the header"
     if named and all(map(NUMERIC.fullmatch, named)):
         return "holds numbers only; the first line has to name the columns"
+    if _is_a_row(named):
+        return "holds numbers between names, as a row does; the first line has to name the columns"
     if len(names) == 1:
         by = ", not by '|'" if "|" in text else ""
         title = "" if _is_expected(names[0]) else "; if this line is a title, remove the lines above the header"
         return f"the header has one column only; it names the columns, separated by commas, semicolons or tabs{by}{title}"
     return ""
+
+
+def _is_a_row(names: Sequence[str]) -> bool:
+    """Whether these are cells of a row: none is expected, and there are numbers, but not rising, as sizes in a header would."""
+    numbers = [float(each) for each in names if NUMERIC.fullmatch(each) and each.count(".") < 2 and each.strip("+-.")]
+    return numbers != sorted(numbers) and not any(map(_is_expected, names))
 
 
 def _is_expected(name: str) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modak.errors import DataError, Fault
-from modak.ingest.table import MOST_FAULTS, Cells, Int64
+from modak.ingest.table import MOST_FAULTS, Cells, Int64, also
 
 BLOCK: Final = 16 * 2**20
 LONGEST_LINE: Final = 100_000
@@ -106,9 +106,9 @@ def rows(body: bytes, columns: int, mark: str, line: int) -> Rows:
     """
     found = check_lines(body, mark, line)
     filled = found.lengths > 0
-    wrong = np.flatnonzero(filled & (found.cells != columns))[:MOST_FAULTS]
+    wrong = np.flatnonzero(filled & (found.cells != columns))
     if wrong.size:
-        raise DataError(faults=[_wrong_count(body, found, place, columns, mark) for place in wrong])
+        raise DataError(faults=_wrong_counts(body, found, wrong, columns, mark))
     cut = _cut_small if len(body) < SMALL else _cut
     return Rows([*cut(body, columns, mark)], found.numbers[filled])
 
@@ -149,11 +149,18 @@ def _check_quotes(octets: NDArray[np.uint8], quotes: Int64, ends: Int64, mark: s
     raise DataError(what, field=f":{line + np.searchsorted(ends, at)}")
 
 
-def _wrong_count(body: bytes, lines: _Lines, place: int, columns: int, mark: str) -> Fault:
-    end = lines.ends[place]
-    row = body[end - lines.lengths[place] : end]
-    message = f"{lines.cells[place]} cells; the header has {columns} columns{_odd(row, columns, mark)}"
-    return Fault(f":{lines.numbers[place]}", message)
+def _wrong_counts(body: bytes, lines: _Lines, wrong: Int64, columns: int, mark: str) -> list[Fault]:
+    """One fault for each wrong number of cells, at the first line that has it; comments have their own."""
+    starts = lines.ends[wrong] - lines.lengths[wrong]
+    comments = np.frombuffer(body, dtype=np.uint8)[starts] == ord(COMMENT)
+    kinds, first, kind = np.unique(lines.cells[wrong] * 2 + comments, return_index=True, return_inverse=True)
+    faults = []
+    for one in np.argsort(first)[:MOST_FAULTS]:
+        alike = lines.numbers[wrong[kind == one]].tolist()
+        row = body[starts[first[one]] : lines.ends[wrong[first[one]]]]
+        message = f"{kinds[one] // 2} cells; the header has {columns} columns{_odd(row, columns, mark)}{also(alike[1:])}"
+        faults.append(Fault(f":{alike[0]}", message))
+    return faults
 
 
 def _odd(row: bytes, columns: int, mark: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from modak.errors import DataError, Fault
 from modak.facts import Layout, SeriesKey
 from modak.ingest.sources import Source
+from modak.text.amounts import listed
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -27,6 +28,8 @@ MOST_COLUMNS: Final = 500
 """Columns of a file: each is as long as there are rows, however few cells are filled."""
 MOST_FAULTS: Final = 20
 """Faults of a file that are reported together."""
+MOST_LINES: Final = 5
+"""Lines with the same fault that a message lists, beside the first."""
 LAYOUT: Final = tuple(Layout.model_fields)
 """The columns that say how a run was distributed over its nodes."""
 
@@ -36,6 +39,11 @@ def first_faults(faults: Sequence[Fault]) -> list[Fault]:
     different = list(dict.fromkeys(faults))
     more = [Fault("", f"only the first {MOST_FAULTS} faults are shown")] if len(different) > MOST_FAULTS else []
     return different[:MOST_FAULTS] + more
+
+
+def also(lines: Sequence[int]) -> str:
+    """The further lines that have a fault."""
+    return f" (also in line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines], MOST_LINES)})" if lines else ""
 
 
 def layout(counts: Sequence[int]) -> Layout:

@@ -89,7 +89,11 @@ def test_an_empty_file_is_called_so(name: str) -> None:
             "r.csv:2: 1 cells; the header has 6 columns; here blanks separate cells, in the header something",
         ),
         (HEADER + GOOD + "b, 1\n", "r.csv:3: 2 cells; the header has 6 columns"),
+        (HEADER + "a,1\n" + GOOD + "b,2\n# c\nd,3\n", "r.csv:2: 2 cells; the header has 6 columns (also in lines 4, 6)"),
+        (HEADER + GOOD + "# c\n# d\n", "r.csv:3: 1 cells; the header has 6 columns; a comment: remove the line (also in line 4)"),
         ("1000,0.35\n2000,0.86\n", "r.csv:1: holds numbers only; the first line has to name the columns"),
+        ("copy,float,6144,1,3.6e-02\ncopy,float,6144,2,2.0e-02\n", "r.csv:1: holds numbers between names, as a row does; the first line"),
+        ("1..2,2,1.,..\na,b,c,d\n", "r.csv:1: holds numbers only"),
         ("a,1,1,wall_time,2.5\n", "r.csv:1: two columns are called '1'; the first line has to name the columns"),
         (
             cell("nodes", "2x4"),
@@ -362,6 +366,21 @@ def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: st
 def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) -> None:
     """A table as it is printed, plotted or shown in Markdown is of no format."""
     assert faults(content, "r.txt") == [f"r.txt: its cells are separated by {mark}; separate them by commas, semicolons or tabs"]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("Cores\tAzure A8\n8\t11016.9\n16\t5679.7\n", "r.dat:1: unknown column 'Cores'; if it counts over all nodes"),
+        ("threads\twall_time\n1\t10.5\n2\t5.1\n", "(--map 'wall_time=value' --set metric=wall_time)"),
+        ("#threads\ttime\n1\t10.5\n", "r.dat:1: begins with '#': remove the lines above the header"),
+        ("a note\tand more\nsecond\tline\n", "r.dat: of no known format"),
+        ("1\t10.5\n2\t5.1\n", "r.dat: of no known format"),
+    ],
+)
+def test_a_table_between_tabs_is_known_by_its_numbers(content: str, says: str) -> None:
+    """Whatever its columns are called, so that the error says what each of them could be."""
+    assert says in "\n".join(faults(content, "r.dat"))
 
 
 def test_headings_in_another_language_are_told_what_columns_there_are() -> None:
