@@ -130,7 +130,8 @@ class Limits:
         tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
         if with_failures and tried:
             worst = max(cost for _, cost in tried)
-            tried += [(trial.point, worst) for trial in trials if trial.state in ("failed", "ended")]
+            others = {trial.point for trial in trials if trial.state in ("complete", "running")}  # proposed again while they ran
+            tried += [(trial.point, worst) for trial in trials if trial.state in ("failed", "ended") and trial.point not in others]
         return promise(self.space, tried, {trial.point for trial in trials})
 
     def can_predict(self) -> bool:

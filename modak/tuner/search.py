@@ -107,8 +107,9 @@ class Search:
         return self._started(Trial(number, point, "running", None, Run(why=why).write(self.study.place(number))))
 
     def _again(self, number: int, same: Trial) -> None:
-        """For a point that the sampler proposes again: tell it the known cost, and enqueue the surrogate's choice instead."""
-        self.study.tell(number, same.cost)
+        """For a point that the sampler proposes again: tell it the known cost, and enqueue the surrogate's choice instead. Of a trial that
+        still runs nothing is known yet."""
+        self.study.tell(number, same.cost, failed=same.state != "running")
         Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
         found = self.limits.promise(with_failures=True)
         if found is not None:

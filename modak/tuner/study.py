@@ -125,8 +125,9 @@ class Study:
         point = tuple(int(trial.params[_key(parameter)]) for parameter in self.space.parameters)
         return trial.number, point, str(trial.user_attrs.get("why", "proposed by the sampler"))
 
-    def tell(self, number: int, cost: float | None) -> None:
-        """Record the end of a trial; ``cost`` ``None``: it gave no measurement, which the sampler takes for worse than all that did.
+    def tell(self, number: int, cost: float | None, *, failed: bool = True) -> None:
+        """Record the end of a trial; ``cost`` ``None``: it gave no measurement, which the sampler takes for worse than all that did, unless
+        nothing ``failed``.
 
         Optuna's samplers learn from pruned trials, and forget failed ones.
         """
@@ -135,7 +136,7 @@ class Study:
         if cost is not None:
             self._study.tell(number, cost)
         else:
-            self._study.tell(number, state=TrialState.PRUNED)
+            self._study.tell(number, state=TrialState.PRUNED if failed else TrialState.FAIL)
 
     def trials(self) -> list[Trial]:
         """All trials that have begun, in order."""
@@ -145,7 +146,7 @@ class Study:
             TrialState.RUNNING: "running",
             TrialState.COMPLETE: "complete",
             TrialState.PRUNED: "failed",
-            TrialState.FAIL: "failed",  # of studies before MODAK told Optuna that failures are bad
+            TrialState.FAIL: "failed",  # beside a running trial of the same point; and of studies before failures were pruned trials
         }
         keys = [_key(parameter) for parameter in self.space.parameters]
         found = []

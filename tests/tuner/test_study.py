@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from modak.errors import Conflict, DataError, RequestError
+from modak.facts import Facts
+from modak.tuner.limits import Limits, SearchOptions
 from modak.tuner.study import Run, opened
 from modak.tuning.request import grid_of
 from modak.tuning.trial import identity
@@ -75,3 +77,20 @@ def test_the_sampler_keeps_away_from_settings_that_fail(tmp_path: Path) -> None:
             study.tell(number, None if fails else 1.0 + 0.01 * other)
         assert {trial.state for trial in study.trials()} == {"complete", "failed"}
     assert sum(failures[20:]) <= 4
+
+
+def test_a_setting_that_is_proposed_again_while_it_runs_has_not_failed(tmp_path: Path) -> None:
+    """With several trials at a time: nothing is known of it yet, and the next proposals do not keep away from it."""
+    base = based(request_of(space={"options": {"-n": list(range(1, 21))}}))
+    space = grid_of(base)
+    with opened(tmp_path, space, identity(base), {(9,): "it runs", (3,): "measured", (15,): "measured"}) as study:
+        limits = Limits(base, Facts(version=""), space, study, SearchOptions())
+        study.ask()
+        for cost in (1.0, 1.5):
+            study.tell(study.ask()[0], cost)
+        while (asked := study.ask())[1] != (9,):
+            study.tell(asked[0], 2.0)
+        study.tell(asked[0], None, failed=False)
+        found = limits.promise(with_failures=True)
+        assert found == limits.promise(with_failures=False)
+        assert found is not None
