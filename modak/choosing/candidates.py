@@ -72,7 +72,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     if measured and not with_room(search, found.shapes):
         found = _fuller(search)
     shapes = check_room(search, found.shapes)
-    grids = tuple(grid_of(search, shape) for shape in shapes)
+    grids = tuple(grid_of(search, shape)[: 1 if shape in found.serial else None] for shape in shapes)
     largest = max(int(grid[-1]) for grid in grids)
     of_host = other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()
     return Candidates(
@@ -106,6 +106,8 @@ class Found(NamedTuple):
     shapes: tuple[Shape, ...]
     why: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
+    serial: tuple[Shape, ...] = ()
+    """Those of serial runs, which stay on the fewest nodes."""
 
 
 def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
@@ -123,8 +125,7 @@ def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
 def _fuller(search: Search) -> Found:
     """Shapes by rules of thumb, for more ranks than the measured ones have on as many nodes as a job there can have."""
     shapes, warnings = topology_shapes(search)
-    fitting = _fitting(search, Found(shapes, warnings=warnings))
-    return fitting._replace(shapes=with_room(search, fitting.shapes) or fitting.shapes)
+    return _fitting(search, Found(shapes, warnings=warnings))
 
 
 def _are_serial(search: Search, shapes: Iterable[Shape]) -> bool:
@@ -139,8 +140,9 @@ def _are_serial(search: Search, shapes: Iterable[Shape]) -> bool:
 def _with_parallel(search: Search, serial: Iterable[Shape]) -> Found:
     """Shapes of serial runs, which stay on one node, and those by rules of thumb."""
     parallel, warnings = topology_shapes(search)
-    shapes = _once([*(replace(shape, origin="topology") for shape in serial), *parallel])
-    return Found(shapes, warnings=warnings)
+    alone = tuple(replace(shape, origin="topology") for shape in serial)
+    one_core = any((shape.ranks_per_node, shape.threads_per_rank) == (1, 1) for shape in parallel)
+    return Found(_once([*alone, *parallel]), warnings=warnings, serial=() if one_core else alone)
 
 
 def _fitting(search: Search, found: Found) -> Found:

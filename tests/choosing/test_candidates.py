@@ -437,6 +437,18 @@ def test_a_serial_run_is_no_layout_of_a_parallel_program(
     assert {(shape.ranks_per_node, shape.threads_per_rank, bool(grid.max() > 1)) for shape, grid in pairs} == found
 
 
+def test_a_serial_run_stays_on_one_node_where_another_system_shows_how_the_program_scales(known: Known) -> None:
+    """The layout by the rule of thumb does not: one core of each of many nodes is no choice, however the program scales."""
+    there = [Layout(nodes=each, ranks_per_node=40, threads_per_rank=1) for each in (1, 2, 4)]
+    runs = [("supermuc-ng", Layout(nodes=1, ranks_per_node=1, threads_per_rank=1)), *(("elsewhere", each) for each in there)]
+    series = {name: SeriesKey(application="solver", system=name, metric="wall_time", unit="s") for name, _ in runs}
+    curves = fit(Result(series=series[name], layout=each, value=100 / (each.nodes or 1)) for name, each in runs)
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job}).request
+    told = enumerate_candidates(request, resolve(request, known(None)), curves)
+    assert {shape.ranks_per_node: bool(grid.max() > 1) for shape, grid in zip(told.shapes, told.nodes, strict=True)} == {1: False, 48: True}
+
+
 @pytest.mark.parametrize(("said", "found"), [(True, {1, 2, 4, 8}), (False, {1})])
 @pytest.mark.parametrize("ranks", [None, 1])
 def test_a_distributed_program_that_ran_on_one_gpu_takes_those_beside_it(
