@@ -198,7 +198,7 @@ def _image_or_recipe(case: _Case) -> tuple[ImageChoice, Recipe | None]:
     if case.framework:
         wanted, recipe = case.wanted(case.framework)
         choice = selection.choose(case.catalogue, wanted)
-        if choice.image and (own := _instead_of_private(case, choice.image)):
+        if choice.image and (own := _instead_of_private(case, choice.image, wanted)):
             return selection.built_instead(choice, choice.image, own.version, wanted), own
         return choice, recipe if choice.image is None and choice.recipe_version else None
     named = library(case.request)
@@ -209,13 +209,17 @@ def _image_or_recipe(case: _Case) -> tuple[ImageChoice, Recipe | None]:
     return ImageChoice(), None
 
 
-def _instead_of_private(case: _Case, image: Image) -> Recipe | None:
-    """A recipe in place of an image that only its owners can pull, of the same version; ``None``: it can be pulled, the request names it,
-    it is of such a recipe, or there is none."""
+def _instead_of_private(case: _Case, image: Image, wanted: Wanted) -> Recipe | None:
+    """A recipe in place of an image that only its owners can pull, of the same version, or of the wanted one if the image does not have it;
+    ``None``: it can be pulled, the request names it, it is of such a recipe, or there is none with all that is wanted of it."""
     if is_there(image) or image.reference == case.request.application.container_runtime:
         return None
+    if wanted.distribution == DEEPSPEED and DEEPSPEED in image.labels.distribution:  # no recipe installs it
+        return None
     labels, inside = image.labels, replace(case.extras, mpi=case.extras.mpi or own_mpi(case.shape, case.request))
-    found = recipes.simplest(labels.framework, labels.version, case.hardware, inside)
+    versions = [labels.version] if selection.version_fits(wanted, labels.version) else [str(wanted.version), labels.version]
+    each = (recipes.simplest(labels.framework, version, case.hardware, inside) for version in versions)
+    found = next(filter(None, each), None)
     return found if found and found.reference != image.reference else None
 
 

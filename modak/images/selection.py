@@ -155,7 +155,8 @@ def passed_over(image: Image, best: Image | None, wanted: Wanted) -> str:
     if wanted.version and not allows(wanted.version, Version(labels.version)):
         return f"it has version {labels.version}, and the request asks for {wanted.version}"
     if best is None:
-        return "the request asks for a source build" if wanted.opt_build else "it is private, and one can be built instead"
+        private = "it has another MPI than the measured runs" if is_there(image) else "it is private, and one can be built instead"
+        return "the request asks for a source build" if wanted.opt_build else private
     return f"the chosen one is preferred because {_preferred(best, image, wanted)}"
 
 
@@ -240,10 +241,17 @@ def _why_build(best: Image, wanted: Wanted, *, exact: bool) -> str | None:
 
 
 def built_instead(choice: ImageChoice, private: Image, version: str, wanted: Wanted) -> ImageChoice:
-    """The choice of a recipe for that version in place of the private image that was chosen."""
-    line = f"image: to be built, the only suitable image is private: {private.reference}"
-    warnings = tuple(one for one in choice.warnings if one not in _mpi_warning(private, wanted))
+    """The choice of a recipe for that version in place of the private image that was chosen. It has all that is wanted, perhaps but for the
+    version and a source build."""
+    line = f"image: to be built, the best suitable image is private: {private.reference}"
+    lacks = {"optimisation.enable_opt_build", *(() if version_fits(wanted, version) else (VERSION_FIELD,))}
+    warnings = tuple(one for one in choice.warnings if one.field in lacks)
     return ImageChoice(recipe_version=version, without=choice.without, decisions=(line,), warnings=warnings)
+
+
+def version_fits(wanted: Wanted, version: str) -> bool:
+    """Whether a version is one that the request allows."""
+    return wanted.version is None or allows(wanted.version, Version(version))
 
 
 def _build_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:

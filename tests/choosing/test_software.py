@@ -379,14 +379,14 @@ def test_an_image_from_before_torchrun_is_warned_about(known: Known) -> None:
 MEASURED = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod"}}}
 
 
-def in_containers(facts: Facts, mpi: str | None, images: tuple[Image, ...], **optimisation: Any) -> Answer:
-    """3DGAN on four nodes of SuperMUC-NG, where it was measured with the container's own MPI of this label, with these images."""
+def in_containers(facts: Facts, mpi: str | None, images: tuple[Image, ...], named: str | None = None, **optimisation: Any) -> Answer:
+    """3DGAN on four nodes of SuperMUC-NG, where it was measured with the own MPI of containers, with these images, one maybe ``named``."""
     told = {"framework": "tensorflow", "mpi": mpi, "mpi_from": "container", "metric": "wall_time", "unit": "s"}
     key = SeriesKey.model_validate({"application": "net", "system": "supermuc-ng", **told})
     models = fit([Result(series=key, layout=Layout(nodes=4, ranks_per_node=1, threads_per_rank=48), value=60.0)])
     job = {
         "job_options": {"node_count": 4, "account": "pr12ab"},
-        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py"},
+        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py", "container_runtime": named},
         "target": {"name": "supermuc-ng"},
         "optimisation": {**MEASURED, **optimisation},
     }
@@ -473,7 +473,41 @@ def test_what_can_be_built_is_not_asked_of_the_owner_of_a_private_image(
     assert (answer.plan.recipe or {}).get("variant") == variant
     assert bool(answer.texts.build_script) == bool(variant)
     assert answer.plan.configuration.image == (OWN if variant else reference)
-    assert (f"image: to be built, the only suitable image is private: {reference}" in answer.plan.decisions) == bool(variant)
+    assert (f"image: to be built, the best suitable image is private: {reference}" in answer.plan.decisions) == bool(variant)
+
+
+@pytest.mark.parametrize(
+    ("labels", "wanted", "version"),
+    [
+        ({"version": "1.4.0"}, {"version": "2.7.*"}, "2.7.1"),
+        ({"version": "1.4.0"}, {"version": "1.13.*"}, "1.4.0"),
+        ({"version": "2.9.1", "distribution": ("deepspeed",)}, {"distribution": "deepspeed"}, None),
+    ],
+)
+def test_what_is_built_instead_of_a_private_image_is_nearer_to_the_request(
+    known: Known, labels: dict[str, Any], wanted: dict[str, str], version: str | None
+) -> None:
+    """It has the version that the image lacks, if a recipe does, and a warning only if none does; it lacks nothing that the image has."""
+    job = {
+        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py"},
+        "job_options": {"request_gpus": 0},
+        "target": TARGET,
+        "optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": wanted}},
+    }
+    plan = optimise(normalise({"job": job}).request, replace(known(None), images=(entry(PRIVATE, framework="pytorch", **labels),))).plan
+    assert (plan.recipe or {}).get("version") == version
+    assert any("is used instead" in one.message for one in plan.warnings) == (wanted.get("version") == "1.13.*")
+
+
+def test_a_public_image_with_another_mpi_than_the_measured_one_is_not_called_private(known: Known) -> None:
+    """The request names it; one with the MPI of the measured containers is built instead of the private one that has it."""
+    public, private = (f"{where}://a/{mpi}:1" for where, mpi in (("docker", "openmpi"), ("private", "mpich")))
+    told = {"framework": "tensorflow", "distribution": ("horovod",), "version": "2.12.0"}
+    images = (entry(private, **told, mpi="mpich"), entry(public, **told, mpi="openmpi"))
+    plan = in_containers(known(None), "mpich", images, public).plan
+    assert (plan.recipe or {}).get("mpi") == "mpich"
+    assert f"image: to be built, the best suitable image is private: {private}" in plan.decisions
+    assert any(one.message.endswith(": it has another MPI than the measured runs") for one in plan.warnings)
 
 
 def test_results_that_do_not_name_the_mpi_of_their_containers_fit_any_image(known: Known) -> None:
