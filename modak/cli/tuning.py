@@ -71,8 +71,8 @@ def _print(found: Mapping[str, Any]) -> None:
         interval = f"{gain['level']:.0%} interval {gain['lower']:.3g} – {gain['upper']:.3g}"
         runs = f"{gain['runs'][1]} runs of it and {gain['runs'][0]} of the job's own setting, in turns"
         typer.echo(f"  gain:       {gain['value']:.3g} times as good as the job's own setting ({interval}; basis: measured, {runs})")
-        if not found["confirmed"]:
-            typer.echo("  the comparison does not confirm it: the script has the job's own setting")
+    if found["confirmed"] is False:
+        typer.echo("  the comparison does not confirm it: the script has the job's own setting")
     typer.echo(f"  node-hours: {cell(float(found['node_hours']))} (basis: measured)")
     typer.echo(f"  ended:      {found['stopped']}")
     typer.echo(f"  script:     {found['script']}")

@@ -73,7 +73,9 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
     search.stored()
     factor = gain(before, after)
-    confirmed = None if factor is None else factor.value >= 1
+    confirmed = factor.value >= 1 if factor else None
+    if before and not after:  # the best setting ran once, and never again
+        confirmed = False
     point = search.space.default if confirmed is False else best.point
     setting = set_to(search.base, search.space, point)
     write_all({folder / "job.sh": optimise(setting, search.facts).texts.job_script})

@@ -107,6 +107,16 @@ def test_what_the_comparison_does_not_confirm_is_not_in_the_script(work: Path, c
     assert "LEVEL=1" in Path("tuning-job/job.sh").read_text()
 
 
+def test_a_setting_that_fails_when_it_runs_again_is_not_in_the_script(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It ran once; the job's own setting ran each time."""
+    once = 'test "${LEVEL}" != 3 || test ! -e ran || exit 3\ntest "${LEVEL}" != 3 || touch ran\n'
+    (work / "program.sh").write_text(PROGRAM.replace("echo", f"{once}echo", 1))
+    Path("job.json").write_text(json.dumps(document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [5]}})))
+    assert main(["tune", "job.json", "--confirm", "2", "--gain", "0"]) == 0
+    assert "the comparison does not confirm it: the script has the job's own setting" in capsys.readouterr().out
+    assert "LEVEL=1" in Path("tuning-job/job.sh").read_text()
+
+
 def test_the_report_ends_with_what_other_requests_may_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sections of a request that give the best setting: its script is the one that the search wrote."""
     job = document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [7]}, "layout": {"threads": [2]}})
