@@ -35,6 +35,7 @@ _COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
 """Columns by which a header is known."""
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _COUNT: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
@@ -134,7 +135,7 @@ def _no_header(text: str, names: Sequence[str]) -> str:
 
 def _is_a_row(names: Sequence[str]) -> bool:
     """Whether these are cells of a row: none is expected, and there are numbers, but not rising, as sizes in a header would."""
-    numbers = [float(each) for each in names if NUMERIC.fullmatch(each) and each.count(".") < 2 and each.strip("+-.")]
+    numbers = [float(each) for each in names if _NUMBER.fullmatch(each)]
     return numbers != sorted(numbers) and not any(map(_is_expected, names))
 
 

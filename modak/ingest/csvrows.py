@@ -153,12 +153,12 @@ def _wrong_counts(body: bytes, lines: _Lines, wrong: Int64, columns: int, mark: 
     """One fault for each wrong number of cells, at the first line that has it; comments have their own."""
     starts = lines.ends[wrong] - lines.lengths[wrong]
     comments = np.frombuffer(body, dtype=np.uint8)[starts] == ord(COMMENT)
-    kinds, first, kind = np.unique(lines.cells[wrong] * 2 + comments, return_index=True, return_inverse=True)
+    kind = lines.cells[wrong] * 2 + comments
     faults = []
-    for one in np.argsort(first)[:MOST_FAULTS]:
-        alike = lines.numbers[wrong[kind == one]].tolist()
-        row = body[starts[first[one]] : lines.ends[wrong[first[one]]]]
-        message = f"{kinds[one] // 2} cells; the header has {columns} columns{_odd(row, columns, mark)}{also(alike[1:])}"
+    for first in np.sort(np.unique(kind, return_index=True)[1])[:MOST_FAULTS]:
+        alike = lines.numbers[wrong[kind == kind[first]]]
+        row = body[starts[first] : lines.ends[wrong[first]]]
+        message = f"{kind[first] // 2} cells; the header has {columns} columns{_odd(row, columns, mark)}{also(alike[1:])}"
         faults.append(Fault(f":{alike[0]}", message))
     return faults
 

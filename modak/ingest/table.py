@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from modak.errors import DataError, Fault
 from modak.facts import Layout, SeriesKey
 from modak.ingest.sources import Source
-from modak.text.amounts import listed
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -41,9 +40,13 @@ def first_faults(faults: Sequence[Fault]) -> list[Fault]:
     return different[:MOST_FAULTS] + more
 
 
-def also(lines: Sequence[int]) -> str:
-    """The further lines that have a fault."""
-    return f" (also in line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines], MOST_LINES)})" if lines else ""
+def also(lines: Sequence[int] | Int64) -> str:
+    """The further lines that have a fault. There may be millions: only those that are named become text."""
+    if not len(lines):
+        return ""
+    named = ", ".join(map(str, lines[:MOST_LINES]))
+    more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
+    return f" (also in line{'s' if len(lines) > 1 else ''} {named}{more})"
 
 
 def layout(counts: Sequence[int]) -> Layout:

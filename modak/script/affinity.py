@@ -8,7 +8,7 @@ from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.schedulers.base import FEWER_CPUS
-from modak.script.bash import Line, assign, command_line, comment, needed, piped, variable, without_input, word
+from modak.script.bash import Line, assign, command_line, comment, need, piped, variable, without_input, word
 from modak.script.shelltext import ours
 from modak.text.words import Word
 
@@ -38,5 +38,5 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
         comment("each rank counts its CPUs; the output shows how many ranks have each binding"),
         comment("shellcheck disable=SC2016"),
         _SET,
-        needed(piped(starts, ours("sort | uniq -c >&2")), FEWER_CPUS, advice),
+        need(piped(starts, ours("sort | uniq -c >&2")), FEWER_CPUS, advice),
     )

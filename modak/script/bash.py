@@ -173,11 +173,6 @@ def behind(line: Line) -> Line:
 
 def need(check: Line, status: int, *message: str | Variable) -> Line:
     """A check; if it fails, the job ends with ``status`` and a message that says what to do."""
-    return needed(check, status, *message)
-
-
-def needed(check: Line, status: int, *message: str | Variable) -> Line:
-    """As :func:`need`, for checks that contain words of a request: they are not cached."""
     stop = run(STOP, str(status), word(*message))
     said = f"{STOP} {status} {_prose(message)}"
     return Line(f"{check.text} ||\n    {said}", (*check.events, ("||",), *stop.events))

@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, command_line, export, named, need, needed, parts, require, run, variable, word
+from modak.script.bash import Expansion, Line, Part, command_line, export, named, need, parts, require, run, variable, word
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_parts
@@ -233,7 +233,7 @@ def _copied_out(has: Staging) -> Line:
 def _copied(copy: Copy) -> Line:
     advice = "data could not be copied in: check that it exists, that you may read it, and that there is free space"
     how, outside = ("modak_unpack", _local(copy.outside)) if copy.unpack else ("modak_copy_in", copy.outside)
-    return needed(command_line((how, outside, copy.inside)), NOT_STAGED, advice)
+    return need(command_line((how, outside, copy.inside)), NOT_STAGED, advice)
 
 
 def _local(file: Word) -> Word:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from modak.choosing.decision import choice_of
@@ -11,6 +11,7 @@ from modak.errors import ModakError
 from modak.facts import Facts, Result, same_name
 from modak.optimise import decide
 from modak.results.metrics import metric_of
+from modak.target import find_system
 from modak.text.amounts import counted
 from modak.tuning.request import Aim
 from modak.tuning.setting import column, shown
@@ -25,7 +26,7 @@ def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result],
     """The points to try first, in this order, each with the reason for it."""
     own = (space.default, "the job's own setting")
     first: dict[Point, str] = {}
-    for point, why in (own, *_predicted(base, facts, space), *_measured(base, space, results, aim)):
+    for point, why in (own, *_predicted(base, facts, space), *_measured(base, facts, space, results, aim)):
         first.setdefault(point, why)
     return first
 
@@ -58,9 +59,11 @@ def _layouts(space: Space) -> list[Point]:
     return [tuple(indices.get(place, own) for place, own in enumerate(space.default)) for indices in changed]
 
 
-def _measured(base: Request, space: Space, results: Iterable[Result], aim: Aim) -> list[tuple[Point, str]]:
+def _measured(base: Request, facts: Facts, space: Space, results: Iterable[Result], aim: Aim) -> list[tuple[Point, str]]:
     """The best setting among results on the same system that have a value for every parameter."""
-    usable = (one for one in results if _comparable(one, aim) and one.suspect is None and _same_place(base, one))
+    names = _names(base, facts)
+    here = (one for one in results if names is None or same_name(one.series.system) in names)
+    usable = (one for one in here if _comparable(one, aim) and one.suspect is None)
     known = [(aim.cost(one.value), point) for one in usable if (point := _point(space, one))]
     if not known:
         return []
@@ -74,8 +77,13 @@ def _comparable(result: Result, aim: Aim) -> bool:
     return result.series.metric == aim.metric and metric_of(result.series).unit == aim.base
 
 
-def _same_place(base: Request, result: Result) -> bool:
-    return base.target.name is None or same_name(result.series.system) == same_name(base.target.name)
+def _names(base: Request, facts: Facts) -> Collection[str] | None:
+    """What results may call the system, folded; ``None``: the request names none, and all results count."""
+    name = base.target.name
+    if name is None:
+        return None
+    system = find_system(name, facts)
+    return system.folded_names if system else (same_name(name),)
 
 
 def _point(space: Space, result: Result) -> Point | None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import gzip
 import os
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from modak.errors import DataError
 from modak.ingest import csvrows
 from modak.ingest.reading import parse_pairs, table, tables
 from modak.ingest.sources import from_bytes, from_stream
-from modak.ingest.table import Options
+from modak.ingest.table import Options, also
 
 HEADER = "application,nodes,metric,value,unit,measured_at\n"
 GOOD = "a,1,wall_time,2.5,s,2025-03-01T12:00:00Z\n"
@@ -94,6 +96,7 @@ def test_an_empty_file_is_called_so(name: str) -> None:
         ("1000,0.35\n2000,0.86\n", "r.csv:1: holds numbers only; the first line has to name the columns"),
         ("copy,float,6144,1,3.6e-02\ncopy,float,6144,2,2.0e-02\n", "r.csv:1: holds numbers between names, as a row does; the first line"),
         ("1..2,2,1.,..\na,b,c,d\n", "r.csv:1: holds numbers only"),
+        (".e5,a,2\n1,2,3\n", "r.csv:1: no column 'application', 'metric', 'value'"),
         ("a,1,1,wall_time,2.5\n", "r.csv:1: two columns are called '1'; the first line has to name the columns"),
         (
             cell("nodes", "2x4"),
@@ -235,6 +238,15 @@ def test_a_fault_of_many_lines_is_told_once() -> None:
     assert metric.startswith("r.csv:2: column 'metric': unknown metric 'time_s'")
     assert metric.endswith(" (also in lines 3, 4, 5, 6, 7 and 33 more)")
     assert value.startswith("r.csv:41: column 'value': '-1'")
+
+
+def test_only_lines_that_are_named_become_text() -> None:
+    """A file of millions of wrong rows took more memory for its message than for itself."""
+    lines = np.arange(3, 1_000_003)
+    tracemalloc.start()
+    assert also(lines) == " (also in lines 3, 4, 5, 6, 7 and 999995 more)"
+    assert tracemalloc.get_traced_memory()[1] < 100_000
+    tracemalloc.stop()
 
 
 def test_twenty_faults_at_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,23 @@ def test_a_search_begins_with_what_was_measured_on_its_own_system() -> None:
     space = grid_of(base)
     measured = {point: why for point, why in starts(base, Facts(version=""), space, runs, aim_of(base)).items() if "earlier results" in why}
     assert [space.of_kind("layout", point) for point in measured] == [{"process_count_per_node": 2}]
+
+
+@pytest.mark.parametrize("name", ["zenith", "dell-z"])
+def test_a_search_begins_with_results_under_any_name_of_its_system(name: str, known: Callable[[str | None], Facts]) -> None:
+    """Those of its own trials have the system's name, whatever the request calls it; others may have an alias."""
+    facts = known(None)
+    zenith = facts.systems["zenith"].model_copy(update={"aliases": ("Dell_Z",)})
+    asked = request_of()
+    base = asked.changed(target={"name": name}, optimisation={"workload": asked.optimisation.workload})
+    series = [
+        SeriesKey(application="toy", system=system, params={"LEVEL": level, "n": "5"}, metric="throughput", unit="samples/s")
+        for system, level in (("zenith", "2"), ("Dell Z", "3"), ("other", "1"))
+    ]
+    runs = [Result(series=one, layout=Layout(nodes=1), value=value) for value, one in enumerate(series, 1)]
+    found = starts(base, replace(facts, systems={**facts.systems, "zenith": zenith}), grid_of(base), runs, aim_of(base))
+    (why,) = [why for why in found.values() if "earlier" in why]
+    assert why == "the best of 2 earlier results: throughput 2 samples/s (basis: measured)"
 
 
 @pytest.mark.parametrize("besides", [{}, {"LEVEL": list(range(64))}])
