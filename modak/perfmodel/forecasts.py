@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from modak.facts import same_name
 from modak.grouping import grouped
-from modak.perfmodel import intervals, nodestep, relatives, scaling, startup
+from modak.perfmodel import intervals, joining, nodestep, relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
@@ -73,10 +73,11 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
-    nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_moved`). In weak scaling
-    the cost of a unit of size is forecast.
+    nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_moved`). Beyond its sizes,
+    where no kin was measured, another configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is
+    forecast.
     """
-    forecast = _as_measured(curve, curves, sizes, nodes, level)
+    forecast = _joined(_as_measured(curve, curves, sizes, nodes, level), curve, curves, sizes, nodes, level)
     return forecast._replace(log_value=forecast.log_value + np.log(sizes)) if curve.grows else forecast
 
 
@@ -111,6 +112,38 @@ def _as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Arr
             unlike = nodestep.unlike(_nodes_apart(curve, sizes, beside), beside, curve.nodes)
             width = width.widened(Z90 * intervals.stretch(level) * unlike)
     return PooledForecast(value, at_least(width, of_repeats, level), doublings, pooled, kin, of_repeats, min(curve.nodes))
+
+
+def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:
+    """The forecast, joined with those of configurations that share no size with the curve and were measured nearer
+    (:mod:`modak.perfmodel.joining`)."""
+    beside = None if curve.scale == "nodes" else nodes
+    away = np.flatnonzero((forecast.doublings > 0) & ~relatives.reached(forecast.kin, sizes, beside))
+    found = joining.neighbours(curve, curves) if away.size else []
+    if not found:
+        return forecast
+    half = Z90 * intervals.stretch(level)
+    others = [one for one in curves if one is not curve]
+
+    def told(of: PooledForecast) -> joining.Told:
+        return joining.Told(of.log_value, of.width.middle / half, of.doublings)
+
+    own, values, widths = told(forecast), forecast.log_value.copy(), np.ones(sizes.shape)
+    doublings, pooled, used = forecast.doublings.copy(), forecast.pooled.copy(), []
+    for one, some in joining.nearest(found, sizes[away], own.doublings[away]):
+        here = away[some]
+        edges = np.clip(sizes[here], curve.sizes[0], curve.sizes[-1])
+        there = told(_as_measured(one.curve, others, sizes[here], nodes[here], level))
+        at_edge = told(_as_measured(one.curve, others, edges, np.interp(edges, curve.sizes, curve.nodes), level))
+        ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
+        known = max(RERUN_SPREAD, forecast.noise) / Z90
+        theirs = joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(sizes[here] / edges)))
+        joint, widths[here] = joining.together(joining.Told(*(column[here] for column in own)), theirs)
+        values[here], doublings[here], pooled[here] = joint.log_value, joint.doublings, True
+        used.append(relatives.Kin(one.curve.measured, level=0.0, slope=0.0, unlikeness=one.spread))
+    kin = (*(forecast.kin if forecast.pooled.any() else ()), *used)
+    width = forecast.width.each(lambda side: side * widths)
+    return forecast._replace(log_value=values, width=width, doublings=doublings, pooled=pooled, kin=kin)
 
 
 def _doublings_of_nodes(curve: Curve, nodes: Array) -> Array:

@@ -1,100 +1,111 @@
-"""Beyond the measured sizes of the configuration in question, another configuration that was measured nearer tells of a run, too.
+"""Beyond the measured sizes of a curve, another configuration that was measured nearer tells of it, too, although no size is common.
 
 A build that ran on two nodes says little of 32, where another build ran. What this one says is moved by the ratio of their costs, as far as
 that is known: the ratio is as unlike 1 as their differences let expect (:mod:`modak.perfmodel.unlikeness`), and the costs of both at the
-edge of what was measured tell of it. Both predictions are joined by their variances: the mean of log cost with the inverse of these as
+edge of what was measured tell of it. Both forecasts are joined by their variances: the mean of log cost with the inverse of these as
 weights. If they contradict each other, the interval grows by the Birge ratio (Birge 1932; the scale factor of the Particle Data Group).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from modak.dsl import Basis
-from modak.perfmodel import problems
-from modak.perfmodel.curves import Curve, results_behind
+from modak.perfmodel import unlikeness
+from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90, Match, alike, best_match
 from modak.perfmodel.peers import kind_of_work
-from modak.perfmodel.predictions import Portion, Predictions
+from modak.perfmodel.questions import SPREAD, Question
 from modak.perfmodel.relatives import UNKNOWN_LIKENESS
 
 AT_EDGE: Final = 2.0
 """The standard deviation of the other configuration's forecast at the edge counts so many times: see decision 27."""
-
-FromOne = Callable[[Match, Sequence[Match], Array], Predictions]
-"""Predictions from the best of several matches, on numbers of nodes."""
-
-
-def joined(own: Match, told: Predictions, found: Sequence[Match], nodes: Array, from_one: FromOne) -> Iterator[Portion]:
-    """The predictions ``told`` on ``nodes [n]`` by a curve of the configuration in question; beyond its measured sizes together with those
-    of the nearest other one of ``found``, where this was measured nearer and is no relative of the curve."""
-    rest = [one for one in found if not (one.own or one.shape) and _same_work(one, own) and not _common_size(one.curve, own.curve)]
-    beyond = np.flatnonzero(told.doublings > 0)
-    left = np.full(len(nodes), True)
-    for group in alike(rest, nodes[beyond]) if rest and beyond.size else ():
-        places = beyond[group]
-        match = best_match(rest, nodes[places])
-        other = from_one(match, rest, nodes[places])
-        nearer = np.flatnonzero(other.doublings < told.doublings[places])
-        if nearer.size:
-            places = places[nearer]
-            edges = np.clip(nodes[places], min(own.curve.nodes), max(own.curve.nodes))
-            sides = [from_one(own, found, edges), from_one(match, rest, edges)]
-            left[places] = False
-            yield Portion(places, _by_variances(told.at(places), _moved(other.at(nearer), match.doubt, nodes[places], edges, *sides)))
-    if left.any():
-        yield Portion(np.flatnonzero(left), told.at(np.flatnonzero(left)))
+OTHER_WORK: Final = ("dataset", "params")
+"""What runs of the same work have in common: smaller problems stop to scale earlier."""
 
 
-def _same_work(one: Match, other: Match) -> bool:
-    """Whether two runs do the same on the same kind of device. Smaller problems stop to scale earlier, so that their costs say little."""
-    first, second = ((kind_of_work(each.curve), problems.size_of(each), each.device, "dataset" in each.attributes) for each in (one, other))
-    return first == second
+class Told(NamedTuple):
+    """Forecasts of log costs, arrays of one shape."""
+
+    log_value: Array
+    deviation: Array
+    """Standard deviations, from the half-widths of the intervals."""
+    doublings: Array
+    """Beyond what was measured."""
 
 
-def _common_size(one: Curve, own: Curve) -> bool:
-    """Whether a size of one's ``own`` curve lies in the measured range of the other: then it is a relative, and contributes as such."""
-    return one.scale == own.scale and any(one.sizes[0] <= size <= one.sizes[-1] for size in own.sizes)
+class Neighbour(NamedTuple):
+    """Another configuration of the same work, in the same layout, that shares no size with a curve."""
+
+    curve: Curve
+    spread: float
+    """The standard deviation of the log ratio of their costs, by what differs."""
+
+    def away(self, sizes: Array) -> Array:
+        """Doublings between ``sizes`` and those that it was measured at; 0 between these."""
+        first, last = self.curve.sizes[0], self.curve.sizes[-1]
+        return np.asarray(np.maximum(np.maximum(np.log2(sizes / last), np.log2(first / sizes)), 0.0))
 
 
-def _moved(other: Predictions, spread: float, nodes: Array, edges: Array, own_at_edge: Predictions, at_edge: Predictions) -> Predictions:
-    """The predictions of another configuration on ``nodes``, moved by the ratio that is seen at the ``edges``: all ``[n]``.
+def neighbours(curve: Curve, curves: Sequence[Curve]) -> list[Neighbour]:
+    """Those of a curve among others of its application, the most alike first; of equals, names do not decide."""
+    found = [Neighbour(one, spread) for one in curves if _may_tell(one, curve) and (spread := _spread(one, curve))]
+    return sorted(found, key=lambda one: (round(one.spread, 9), one.curve.costs, one.curve.sizes))
 
-    ``spread``: the standard deviation of the log ratio before. Conditional mean and variance of a normal distribution, where the ratio is
-    what costs at the edge and on the nodes in question have in common.
+
+def _may_tell(one: Curve, curve: Curve) -> bool:
+    """Whether one is measured in the layout of the other, in the same metric, and shares no size: else it is kin of it, or none."""
+    if one is curve or one.scale != curve.scale or one.grows != curve.grows or one.estimated or curve.estimated:
+        return False
+    if any(one.sizes[0] <= size <= one.sizes[-1] for size in curve.sizes) or unlikeness.differing_counts(one, curve.layout, None):
+        return False
+    return kind_of_work(one) == kind_of_work(curve)
+
+
+def _spread(one: Curve, curve: Curve) -> float:
+    """The standard deviation of the log ratio of their costs; 0 if they are of other work."""
+    differing = [name for name in SPREAD if getattr(one.series, name) != getattr(curve.series, name)]
+    if not differing or not set(differing).isdisjoint(OTHER_WORK):
+        return 0.0
+    names = [name for name in differing if name != "partition" or "system" not in differing]
+    question = Question({name: getattr(curve.series, name) for name in SPREAD}, curve.layout)
+    return unlikeness.of_attributes(names, one, question)
+
+
+def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, Array]]:
+    """For each of ``sizes [n]``, which are ``beyond [n]`` doublings outside those of a curve, the most alike of those that were measured
+    nearer; each with the places for which it is that."""
+    left = np.full(sizes.shape, True)
+    for one in found:
+        places = np.flatnonzero(left & (one.away(sizes) < beyond))
+        left[places] = False
+        if places.size:
+            yield one, places
+
+
+def moved(told: Told, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> Told:
+    """The forecasts ``told [n]`` of another configuration, moved by the log ``ratio [n]`` of costs that is seen at the edge.
+
+    ``spread``: the standard deviation of that ratio before; ``at_edge [n]`` and ``own_at_edge``: those of both forecasts there;
+    ``doublings [n]`` away from it. Conditional mean and variance of a normal distribution.
     """
-    known = own_at_edge.doublings <= 0
-    mine, there, here = ((one.width.middle / Z90) ** 2 for one in (own_at_edge, at_edge, other))
-    common = np.minimum(spread**2, np.minimum(there, here))
-    walked = UNKNOWN_LIKENESS**2 * np.abs(np.log2(nodes / edges))
-    share = np.where(known, common / (common + AT_EDGE**2 * (there - common) + walked + mine), 0.0)
-    left = np.sqrt(1 - share * common / here)
-    return replace(
-        other,
-        value=other.value * (own_at_edge.value / at_edge.value) ** share,
-        width=other.width.each(lambda side: side * left),
-    )
+    seen = AT_EDGE**2 * at_edge**2 + own_at_edge**2 + UNKNOWN_LIKENESS**2 * doublings
+    share = spread**2 / (spread**2 + seen)
+    return told._replace(log_value=told.log_value + share * ratio, deviation=np.sqrt(told.deviation**2 + share * seen))
 
 
-def _by_variances(own: Predictions, other: Predictions) -> Predictions:
-    """Two predictions of the same costs as one. It counts as transferred where the other one tells more, and as so far beyond what was
-    measured as both are, by their weights."""
-    variances = np.array([(one.width.middle / Z90) ** 2 for one in (own, other)])
+def together(own: Told, other: Told) -> tuple[Told, Array]:
+    """Two forecasts of the same costs as one, and by what factor each deviation of ``own`` changes. It is as far beyond what was measured
+    as both are, by their weights."""
+    variances = np.array([own.deviation**2, other.deviation**2])
     of_own = variances[1] / variances.sum(axis=0)
-    apart = np.log(own.value / other.value)
+    apart = own.log_value - other.log_value
     birge = np.sqrt(np.maximum(1.0, apart**2 / variances.sum(axis=0)))
-    transferred: Basis = "transferred"
-    return replace(
-        own,
-        value=other.value * np.exp(of_own * apart),
-        width=own.width.each(lambda mine, theirs: birge / np.sqrt(mine**-2 + theirs**-2), other.width),
-        basis=tuple(kind if mine > 0.5 else transferred for kind, mine in zip(own.basis, of_own.tolist(), strict=True)),
+    joint = Told(
+        log_value=other.log_value + of_own * apart,
+        deviation=birge / np.sqrt((1 / variances).sum(axis=0)),
         doublings=of_own * own.doublings + (1 - of_own) * other.doublings,
-        others=tuple(dict.fromkeys((*own.others, *(curve.measured for curve in (other.curve,) if curve), *other.others))),
-        other_results=own.other_results + other.other_results + results_behind([other.curve]),
     )
+    return joint, np.asarray(joint.deviation / own.deviation)

@@ -16,11 +16,10 @@ import numpy.typing as npt
 from modak.cache import Cache
 from modak.dsl import Basis
 from modak.facts import Layout
-from modak.perfmodel import joining, peers, problems
+from modak.perfmodel import peers, problems
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.devices import Power
 from modak.perfmodel.forecasts import RERUN_SPREAD, Forecasts
-from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90, Match, alike, best_match, matches
 from modak.perfmodel.parts import size_of
 from modak.perfmodel.predictions import Portion, Predictions, together, unknown
@@ -53,42 +52,28 @@ def portions(
         return [Portion(np.arange(count.size), unknown(count.size))]
     kept = kept or Cache(1)
     forecasts = kept.get((count.tobytes(), *map(id, curves)), lambda: Forecasts(curves, count))
-    return [one for places in alike(found, count) for one in _portions_of(curves, found, places, forecasts)]
+    return [one for places in alike(found, count) for one in _portions_of(found, places, forecasts)]
 
 
-def _portions_of(curves: Sequence[Curve], found: Sequence[Match], places: npt.NDArray[np.int_], forecasts: Forecasts) -> Iterator[Portion]:
-    """The predictions at some of the sizes, for which the same matches are nearest. If these are of the configuration in question, others
-    tell beyond their sizes, too; else at each size the surest law over problem sizes that tells more."""
-    nodes = forecasts.nodes[places]
-
-    def here(nearest: Match, like: Sequence[Match]) -> Predictions:
-        return _from_one(nearest, like, places, forecasts)
-
-    def elsewhere(nearest: Match, like: Sequence[Match], on: Array) -> Predictions:
-        return _from_one(nearest, like, np.arange(len(on)), Forecasts(curves, on))
-
-    nearest = best_match(found, nodes)
-    by_nearest = here(nearest, found)
-    if nearest.own:
-        yield from (Portion(places[some], each) for some, each in joining.joined(nearest, by_nearest, found, nodes, elsewhere))
-        return
-    laws = problems.across(found, nodes, here)
-    widths = [np.where(problems.tells_more(law, by_nearest, found), law.width.above, np.inf) for law in laws]
-    told = np.argmin([np.full(len(places), np.inf), *widths], axis=0)  # of equals, as where no law tells more, the first one
-    for option, each in enumerate((by_nearest, *laws)):
-        if (some := np.flatnonzero(told == option)).size:
-            yield Portion(places[some], each.at(some))
-
-
-def _from_one(nearest: Match, like: Sequence[Match], places: npt.NDArray[np.int_], forecasts: Forecasts) -> Predictions:
-    """The predictions at some of the sizes from the best of several matches, and from other layouts if its layout is not the one in
-    question."""
+def _portions_of(found: Sequence[Match], places: npt.NDArray[np.int_], forecasts: Forecasts) -> Iterator[Portion]:
+    """The predictions at some of the sizes, for which the same matches are nearest: at each by the surest law over problem sizes that tells
+    more than the nearest results, else by these."""
+    question, nodes = found[0].question, forecasts.nodes[places]
 
     def answer(match: Match, layout: Layout) -> Predictions:
         return _answer(match, layout, places, forecasts)
 
-    asked = nearest.question.layout
-    return peers.across(nearest, like, asked, forecasts.nodes[places], answer) or answer(nearest, asked)
+    def from_one(nearest: Match, like: Sequence[Match]) -> Predictions:
+        return peers.across(nearest, like, question.layout, nodes, answer) or answer(nearest, question.layout)
+
+    nearest = best_match(found, nodes)
+    by_nearest = from_one(nearest, found)
+    laws = [] if nearest.own else problems.across(found, nodes, from_one)
+    widths = [np.where(problems.tells_more(law, by_nearest, found), law.width.above, np.inf) for law in laws]
+    told = np.argmin([np.full(len(places), np.inf), *widths], axis=0)  # of equals, as where no law tells more, the first one
+    for option, each in enumerate((by_nearest, *laws)):
+        if (here := np.flatnonzero(told == option)).size:
+            yield Portion(places[here], each.at(here))
 
 
 def _answer(match: Match, layout: Layout, places: npt.NDArray[np.int_], forecasts: Forecasts) -> Predictions:

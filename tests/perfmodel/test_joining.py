@@ -99,7 +99,6 @@ def test_the_results_of_both_are_told() -> None:
     """Each that contributed is among the sources."""
     found = asked([*runs((1, 2)), *runs((8, 16, 32), compiler="icc")], [32])
     assert [series.sizes for series in found.others] == [(8, 16, 32)]
-    assert found.other_results == 3
 
 
 def test_each_number_of_nodes_is_answered_as_if_it_were_asked_alone() -> None:
