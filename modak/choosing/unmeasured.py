@@ -80,7 +80,7 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
         layout = (ranks, node.usable_cores // ranks)
         shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
         if layout not in known and memory.obstacle(request, target, shape) is None:
-            yield shape, found.nodes[0]
+            yield shape, max(found.nodes, key=len)  # serial runs stay on one node
 
 
 def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.essence import essence
 from modak.choosing.grids import node_grid
+from modak.choosing.unmeasured import with_unmeasured
 from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Queue, Result, SeriesKey
@@ -438,15 +439,22 @@ def test_a_serial_run_is_no_layout_of_a_parallel_program(
 
 
 def test_a_serial_run_stays_on_one_node_where_another_system_shows_how_the_program_scales(known: Known) -> None:
-    """The layout by the rule of thumb does not: one core of each of many nodes is no choice, however the program scales."""
+    """The layouts by rules of thumb do not, nor those of first runs: one core of each of many nodes is no choice, however it scales."""
     there = [Layout(nodes=each, ranks_per_node=40, threads_per_rank=1) for each in (1, 2, 4)]
     runs = [("supermuc-ng", Layout(nodes=1, ranks_per_node=1, threads_per_rank=1)), *(("elsewhere", each) for each in there)]
     series = {name: SeriesKey(application="solver", system=name, metric="wall_time", unit="s") for name, _ in runs}
     curves = fit(Result(series=series[name], layout=each, value=100 / (each.nodes or 1)) for name, each in runs)
     job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
     request = normalise({"job": job}).request
-    told = enumerate_candidates(request, resolve(request, known(None)), curves)
+    target = resolve(request, known(None))
+    told = enumerate_candidates(request, target, curves)
     assert {shape.ranks_per_node: bool(grid.max() > 1) for shape, grid in zip(told.shapes, told.nodes, strict=True)} == {1: False, 48: True}
+    config = request.optimisation.config.model_copy(update={"parallelisation": ("mpi", "openmp")})
+    hybrid = request.changed(optimisation={"config": config})
+    found = enumerate_candidates(hybrid, target, curves)
+    with_first_runs = with_unmeasured(hybrid, target, found, lambda _: None)
+    proposed = zip(with_first_runs.shapes, with_first_runs.nodes, strict=True)
+    assert {int(grid.max()) for shape, grid in proposed if shape.origin == "plan"} == {int(max(grid.max() for grid in found.nodes))}
 
 
 @pytest.mark.parametrize(("said", "found"), [(True, {1, 2, 4, 8}), (False, {1})])
