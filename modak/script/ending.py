@@ -78,7 +78,9 @@ modak_earlier() { # milliseconds of this run in the jobs before, each with those
         [[ ${jobs[0]} =~ ^after(any|ok|notok)$ ]] || continue
         for job in "${jobs[@]:1}"; do
             test "${jobs[0]}" = afterok || known='' # one that succeeded may have been no part of the run
-            for file in @FILES@; do
+            # shellcheck disable=SC2066 @one@
+            for file in "${MODAK_RESULT}"; do @one@
+            for file in "${MODAK_HERE}/modak-result-${job}".*json; do @each@
                 test -f "${file}" || continue
                 text="$(<"${file}")"
                 [[ ${text} == *"\"job\": \"${job}"[.\"]* ]] || continue
@@ -94,8 +96,7 @@ modak_earlier() { # milliseconds of this run in the jobs before, each with those
     test -n "${known}" && printf '%d' "${most}"
 }
 """
-_OWN_FILES: Final = '"${MODAK_HERE}/modak-result-${job}".*json'
-"""``4711.json``, and ``4711.server.json`` where requests may leave out the server."""
+"""A job's file is ``modak-result-4711.json``, or ``4711.server.json`` where requests may leave out the server; or ``one`` for the chain."""
 _METRIC: Final = """
 modak_metric() {
     local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
@@ -201,10 +202,15 @@ def report_of(job: JobSpec) -> Report | None:
     return job.report if PLAN.fullmatch(job.plan_id) else None
 
 
-def pattern_of(job: JobSpec) -> str | None:
-    """The pattern of the metric that the script looks for: none without an application, whose metric it would be."""
+def names_run(job: JobSpec) -> bool:
+    """Whether the result says what ran: its time and metric are those of an application."""
     report = report_of(job)
-    return (report.pattern or None) if report and report.record.get("application") else None
+    return report is not None and bool(report.record.get("application"))
+
+
+def pattern_of(job: JobSpec) -> str | None:
+    """The pattern of the metric that the script looks for; ``None``: none."""
+    return (job.report.pattern or None) if job.report and names_run(job) else None
 
 
 def log_of(job: JobSpec) -> Word | None:
@@ -238,7 +244,7 @@ def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
 
 def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Line]:
     """Variables and functions of the report."""
-    named = bool(report.record.get("application"))
+    named = names_run(job)
     pattern, before = pattern_of(job), _before(job, scheduler) if named else ()
     yield assign("MODAK_PLAN", job.plan_id)
     if named:
@@ -250,7 +256,7 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
         yield ours(with_lines(_METRIC, ["log" if log_of(job) else "output"]))
     if before:
         yield assign("MODAK_BEFORE", *before)
-        yield ours(with_parts(_EARLIER, FILES='"${MODAK_RESULT}"' if report.file else _OWN_FILES))
+        yield ours(with_lines(_EARLIER, ["one" if report.file else "each"]))
     kinds = {
         "preempted": named and bool(scheduler.preempted),
         "restarts": named and bool(scheduler.restarts) and job.attributes.requeue is not False,

@@ -24,7 +24,7 @@ from modak.script.job import render
 from modak.script.staging import scratch
 from modak.text.grammar import MetricPattern
 from modak.text.words import Joined, Variable, parse
-from tests.script.test_whole import ran, stub
+from tests.script.test_whole import SHELLCHECK, ran, stub
 
 SIGNAL = Signal(name="USR1", seconds=120)
 RECORD: dict[str, str | float | bool] = {
@@ -64,6 +64,22 @@ def test_a_flux_job_is_called_by_the_number_that_its_script_sees(tmp_path: Path)
     """Flux takes ``FLUX_JOB_ID`` out of the environment of batch scripts, which would then be called by a process number."""
     done = ran(render(JOB, "flux").text, tmp_path, FLUX_ENCLOSING_ID="f2aB")
     assert (done.returncode, result(tmp_path, "modak-result-f2aB.json")["job"]) == (0, "f2aB"), done.stderr
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        replace(JOB, report=Report({"application": "a"}, file="r.json"), attributes=Attributes(dependency="afterany:12", signal=SIGNAL)),
+        replace(JOB, report=Report({}), attributes=Attributes(dependency="afterany:12", signal=SIGNAL)),
+    ],
+)
+@pytest.mark.parametrize("scheduler", ["slurm", "torque"])
+def test_shellcheck_has_no_remark_on_ends_that_few_jobs_have(job: JobSpec, scheduler: str, tmp_path: Path) -> None:
+    """One file for a whole chain of jobs was an error, and a sign that no report reads a warning."""
+    (tmp_path / "job.sh").write_text(render(job, scheduler).text)
+    assert SHELLCHECK
+    looked = subprocess.run([SHELLCHECK, tmp_path / "job.sh"], capture_output=True, text=True, timeout=60)
+    assert (looked.returncode, looked.stdout) == (0, "")
 
 
 def test_the_results_can_be_loaded(tmp_path: Path) -> None:
