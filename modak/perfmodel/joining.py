@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.perfmodel import unlikeness
 from modak.perfmodel.curves import Curve
@@ -74,7 +75,7 @@ def _spread(one: Curve, curve: Curve) -> float:
     return unlikeness.of_attributes(names, one, question)
 
 
-def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, Array]]:
+def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, npt.NDArray[np.int_]]]:
     """For each of ``sizes [n]``, which are ``beyond [n]`` doublings outside those of a curve, the most alike of those that were measured
     nearer; each with the places for which it is that."""
     left = np.full(sizes.shape, True)
