@@ -63,9 +63,10 @@ class Prepared(Facts):
 
     @cached_property
     def own_names(self) -> Mapping[str, str]:
-        """Folded aliases of systems, and the names that mean the same. A system's name is no other one's alias."""
-        names = set(map(same_name, self.systems))
-        return {alias: system.name for system in self.systems.values() for alias in system.folded_names[1:] if alias not in names}
+        """Folded aliases of systems, and the names that mean the same. A system's name is no other one's alias; of two systems with one
+        alias the first has it, as in requests."""
+        names, last_first = set(map(same_name, self.systems)), reversed(tuple(self.systems.values()))
+        return {alias: system.name for system in last_first for alias in system.folded_names[1:] if alias not in names}
 
     def own_name(self, system: str | None) -> str | None:
         """The name of a system that may be called by an alias; the same text, if it is none."""

@@ -69,8 +69,8 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     measured = tuple(evidence_shapes(request, target, curves, host))
     search = Search(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
     found = _fitting(search, _shapes(search, measured))
-    if measured and not with_room(search, found.shapes):
-        found = _fuller(search)
+    if measured and not with_room(search, found.shapes, queued=True):
+        found = _fuller(search, found)
     shapes = check_room(search, found.shapes)
     grids = tuple(grid_of(search, shape)[: 1 if shape in found.serial else None] for shape in shapes)
     largest = max(int(grid[-1]) for grid in grids)
@@ -122,8 +122,20 @@ def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
     return Found(shapes, warnings=warnings)
 
 
-def _fuller(search: Search) -> Found:
-    """Shapes by rules of thumb, for more ranks than the measured ones have on as many nodes as a job there can have."""
+def _fuller(search: Search, measured: Found) -> Found:
+    """Shapes by rules of thumb, for more ranks than the ``measured`` ones have on as many nodes as a queue takes. If they have no room
+    there either, the measured ones, as far as these have room at all."""
+    if not with_room(search, measured.shapes):
+        return _by_rules(search)
+    try:
+        fuller = _by_rules(search)
+    except Infeasible:  # the nodes have too little memory for more ranks
+        return measured
+    return fuller if with_room(search, fuller.shapes, queued=True) else measured
+
+
+def _by_rules(search: Search) -> Found:
+    """Shapes by rules of thumb that fit a node."""
     shapes, warnings = topology_shapes(search)
     return _fitting(search, Found(shapes, warnings=warnings))
 

@@ -89,11 +89,15 @@ def why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
     return (f"only single-node runs are considered: {why}",) if why else ()
 
 
-def with_room(search: Search, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """The shapes that have the ranks asked for on as many nodes as a job there can have; none, if none has."""
-    counts, limit = search.counts, search.target.largest_job
+def with_room(search: Search, shapes: tuple[Shape, ...], *, queued: bool = False) -> tuple[Shape, ...]:
+    """The shapes that have the ranks asked for on as many nodes as a job there can have; none, if none has. ``queued``: that its queues
+    take, too, unless the request names a quality of service or a reservation, which may have limits of their own."""
+    counts, target, options = search.counts, search.target, search.request.job_options
+    limit = target.largest_job
     if limit is None or counts.ranks is None:
         return shapes
+    if queued and target.job_nodes and not (options.qos or options.reservation):
+        limit = target.job_nodes[1]
     return tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
 
 

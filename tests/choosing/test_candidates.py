@@ -874,6 +874,29 @@ def test_more_ranks_than_the_measured_layout_has_room_for_are_laid_out_closer(
             enumerate_candidates(request, resolve(request, facts), curves)
 
 
+@pytest.mark.parametrize(
+    ("options", "ranks", "found"),
+    [({}, 8, (4, 12, 0)), ({}, 12, (12, 1, 0)), ({}, 144, (48, 1, 0)), ({"reservation": "ours"}, 12, (4, 12, 0))],
+)
+def test_ranks_on_more_nodes_than_a_queue_takes_are_laid_out_closer(
+    known: Known, options: dict[str, str], ranks: int, found: tuple[int, int, int]
+) -> None:
+    """Of four nodes it takes two, but for a reservation: the scheduler would reject a job on three."""
+    facts = known("nobody-ran-this")
+    queues = (Queue(name="few", min_nodes=1, max_nodes=2),)
+    thin = facts.systems["supermuc-ng"].default_partition.model_copy(update={"nodes": 4, "max_nodes": None, "queues": queues})
+    facts = replace(facts, systems={"supermuc-ng": facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin,)})})
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=12), value=100.0 / n) for n in (1, 2)])
+    job = {
+        "job_options": options,
+        "application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": ranks},
+        "target": {"name": "supermuc-ng"},
+    }
+    request = normalise({"job": job}).request
+    assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {found}
+
+
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     """One rank per core, unless the request gives threads."""
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}

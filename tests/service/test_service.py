@@ -25,6 +25,7 @@ from modak.service import Service, open_service
 from modak.service.factfinder import FactFinder
 from modak.settings import Settings, read_settings
 from modak.store.audit import Actor
+from modak.target import find_system
 
 
 @pytest.fixture
@@ -417,6 +418,16 @@ def test_a_systems_own_name_is_no_alias(service: Service, load: Callable[[str], 
     other = service.facts().systems["stampede2"].model_copy(update={"name": "mine", "aliases": ("Zenith",)})
     service.store.add([other], Actor("earlier"))
     assert service.facts().own_name("zenith") == "zenith"
+
+
+def test_an_alias_of_two_systems_means_the_one_that_requests_mean(service: Service) -> None:
+    """Earlier versions let both have it: results under it are of the system that answers."""
+    stampede2, zenith = (service.facts().systems[name].model_copy(update={"aliases": ("ours",)}) for name in ("stampede2", "zenith"))
+    service.store.add([stampede2, zenith], Actor("earlier"), replace=True)
+    facts = service.facts()
+    meant = find_system("ours", facts)
+    assert meant
+    assert facts.own_name("ours") == meant.name
 
 
 @pytest.mark.parametrize(("nodes", "warned"), [(512, False), (100_000, True)])
