@@ -61,7 +61,7 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     lower, value, upper = (
         _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
     )
-    why = _why(scored, best, wanted, met=bool(meets.any()))
+    why = _why(scored, best, wanted, met=bool(meets.any()), possible=lower is not None)
     rests = _rests_on(question, evidence.predictions_at(best), predicted.results_used)
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
     time = Figure(**interval, unit="s", why=rests)
@@ -92,15 +92,18 @@ def _way_to_run(shape: Shape) -> str:
     return ", ".join(filter(None, (counts, gpus, compiler, shape.precision)))
 
 
-def _why(scored: Scored, best: int, wanted: Demand, *, met: bool) -> str:
+def _why(scored: Scored, best: int, wanted: Demand, *, met: bool, possible: bool) -> str:
+    """Whether the goal is met, in words; ``possible``: with a probability of 5 % on some number of nodes."""
     nodes, worst = int(scored.nodes[best]), float(scored.bound(wanted.confidence)[best])
     take = f"{counted(nodes, 'node')} take{'s' if nodes == 1 else ''}"
     longest = f"{take} at most {clock(round(worst))} with probability {as_given(wanted.confidence)}"
     if met:
         return f"{longest}; the goal is {clock(wanted.deadline_s)}"
     expected = float(scored.time[best])
-    if expected > wanted.deadline_s:
+    if not possible:
         return f"out of reach; at the fastest, {longest}"
+    if expected > wanted.deadline_s:
+        return f"unlikely: {longest}, and {clock(round(expected))} is predicted; a run on this system makes it surer"
     return f"not sure: {longest}, although {clock(round(expected))} is predicted; a run on this system makes it surer"
 
 
