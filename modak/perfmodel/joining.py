@@ -58,7 +58,7 @@ def neighbours(curve: Curve, curves: Sequence[Curve]) -> list[Neighbour]:
 
 def _may_tell(one: Curve, curve: Curve) -> bool:
     """Whether one is measured in the layout of the other, in the same metric, and shares no size: else it is kin of it, or none."""
-    if one is curve or one.scale != curve.scale or one.grows != curve.grows or one.estimated or curve.estimated:
+    if one is curve or one.scale != curve.scale or one.estimated or curve.estimated:
         return False
     if any(one.sizes[0] <= size <= one.sizes[-1] for size in curve.sizes) or unlikeness.differing_counts(one, curve.layout, None):
         return False
@@ -66,9 +66,9 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
 
 
 def _spread(one: Curve, curve: Curve) -> float:
-    """The standard deviation of the log ratio of their costs; 0 if they are of other work."""
+    """The standard deviation of the log ratio of their costs; 0 if nothing is known to differ, or they are of other work."""
     differing = [name for name in SPREAD if getattr(one.series, name) != getattr(curve.series, name)]
-    if not differing or not set(differing).isdisjoint(OTHER_WORK):
+    if not set(differing).isdisjoint(OTHER_WORK):
         return 0.0
     names = [name for name in differing if name != "partition" or "system" not in differing]
     question = Question({name: getattr(curve.series, name) for name in SPREAD}, curve.layout)

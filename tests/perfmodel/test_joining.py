@@ -10,6 +10,10 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Predictions, Question, fit, predict
+from modak.perfmodel.curves import Estimated
+from modak.perfmodel.forecasts import pooled_forecast
+from modak.perfmodel.intervals import stretch
+from modak.perfmodel.joining import Told, moved, nearest, neighbours, together
 
 HERE = {"system": "here", "compiler": "gcc"}
 
@@ -109,3 +113,106 @@ def test_each_number_of_nodes_is_answered_as_if_it_were_asked_alone() -> None:
     alone = [predict(fitted, question, [nodes]) for nodes in asked_for]
     assert together.value == pytest.approx([one.value[0] for one in alone], rel=1e-9)
     assert together.width.above == pytest.approx([one.width.above[0] for one in alone], rel=1e-9)
+
+
+def told(log_value: float, deviation: float, doublings: float = 0.0) -> Told:
+    """A forecast of one size."""
+    return Told(*(np.array([one]) for one in (log_value, deviation, doublings)))
+
+
+def test_the_ratio_at_the_edge_moves_the_other_forecast_as_far_as_it_is_known() -> None:
+    """Conditional mean and variance of a normal distribution, by hand: of 0.16 before, 0.0525 stays unseen."""
+    found = moved(told(1.0, 0.2), 0.4, np.array([0.5]), np.array([0.1]), 0.05, np.array([1.0]))
+    share = 0.16 / (0.16 + 4 * 0.01 + 0.0025 + 0.01)
+    assert found.log_value == pytest.approx([1.0 + 0.5 * share])
+    assert found.deviation**2 == pytest.approx([0.04 + 0.0525 * share])
+
+
+def test_two_that_agree_are_surer_than_each() -> None:
+    """The mean with inverse variances as weights; as far beyond what was measured as both are, by their weights."""
+    joint, factor = together(told(1.0, 0.2, 3.0), told(1.1, 0.1, 1.0))
+    assert joint.log_value == pytest.approx([(1.0 / 0.04 + 1.1 / 0.01) / (1 / 0.04 + 1 / 0.01)])
+    assert joint.deviation == pytest.approx([(1 / 0.04 + 1 / 0.01) ** -0.5])
+    assert joint.doublings == pytest.approx([0.2 * 3 + 0.8 * 1])
+    assert factor == pytest.approx(joint.deviation / 0.2)
+
+
+def test_two_that_contradict_each_other_are_less_sure_by_the_birge_ratio() -> None:
+    """Two deviations of their difference apart: twice as wide."""
+    joint, _ = together(told(0.0, 0.3), told(1.0, 0.4))
+    assert joint.deviation == pytest.approx([2 * (1 / 0.09 + 1 / 0.16) ** -0.5])
+
+
+OWN: dict[str, Any] = {"params": {"cells": "1e6"}, "partition": "fat"}
+
+
+@pytest.mark.parametrize(
+    ("other", "spread"),
+    [
+        ({"compiler": "icc"}, 0.4),
+        ({"system": "there", "partition": "thin"}, 0.7),
+        ({"compiler": "icc", "image": "a.sif"}, float(np.hypot(0.4, 0.1))),
+        ({}, None),
+        ({"compiler": "icc", "ranks": 20}, None),
+        ({"compiler": "icc", "metric": "epoch_time"}, None),
+        ({"compiler": "icc", "params": {"cells": "2e6"}}, None),
+        ({"compiler": "icc", "params": {"cells": "1e6", "scaling": "weak"}}, None),
+        ({"compiler": "icc", "nodes": (2, 8)}, None),
+    ],
+)
+def test_which_others_may_tell_and_how_unlike_they_are(other: dict[str, Any], spread: float | None) -> None:
+    """Those of the same work, metric and layout that share no size, and differ in something else."""
+    (curve,) = fit(runs((1, 2, 4), **OWN))
+    (one,) = fit(runs(**{"nodes": (8, 16), **OWN, **other}))
+    assert [found.spread for found in neighbours(curve, [curve, one])] == ([] if spread is None else [pytest.approx(spread)])
+
+
+def test_what_is_only_estimated_tells_nothing() -> None:
+    """Its interval says all that is known of it."""
+    (curve,), (one,) = fit(runs((1, 2))), fit(runs((8, 16), compiler="icc"))
+    guess = Estimated(model="of others", half_width=0.5)
+    pairs = [
+        (each.model_copy(update={"estimated": found}) for each, found in zip((curve, one), told_of, strict=True))
+        for told_of in ((guess, None), (None, guess))
+    ]
+    assert [neighbours(own, [own, other]) for own, other in pairs] == [[], []]
+
+
+def test_sizes_on_one_node_and_on_several_are_not_compared() -> None:
+    """Four ranks are not four nodes."""
+    (curve,) = fit(runs((1, 2)))
+    (one,) = fit([run for ranks in (4, 8) for run in runs((1,), ranks=ranks, compiler="icc")])
+    assert (one.scale, neighbours(curve, [one])) == ("ranks", [])
+
+
+def test_the_most_alike_that_ran_nearer_tells_of_a_size() -> None:
+    """Another image before another compiler, which tells of what is further away."""
+    (curve,) = fit(runs((1, 2)))
+    others = fit([*runs((16, 128), compiler="icc"), *runs((8, 16), image="a.sif")])
+    found = neighbours(curve, others)
+    sizes = np.array([3.0, 16.0, 64.0, 512.0])
+    told_of = [(one.spread, places.tolist()) for one, places in nearest(found, sizes, np.log2(sizes / 2))]
+    assert told_of == [(0.1, [1, 2, 3])]
+    assert [(one.spread, places.tolist()) for one, places in nearest(found, sizes, np.full(4, 1.5))] == [(0.1, [0, 1]), (0.4, [2])]
+
+
+def test_where_a_relative_ran_no_other_build_is_asked() -> None:
+    """The one that shares a size was measured there."""
+    results = [*runs((1, 2, 4)), *runs((2, 4, 32, 64), compiler="nvc")]
+    alone, both = (asked([*results, *more], [32, 64]) for more in ((), runs((32, 64), 9.0, compiler="icc")))
+    assert both.value.tolist() == alone.value.tolist()
+
+
+def test_relatives_and_others_are_told() -> None:
+    """At 3 nodes a relative contributes, at 64 another build."""
+    found = asked([*runs((1, 4)), *runs((2, 3, 4), compiler="nvc"), *runs((32, 64), compiler="icc")], [3, 64])
+    assert {series.sizes for series in found.others} == {(2, 3, 4), (32, 64)}
+
+
+def test_other_levels_of_the_interval_are_of_the_same_distribution() -> None:
+    """Deviations do not depend on the level that is asked for."""
+    curve, other = fit(runs((1, 2))), fit(runs((8, 16, 32), 1.1, compiler="icc"))
+    sizes = np.array([16.0, 32.0])
+    half, ninety = (pooled_forecast(curve[0], [*curve, *other], sizes, sizes, level) for level in (0.5, 0.9))
+    assert half.log_value == pytest.approx(ninety.log_value, abs=1e-6)
+    assert half.width.above == pytest.approx(ninety.width.above * stretch(0.5), rel=1e-6)
