@@ -133,8 +133,9 @@ def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], siz
     for one, some in joining.nearest(found, sizes[away], own.doublings[away]):
         here = away[some]
         edges = np.clip(sizes[here], curve.sizes[0], curve.sizes[-1])
-        there = told(_as_measured(one.curve, others, sizes[here], nodes[here], level))
-        at_edge = told(_as_measured(one.curve, others, edges, np.interp(edges, curve.sizes, curve.nodes), level))
+        at, on = np.concatenate([sizes[here], edges]), np.concatenate([nodes[here], np.interp(edges, curve.sizes, curve.nodes)])
+        both = told(_as_measured(one.curve, others, at, on, level))
+        there, at_edge = (joining.Told(*each) for each in zip(*(np.split(column, 2) for column in both), strict=True))
         ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
         known = max(RERUN_SPREAD, forecast.noise) / Z90
         theirs = joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(sizes[here] / edges)))
