@@ -21,6 +21,7 @@ FOLDS, REPEATS = 5, 4
 CALIBRATION = (5, 10, 20, 50, 100)
 """Runs on a new device from which it is calibrated."""
 INTERVAL = "  inside its 90 % interval"
+CHOSEN = "MODAK, runs that it chooses"
 
 
 def tables(folder: Path) -> list[Path]:
@@ -96,6 +97,8 @@ def _new_device(by_configuration: dict[tuple[str, ...], list[dict[str, str]]]) -
                     continue
                 for name, errors in _calibrated(*device, runs, repeat).items():
                     found[name].append(errors)
+                for name, errors in _proposed(*device, runs, repeat).items():
+                    found[name].append(errors)
             for name, parts in found.items():
                 _line(name, np.concatenate(parts))
         if enough := [device for device in devices if len(device[-1]) >= FOLDS]:
@@ -116,6 +119,22 @@ def _calibrated(elsewhere: Array, columns: dict[str, Array], actual: Array, runs
         INTERVAL: np.where(np.abs(miss) <= reach, reach, np.nan),
         "constant ratio to the nearest": constant[np.isfinite(constant)],
     }
+
+
+def _proposed(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: int, repeat: int) -> dict[str, Array]:
+    """Errors of predictions from runs that :func:`modak.perfmodel.parameters.most_telling` chooses among a random half of the networks.
+
+    Judged on the other half, so that a repeat has other runs, and so that no network that is hard to tell is left out by being chosen.
+    """
+    order = np.random.default_rng(repeat).permutation(len(actual))
+    some, hidden = np.sort(order[: len(order) // 2]), order[len(order) // 2 :]
+    if len(some) <= runs:
+        return {}
+    of_some = {name: values[some] for name, values in columns.items()}
+    shown = some[list(parameters.most_telling(elsewhere[some], of_some, np.zeros(len(some), dtype=bool), runs))]
+    guess = parameters.transfer(elsewhere, columns, shown, actual[shown])
+    miss, reach = (actual - guess.log_throughput)[hidden], guess.half_width[hidden]
+    return {CHOSEN: np.abs(np.expm1(miss)), f"{INTERVAL}, chosen": np.where(np.abs(miss) <= reach, reach, np.nan)}
 
 
 def _all_runs(elsewhere: Array, columns: dict[str, Array], actual: Array) -> Array:

@@ -238,6 +238,7 @@ FIRST: Final[tuple[Callable[..., None], ...]] = (asking.optimise, asking.recomme
 LAST: Final[tuple[Callable[..., None], ...]] = (asking.validate, asking.schema, running.serve, keys.audit)
 FURTHER: Final[tuple[tuple[typer.Typer, Callable[..., None]], ...]] = (
     (results.app, evaluation.plan),
+    (results.app, evaluation.calibration),
     (knowledge.models, evaluation.evaluate),
     (knowledge.models, evaluation.plot),
     (knowledge.systems, detecting.detect),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -190,23 +189,13 @@ def predict(
     from modak import files
 
     answer = common.client().predict(files.read(points), points, level=level)
-    text = show.as_json(answer) if as_json else _csv(answer["rows"])
+    text = show.as_json(answer) if as_json else show.as_csv(answer["rows"])
     if output is None:
         typer.echo(text, nl=False)
     else:
         files.write_all({output: text})
     if not as_json:
         show.warn(answer.get("warnings", ()))
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
-    from modak.ingest.values import cell
-    from modak.ingest.writing import write_csv
-
-    stream = io.StringIO()
-    write_csv(({name: f"{value:.6g}" if isinstance(value, float) else cell(value) for name, value in row.items()} for row in rows), stream)
-    return stream.getvalue()
 
 
 def validate(request: common.Request, as_json: common.AsJson = False, strict: common.Strict = False) -> None:

@@ -1,4 +1,4 @@
-"""How good the models are, what they look like, and what to measure next: models evaluate, models plot, results plan."""
+"""How good the models are, what they look like, and what to measure next: models evaluate, models plot, results plan and calibration."""
 
 from __future__ import annotations
 
@@ -124,6 +124,26 @@ def plan(
         return
     _programme(answer)
     show.warn(answer["warnings"])
+
+
+def calibration(
+    points: Annotated[str, typer.Argument(metavar="POINTS.csv", help="A results table without values; - reads standard input.")],
+    number: Annotated[int, typer.Option("-n", "--number", min=1, max=500, help="Number of runs in each configuration.")] = 20,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT.csv", help="Write the table to this file.")] = None,
+    as_json: common.AsJson = False,
+) -> None:
+    """Choose the runs to measure first on a new system. From those and from results elsewhere the rest of the table is predicted."""
+    from modak import files
+
+    answer = common.local().calibration(files.read(points), points, number=number)
+    text = show.as_json(answer) if as_json else show.as_csv(answer["rows"])
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        files.write_all({output: text})
+    if not as_json:
+        for note in answer["notes"]:
+            show.note(note)
 
 
 def _curves(application: str | None) -> dict[str, Curve]:

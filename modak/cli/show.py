@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -29,6 +30,16 @@ LEAST_FOLDED: Final = 24
 def document(content: Any) -> None:
     """A JSON document on standard output."""
     typer.echo(as_json(content), nl=False)
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
+    from modak.ingest.values import cell
+    from modak.ingest.writing import write_csv
+
+    stream = io.StringIO()
+    write_csv(({name: f"{value:.6g}" if isinstance(value, float) else cell(value) for name, value in row.items()} for row in rows), stream)
+    return stream.getvalue()
 
 
 def as_json(content: Any) -> str:

@@ -16,7 +16,18 @@ from modak.perfmodel.curves import cost
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import USUAL, Reader, Row, count_in, in_unit
-from modak.perfmodel.unseen import Configuration, Guess, Known, Run, by_configuration, guesses_from, run_of, words_of
+from modak.perfmodel.unseen import (
+    Calibration,
+    Configuration,
+    Guess,
+    Known,
+    Run,
+    by_configuration,
+    calibrations,
+    guesses_from,
+    run_of,
+    words_of,
+)
 from modak.results.metrics import Metric, metric
 
 WEAK: Final = ("none", "transferred", "heuristic")
@@ -44,6 +55,15 @@ def improve_rows(
         if estimate and (answered[place]["basis"] == "none" or _width(estimate) < _width(answered[place])):
             changed[place].update(estimate)
     return changed
+
+
+def calibrations_of(rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL) -> tuple[Calibration, ...]:
+    """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there.
+
+    ``results``: all of these metrics, with parameters.
+    """
+    known = by_configuration(results)
+    return calibrations(_runs(rows, known, reader), known, most)
 
 
 def _width(row: Row) -> float:

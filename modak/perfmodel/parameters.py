@@ -50,6 +50,8 @@ TRANSFER_POWER: Final = 8.0
 """The two bases with their corrections are averaged with weights that fall with this power of their leave-one-out error."""
 SUM_RIDGE: Final = 0.02
 """Ridge of the sum of times, relative to one calibration run."""
+LEVEL: Final = 10.0
+"""Variance of the level of a system without any run, relative to the variance that similarity explains: nearly nothing is known of it."""
 FILL_RIDGE: Final = 3.0
 """Ridge of the regression that fills in missing throughputs."""
 FILL_ROUNDS: Final = 3
@@ -142,6 +144,35 @@ def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArr
     trust /= trust.sum()
     log = trust @ np.array([one.log_throughput for one in found])
     return Estimate(log, np.full(len(log), _reach(trust @ left_out)))
+
+
+def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArray[np.bool_], most: int) -> tuple[int, ...]:
+    """At most ``most`` applications to measure on a new system, in this order: places of rows.
+
+    ``elsewhere``, ``columns``: as for :func:`transfer`; ``measured [application]``: whether it was measured there already. Each is the one
+    after which the least variance of all applications is left (Cohn 1996, "Neural network exploration using optimal experiment design";
+    of Gaussian processes Seo et al. 2000). Unknown are the level of the system, and corrections, which alike applications share.
+    """
+    filled, rows = _fill(elsewhere), features(columns)
+    slowest_first = np.argsort(filled.mean(axis=1), kind="stable")
+    kept = np.union1d(slowest_first[thinned(len(rows), MOST)], np.flatnonzero(measured))
+    profile = _profile(filled, rows)[kept]
+    covariance = np.exp(-_distance(profile, profile) / TRANSFER_LENGTH) + LEVEL
+    for known in np.flatnonzero(measured[kept]).tolist():
+        covariance = _after(covariance, known)
+    open_, found = ~measured[kept], list[int]()
+    while open_.any() and len(found) < most:
+        gain = (covariance**2).sum(axis=0) / (np.diag(covariance) + TRANSFER_NOISE)
+        place = int(np.argmax(np.where(open_, gain, -1.0)))
+        covariance, open_[place] = _after(covariance, place), False
+        found.append(int(kept[place]))
+    return tuple(found)
+
+
+def _after(covariance: Array, place: int) -> Array:
+    """The covariance after a run of the application at ``place``."""
+    column = covariance[:, place]
+    return np.asarray(covariance - np.outer(column, column) / (column[place] + TRANSFER_NOISE))
 
 
 Base = Callable[[Array, npt.NDArray[np.int64], Array], Array]

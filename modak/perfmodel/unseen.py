@@ -168,15 +168,72 @@ def by_configuration(results: Iterable[Result]) -> Known:
 
 def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
-    measured = {name: _measured(runs) for name, runs in known.items()}
-    every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
-    described = {run.identity: run for run in every}  # by the run with the most parameters
-    several = any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
+    measured, described, several = _measured_in(known), _described_in(known), _at_several_batches(known)
     found: dict[int, Guess | None] = {}
     kinds = [(run.configuration, *run.features) for run in asked]
     for places in grouped(range(len(asked)), kinds.__getitem__).values():
         found.update(zip(places, _of_configuration([asked[place] for place in places], measured, described, several), strict=True))
     return tuple(found[place] for place in range(len(asked)))
+
+
+class Calibration(NamedTuple):
+    """Which runs to measure first in a configuration, so that a transfer tells the others best."""
+
+    places: tuple[int, ...]
+    """Of these runs, in the order in which to measure them; each application once."""
+    comparable: int
+    """How many of these runs are of applications that other configurations know; no transfer can tell the rest."""
+    measured: int
+    """Applications that were measured there and elsewhere."""
+
+
+def calibrations(asked: Sequence[Run], known: Known, most: int) -> tuple[Calibration, ...]:
+    """For each configuration of the asked runs the ``most`` runs to measure there."""
+    measured, described, several = _measured_in(known), _described_in(known), _at_several_batches(known)
+    found = []
+    for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
+        here = _calibration([asked[place] for place in places], measured, described, most, several=several)
+        found.append(here._replace(places=tuple(places[number] for number in here.places)))
+    return tuple(found)
+
+
+def _calibration(
+    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int, *, several: bool
+) -> Calibration:
+    """Of runs in one configuration."""
+    wanted = {run.identity: place for place, run in reversed([*enumerate(asked)])}
+    here = measured.get(asked[0].configuration, Measured({}, (), any(name == "gpus_per_node" for name, _ in asked[0].configuration)))
+    compared = _compared(asked[0].configuration, {**measured, asked[0].configuration: here}, described, wanted.keys())
+    if not _distinguish(compared.columns):
+        return Calibration((), 0, 0)
+    batch = next((run.features["batch"] for run in asked if several and "batch" in run.features), None)
+    elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared.configurations])
+    known = {run.identity: None for run in here.logs}
+    rows = [one for one in {**known, **wanted} if one in compared.applications]
+    sizes = [_doublings(asked[wanted[one]].features.get("batch") if several and one in wanted else batch) for one in rows]
+    order = parameters.most_telling(
+        np.array([elsewhere.at(one, size) for one, size in zip(rows, sizes, strict=True)]),
+        _table([described[identity] for identity in rows], compared.columns),
+        np.array([one in known for one in rows]),
+        most,
+    )
+    comparable = sum(run.identity in compared.applications for run in asked)
+    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, sum(one in known for one in rows))
+
+
+def _measured_in(known: Known) -> Mapping[Configuration, Measured]:
+    return {name: _measured(runs) for name, runs in known.items()}
+
+
+def _described_in(known: Known) -> Described:
+    """Each application by its run with the most parameters."""
+    every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
+    return {run.identity: run for run in every}
+
+
+def _at_several_batches(known: Known) -> bool:
+    """Whether an application was measured somewhere with several batch sizes."""
+    return any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
 
 
 def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
@@ -249,7 +306,7 @@ def _transferred(
     return dict(zip(wanted, _as_guesses(answer, model, len(calibration), [here, *compared.configurations]), strict=True))
 
 
-class Calibration(NamedTuple):
+class Shared(NamedTuple):
     """An application that was measured here and elsewhere."""
 
     identity: Identity
@@ -259,10 +316,10 @@ class Calibration(NamedTuple):
     """Of its throughput here."""
 
 
-def _calibration_runs(here: Measured, batch: float | None, known_there: Iterable[Identity]) -> list[Calibration]:
+def _calibration_runs(here: Measured, batch: float | None, known_there: Iterable[Identity]) -> list[Shared]:
     """Those of the applications ``known_there``, at the batch size nearest to ``batch``, the slowest first."""
     sizes = here.throughputs(batch, all_sizes=True)
-    runs = [Calibration(one, *nearest(sizes[one], _doublings(batch))) for one in known_there if one in sizes]
+    runs = [Shared(one, *nearest(sizes[one], _doublings(batch))) for one in known_there if one in sizes]
     slowest_first = sorted(runs, key=lambda run: run.log)
     return [slowest_first[number] for number in parameters.thinned(len(slowest_first), MOST_RUNS)]
 
@@ -278,8 +335,14 @@ class Compared(NamedTuple):
     """Those that have all of these parameters, which alone can be compared."""
 
 
-def _compared(configuration: Configuration, measured: Mapping[Configuration, Measured], described: Described) -> Compared:
-    here = measured[configuration].identities
+def _compared(
+    configuration: Configuration,
+    measured: Mapping[Configuration, Measured],
+    described: Described,
+    planned: AbstractSet[Identity] = frozenset(),
+) -> Compared:
+    """What tells of a configuration, with the applications that were measured there and those ``planned`` there."""
+    here = measured[configuration].identities | planned
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
     sharing = [other for other in others if len(other.identities & here) >= SHARED]
     applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)

@@ -15,6 +15,7 @@ from modak.facts import Result, same_name
 from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.unseen import FEW
 from modak.store import LoadReport, Page
 from modak.store.audit import Entry
 from modak.store.values import Item, Judged, Replaced
@@ -23,11 +24,18 @@ if TYPE_CHECKING:
     from modak.dsl import Choice
     from modak.ingest.table import Point
     from modak.nextruns import Programme, Proposal
+    from modak.perfmodel.unseen import Calibration
 
 Json = dict[str, Any]
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
 """What can be listed beside models, and the field that names an item."""
 REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_count", "models", "suspicious_count", "dry_run")
+
+
+NO_CALIBRATION: Final = (
+    "no run tells the others: for that, results in another configuration have to know five or more of these applications, with the same "
+    "metric and numeric parameters (params.gmacs, params.macts, …)"
+)
 
 
 def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
@@ -151,6 +159,13 @@ def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
     return [{"field": "gpus_per_node", "message": message}] if rows else []
 
 
+def calibrated_by_few(count: int, rows: int) -> list[Json]:
+    """A warning if ``count`` rows are of a system on which a few runs would tell the others."""
+    what = f"known on other systems, where {FEW} runs or more of some of them would tell the rest better"
+    message = f"{count} of {rows} rows are of applications that are {what}: 'modak results calibration' chooses these"
+    return [{"field": "basis", "message": message}] if count else []
+
+
 def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     """One warning for each weak basis among the rows, and one for those far beyond what was measured."""
     means = {
@@ -164,6 +179,22 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     return [
         {"field": "basis", "message": f"{count} of {len(rows)} rows {means[basis]} ({basis})"} for basis, count in counts.items() if count
     ] + ([{"field": "extrapolation", "message": guesses}] if far else [])
+
+
+def calibration_notes(found: Sequence[Calibration], rows: int) -> list[str]:
+    """What to do with the rows to measure, what is too few, and what no other row tells."""
+    chosen, alone = sum(len(one.places) for one in found), rows - sum(one.comparable for one in found)
+    fewest = min(len(one.places) + one.measured for one in found if one.places)
+    notes = [
+        f"{chosen} of {rows} rows, in the order in which to measure them: write what you measure into 'value' and load the file with "
+        "'modak load'; then 'modak predict' tells the others"
+    ]
+    if fewest < FEW:
+        notes.append(f"nothing is predicted from fewer than {FEW} runs")
+    if alone:
+        what = "are of applications that were not measured elsewhere with these parameters"
+        notes.append(f"{alone} of {rows} rows {what}: no other run tells them")
+    return notes
 
 
 def programme(of: Programme) -> Json:

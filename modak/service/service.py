@@ -147,6 +147,13 @@ class Service:
         """
         return tables.predictions(self.store, self.facts(), content, name, most=self.max_points, level=level, go_on=go_on)
 
+    def calibration(self, content: bytes, name: str, *, number: int) -> Json:
+        """The ``number`` rows of a result table without values to measure first (in each configuration), and ``notes``.
+
+        Raises as :meth:`predict` does, and :class:`~modak.errors.DataError` if no row can be told from others.
+        """
+        return tables.calibration(self.store, self.facts(), content, name, most=self.max_points, number=number)
+
     def size(self, document: Any, *, strict: bool = False) -> Json:
         """How much hardware the request's goal needs: :class:`modak.sizing.answer.Sizing`, and the ``warnings`` of reading the request.
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
+from modak.errors import DataError
 from modak.facts import Result
+from modak.perfmodel.unseen import FEW
 from modak.prepared import Prepared
 from modak.service import records
 from modak.service.records import Json
@@ -16,6 +19,7 @@ from modak.store.results import MOST_WITH_PARAMETERS
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
+    from modak.perfmodel.rows import Reader, Row
 
 
 def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float, go_on: Callable[[], None]) -> Json:
@@ -32,12 +36,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
     curves = {application: facts.with_own_names(found) for application, found in store.models_of(sorted(measured)).items()}
-
-    def columns(point: Point) -> dict[str, Any]:
-        own = {"system": facts.own_name(point.series.system), "unit": point.unit}
-        return records.columns_of(point.series.model_dump() | own) | point.layout.model_dump()
-
-    given = [columns(point) for point in asked]
+    given = _rows(asked, facts)
     gpus_there = node_gpus(facts)
     gpus = [gpus_meant(row, curves.get(row["application"], ()), gpus_there(row["system"], row["partition"])) for row in given]
     questions = [{**row, "gpus_per_node": count} if count else row for row, count in zip(given, gpus, strict=True)]
@@ -54,8 +53,48 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
         *records.of_several(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
+        *records.calibrated_by_few(_told_by_few(questions, answered, results, reader), len(rows)),
     ]
     return {"rows": rows, "level": level, "warnings": warnings}
+
+
+def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, number: int) -> Json:
+    """``rows``: the ``number`` rows of the table (of each configuration in it) to measure first, in this order, with an empty ``value``;
+    and ``notes``. Raises as :func:`predictions` does, and :class:`~modak.errors.DataError` if no row can be told from others.
+    """
+    from modak.ingest.reading import points
+    from modak.ingest.sources import from_bytes
+    from modak.perfmodel.improving import calibrations_of
+    from modak.perfmodel.rows import Reader
+
+    asked = points(from_bytes(content, name), most)
+    rows = _rows(asked, facts)
+    results = facts.with_own_names(_having_parameters(store, {row["metric"] for row in rows}))
+    found = calibrations_of(rows, results, number, Reader(graph_compilers(), node_kinds(facts)))
+    places = [place for one in found for place in one.places]
+    if not places:
+        raise DataError(records.NO_CALIBRATION, field=name)
+    first = [{**records.given_cells(asked[place]), "value": None} for place in places]
+    return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
+
+
+def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], results: Sequence[Result], reader: Reader) -> int:
+    """How many rows with weak answers are of configurations without enough runs, where a few would tell the others."""
+    from modak.perfmodel.improving import WEAK, calibrations_of
+
+    weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK and row.get("metric")]
+    found = calibrations_of(weak, results, 1, reader) if results else ()
+    return sum(one.comparable for one in found if one.places and one.measured < FEW)
+
+
+def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:
+    """The points under the columns of the results table, with their systems' own names."""
+
+    def row(point: Point) -> dict[str, Any]:
+        own = {"system": facts.own_name(point.series.system), "unit": point.unit}
+        return records.columns_of(point.series.model_dump() | own) | point.layout.model_dump()
+
+    return [row(point) for point in points]
 
 
 def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
@@ -68,4 +107,9 @@ def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answe
         parameters = [name for name, value in row.items() if name.startswith("params.") and value not in (None, "")]
         if answer["basis"] in WEAK and parameters and row.get("metric"):
             metrics.add(str(row["metric"]))
+    return _having_parameters(store, metrics)
+
+
+def _having_parameters(store: Store, metrics: AbstractSet[str]) -> list[Result]:
+    """Results of any application with parameters, in these metrics, up to a bound."""
     return [result for metric in sorted(metrics) for result in store.having_parameters({"metric": metric})][:MOST_WITH_PARAMETERS]

@@ -1,4 +1,4 @@
-"""The command line: models evaluate, models plot, results plan."""
+"""The command line: models evaluate, models plot, results plan and calibration."""
 
 from __future__ import annotations
 
@@ -160,6 +160,70 @@ def test_the_least_gains_are_those_of_the_library() -> None:
     """They are written out, because a command line that imports the models only for them would start slowly."""
     assert signature(evaluation.plan).parameters["gain"].default == LEAST
     assert signature(tuning.tune).parameters["gain"].default == SearchOptions().gain
+
+
+NETWORKS = "application,system,metric,batch_size,params.gmacs,params.macts,params.img"
+
+
+def networks(system: str, speed: float | None = None, count: int = 12) -> str:
+    """A table of networks, with their throughput on a system that is so fast."""
+    lines = [NETWORKS + ("" if speed is None else ",value")]
+    for n in range(count):
+        value = "" if speed is None else f",{speed / (1 + n % 4 + n / 7):.4f}"
+        lines.append(f"net{n},{system},throughput,32,{1 + n % 4},{2 + n / 7:.3f},224{value}")
+    return "\n".join(lines) + "\n"
+
+
+def test_runs_to_measure_on_a_new_system_are_a_table_to_fill_in(own: Run, tmp_path: Path) -> None:
+    """The chosen rows with an empty value. Filled in and loaded they tell the others."""
+    (tmp_path / "known.csv").write_text(networks("one", 1000) + networks("two", 3000).split("\n", 1)[1])
+    (tmp_path / "points.csv").write_text(networks("new"))
+    assert own("load", tmp_path / "known.csv").status == 0
+    hint = "12 of 12 rows are of applications that are known on other systems"
+    assert hint in own("predict", tmp_path / "points.csv").err
+    ran = own("results", "calibration", tmp_path / "points.csv", "-n", "6", "-o", tmp_path / "first.csv")
+    assert (ran.status, ran.out) == (0, "")
+    assert "6 of 12 rows, in the order in which to measure them" in ran.err
+    header, *rows = (tmp_path / "first.csv").read_text().splitlines()
+    assert header == f"{NETWORKS},value"
+    assert len({row.split(",")[0] for row in rows}) == 6
+    truth = {row.split(",")[0]: row for row in networks("new", 2000).splitlines()}
+    (tmp_path / "first.csv").write_text("\n".join([header, *(truth[row.split(",")[0]] for row in rows)]) + "\n")
+    assert own("load", tmp_path / "first.csv").status == 0
+    answer = json.loads(own("predict", tmp_path / "points.csv", "--json").out)
+    assert hint.split(" of ", 1)[1] not in str(answer["warnings"])
+    told = [row for row in answer["rows"] if row["basis"] == "transferred"]
+    assert len(told) == 6
+    for row in told:
+        assert row["model"] == "6 calibration runs and 2 other configurations"
+        assert row["predicted"] == pytest.approx(float(truth[row["application"]].split(",")[-1]), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "status", "says"),
+    [
+        ("net1,new,throughput,32,1,2,224", (), 1, "points.csv: no run tells the others"),
+        ("net1,new,throughput,x,1,2,224", (), 1, "points.csv:2: column 'batch_size'"),
+        ("net1,new,throughput,32,1,2,224", ("-n", "0"), 2, "--number"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_one_line(run: Run, tmp_path: Path, table: str, more: tuple[str, ...], status: int, says: str) -> None:
+    """Networks that nobody knows, a bad cell, no run."""
+    (tmp_path / "points.csv").write_text(f"{NETWORKS}\n{table}\n")
+    ran = run("results", "calibration", tmp_path / "points.csv", *more)
+    assert ran.status == status
+    assert says in ran.err
+
+
+def test_fewer_calibration_runs_than_predictions_need_are_named(own: Run, tmp_path: Path) -> None:
+    """And how many rows no other run tells."""
+    (tmp_path / "known.csv").write_text(networks("one", 1000))
+    (tmp_path / "points.csv").write_text(networks("new") + "net99,new,throughput,32,1,2,224\n")
+    own("load", tmp_path / "known.csv")
+    ran = own("results", "calibration", tmp_path / "points.csv", "-n", "3", "--json")
+    notes = json.loads(ran.out)["notes"]
+    assert [note for note in notes if note.startswith("nothing is predicted from fewer than 5 runs")]
+    assert notes[-1].startswith("1 of 13 rows are of applications that were not measured elsewhere")
 
 
 def test_plan_needs_to_know_what_about(run: Run) -> None:

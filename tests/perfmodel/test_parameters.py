@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.parameters import features, fit, predict, transfer
+from modak.perfmodel.parameters import features, fit, most_telling, predict, transfer
 
 
 def networks(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -109,3 +109,38 @@ def test_intervals_hold_as_much_after_few_calibration_runs_as_after_many(runs: i
         guess = transfer(elsewhere, columns, np.arange(runs), new[:runs])
         held.append((np.abs(guess.log_throughput - new) <= guess.half_width)[runs:])
     assert np.mean(held) == pytest.approx(0.9, abs=0.05)
+
+
+def shared(count: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Networks, their log throughputs on two known devices, and on a new one that has a large network in thirty run slowly."""
+    columns = networks(count, seed)
+    elsewhere = np.column_stack([log_throughput(columns), log_throughput(columns, 4000, 500)])
+    new = log_throughput(columns, 9000, 2500) - np.where(columns["parameters"] > 130, 0.5, 0.0)
+    return columns, elsewhere, new + np.random.default_rng(seed).normal(0, 0.03, count)
+
+
+def test_the_most_telling_runs_tell_more_than_random_ones() -> None:
+    """The median error of the networks of ten devices after eight runs of either."""
+    errors = np.zeros((10, 2))
+    for seed in range(10):
+        columns, elsewhere, new = shared(150, seed)
+        chosen = np.array(most_telling(elsewhere, columns, np.zeros(150, dtype=bool), 8))
+        for way, shown in enumerate((chosen, np.random.default_rng(seed).permutation(150)[:8])):
+            errors[seed, way] = np.median(np.abs(transfer(elsewhere, columns, shown, new[shown]).log_throughput - new))
+    assert errors[:, 0].mean() < 0.9 * errors[:, 1].mean()
+
+
+def test_the_first_run_is_of_the_commonest_kind_and_the_second_of_another() -> None:
+    """Of twelve alike networks and four others, one of the twelve, then one of the four: not a second one of the same."""
+    columns = {"operations": np.array([1.0] * 12 + [100.0] * 4), "parameters": np.array([5.0] * 12 + [60.0] * 4)}
+    first, second = most_telling(-np.log(columns["operations"])[:, None], columns, np.zeros(16, dtype=bool), 2)
+    assert first < 12 <= second
+
+
+def test_what_was_measured_is_not_measured_again_and_tells() -> None:
+    """With one of the twelve known, the first run is one of the four; all are proposed in the end, each once."""
+    columns = {"operations": np.array([1.0] * 12 + [100.0] * 4), "parameters": np.array([5.0] * 12 + [60.0] * 4)}
+    measured = np.arange(16) == 3
+    order = most_telling(-np.log(columns["operations"])[:, None], columns, measured, 99)
+    assert order[0] >= 12
+    assert sorted(order) == [place for place in range(16) if place != 3]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel.improving import improve_rows
+from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.unlikeness import BATCH_SPREAD
-from modak.perfmodel.unseen import guesses, run_of
+from modak.perfmodel.unseen import by_configuration, calibrations, guesses, run_of
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}
 
@@ -181,3 +181,64 @@ def test_a_measured_row_keeps_its_answer() -> None:
     """A prediction from results of the run itself is not replaced."""
     answered = [{"basis": "measured", "predicted": 1.0}]
     assert improve_rows([{"application": "net1", **METRIC}], answered, measured("here", range(80), 1.0)) == answered
+
+
+def test_runs_to_measure_on_a_new_system_are_of_networks_known_elsewhere() -> None:
+    """Six of those that two other systems know; of the other five nothing can be told."""
+    results = [*measured("known", range(50), 1.0), *measured("other", range(50), 3.0)]
+    asked = [run_of(key("new", n), Layout(batch_size=64)) for n in range(45, 55)] + [run_of(key("new", 3), Layout(batch_size=64))]
+    (here,) = calibrations(asked, by_configuration(results), 99)
+    assert sorted(here.places) == [0, 1, 2, 3, 4, 10]
+    assert (here.comparable, here.measured) == (6, 0)
+
+
+def test_each_configuration_has_its_own_runs_to_measure() -> None:
+    """Of two new systems one has runs already, which are not proposed again; nothing is told of the number of rows that ask the same."""
+    results = [*measured("known", range(50), 1.0), *measured("first", range(8), 2.0)]
+    asked = [run_of(key(system, n), Layout(batch_size=64)) for system in ("first", "second", "second") for n in range(20)]
+    first, second = calibrations(asked, by_configuration(results), 5)
+    assert (len(first.places), first.measured, len(second.places), second.measured) == (5, 8, 5, 0)
+    assert not {asked[place].identity for place in first.places} & {run.identity for run in asked[:8]}
+    assert {asked[place].configuration for place in second.places} == {asked[20].configuration}
+
+
+def test_what_a_batch_size_costs_elsewhere_is_known_of_the_runs_to_measure() -> None:
+    """Networks that others measured with several batch sizes are proposed as well, at the size that is asked about."""
+    large = [
+        one.model_copy(update={"layout": Layout(batch_size=256, gpus_per_node=1), "value": 2 * one.value})
+        for one in measured("known", range(30), 1.0)
+    ]
+    small = [one.model_copy(update={"layout": Layout(batch_size=64, gpus_per_node=1)}) for one in measured("known", range(30), 1.0)]
+    asked = [run_of(key("new", n), Layout(batch_size=128, gpus_per_node=1)) for n in range(30)]
+    (here,) = calibrations(asked, by_configuration([*large, *small]), 5)
+    assert len(here.places) == 5
+
+
+def test_applications_that_parameters_do_not_tell_apart_are_not_proposed() -> None:
+    """Those whose only number is the size of the image."""
+    results = [one.model_copy(update={"series": plain(one.series)}) for one in measured("known", range(30), 1.0)]
+    asked = [run_of(plain(key("new", n)), Layout(batch_size=64)) for n in range(30)]
+    (here,) = calibrations(asked, by_configuration(results), 5)
+    assert (here.places, here.comparable) == ((), 0)
+
+
+def plain(series: SeriesKey) -> SeriesKey:
+    """The series without parameters other than the size of the image."""
+    return series.model_copy(update={"params": {"img": "224"}})
+
+
+def test_rows_to_measure_mean_the_configuration_that_results_have() -> None:
+    """Runs measured with a framework are runs of the rows that name none."""
+    with_framework = {"framework": "PyTorch"}
+    results = [
+        one.model_copy(update={"series": one.series.model_copy(update=with_framework)})
+        for one in (*measured("known", range(30), 1.0), *measured("new", range(6), 2.0))
+    ]
+    rows = [
+        {"application": f"net{n}", "system": "new", "batch_size": 64, **METRIC, **{f"params.{k}": v for k, v in params(n).items()}}
+        for n in range(20)
+    ]
+    (here,) = calibrations_of(rows, results, 4)
+    assert here.measured == 6
+    assert len(here.places) == 4
+    assert min(here.places) >= 6
