@@ -168,7 +168,8 @@ def by_configuration(results: Iterable[Result]) -> Known:
 
 def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
-    measured, described, several = _measured_in(known), _described_in(known), _at_several_batches(known)
+    measured, described = _measured_in(known), _described_in(known)
+    several = any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
     found: dict[int, Guess | None] = {}
     kinds = [(run.configuration, *run.features) for run in asked]
     for places in grouped(range(len(asked)), kinds.__getitem__).values():
@@ -189,36 +190,33 @@ class Calibration(NamedTuple):
 
 def calibrations(asked: Sequence[Run], known: Known, most: int) -> tuple[Calibration, ...]:
     """For each configuration of the asked runs the ``most`` runs to measure there."""
-    measured, described, several = _measured_in(known), _described_in(known), _at_several_batches(known)
+    measured, described = _measured_in(known), _described_in(known)
     found = []
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
-        here = _calibration([asked[place] for place in places], measured, described, most, several=several)
+        here = _calibration([asked[place] for place in places], measured, described, most)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
     return tuple(found)
 
 
-def _calibration(
-    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int, *, several: bool
-) -> Calibration:
+def _calibration(asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int) -> Calibration:
     """Of runs in one configuration."""
-    wanted = {run.identity: place for place, run in reversed([*enumerate(asked)])}
-    here = measured.get(asked[0].configuration, Measured({}, (), any(name == "gpus_per_node" for name, _ in asked[0].configuration)))
-    compared = _compared(asked[0].configuration, {**measured, asked[0].configuration: here}, described, wanted.keys())
+    configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
+    here = {run.identity: None for run in measured[configuration].logs} if configuration in measured else {}
+    compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
         return Calibration((), 0, 0)
-    batch = next((run.features["batch"] for run in asked if several and "batch" in run.features), None)
-    elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared.configurations])
-    known = {run.identity: None for run in here.logs}
-    rows = [one for one in {**known, **wanted} if one in compared.applications]
-    sizes = [_doublings(asked[wanted[one]].features.get("batch") if several and one in wanted else batch) for one in rows]
+    batch = next((run.features["batch"] for run in asked if "batch" in run.features), None)
+    elsewhere = Batches([other.throughputs(batch, all_sizes=other.on_gpus) for other in compared.configurations])
+    rows = [one for one in {**here, **wanted} if one in compared.applications]
+    sizes = [_doublings(asked[wanted[one]].features.get("batch", batch) if one in wanted else batch) for one in rows]
     order = parameters.most_telling(
         np.array([elsewhere.at(one, size) for one, size in zip(rows, sizes, strict=True)]),
         _table([described[identity] for identity in rows], compared.columns),
-        np.array([one in known for one in rows]),
+        np.array([one in here for one in rows]),
         most,
     )
     comparable = sum(run.identity in compared.applications for run in asked)
-    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, sum(one in known for one in rows))
+    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, sum(one in here for one in rows))
 
 
 def _measured_in(known: Known) -> Mapping[Configuration, Measured]:
@@ -229,11 +227,6 @@ def _described_in(known: Known) -> Described:
     """Each application by its run with the most parameters."""
     every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
     return {run.identity: run for run in every}
-
-
-def _at_several_batches(known: Known) -> bool:
-    """Whether an application was measured somewhere with several batch sizes."""
-    return any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
 
 
 def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
@@ -283,7 +276,7 @@ def _transferred(
     against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
     here, size = measured[asked[0].configuration], _doublings(batch)
-    compared = _compared(asked[0].configuration, measured, described)
+    compared = _compared(asked[0].configuration, measured, described, here.identities)
     elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared.configurations])
     known_there = [one for one in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if one in compared.applications]
     calibration = _calibration_runs(here, batch, known_there)
@@ -336,13 +329,9 @@ class Compared(NamedTuple):
 
 
 def _compared(
-    configuration: Configuration,
-    measured: Mapping[Configuration, Measured],
-    described: Described,
-    planned: AbstractSet[Identity] = frozenset(),
+    configuration: Configuration, measured: Mapping[Configuration, Measured], described: Described, here: AbstractSet[Identity]
 ) -> Compared:
-    """What tells of a configuration, with the applications that were measured there and those ``planned`` there."""
-    here = measured[configuration].identities | planned
+    """``here``: applications that are measured in the configuration, or are to be."""
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
     sharing = [other for other in others if len(other.identities & here) >= SHARED]
     applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)

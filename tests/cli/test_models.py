@@ -223,7 +223,21 @@ def test_fewer_calibration_runs_than_predictions_need_are_named(own: Run, tmp_pa
     ran = own("results", "calibration", tmp_path / "points.csv", "-n", "3", "--json")
     notes = json.loads(ran.out)["notes"]
     assert [note for note in notes if note.startswith("nothing is predicted from fewer than 5 runs")]
+    assert "nothing is predicted" not in str(
+        json.loads(own("results", "calibration", tmp_path / "points.csv", "-n", "5", "--json").out)["notes"]
+    )
     assert notes[-1].startswith("1 of 13 rows are of applications that were not measured elsewhere")
+
+
+def test_what_was_measured_counts_as_a_calibration_run(own: Run, tmp_path: Path) -> None:
+    """Two runs and three further ones are five; the hint of a prediction counts the others alone."""
+    (tmp_path / "known.csv").write_text(networks("one", 1000) + networks("new", 2000, count=2).split("\n", 1)[1])
+    (tmp_path / "points.csv").write_text(networks("new"))
+    own("load", tmp_path / "known.csv")
+    assert "10 of 12 rows are of applications that are known on other systems" in own("predict", tmp_path / "points.csv").err
+    ran = own("results", "calibration", tmp_path / "points.csv", "-n", "3")
+    assert [row.split(",")[0] in ("net0", "net1") for row in ran.out.splitlines()] == [False] * 4
+    assert "nothing is predicted" not in ran.err
 
 
 def test_plan_needs_to_know_what_about(run: Run) -> None:

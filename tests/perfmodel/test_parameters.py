@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.parameters import features, fit, most_telling, predict, transfer
+from modak.perfmodel.parameters import LEVEL, MOST, TRANSFER_LENGTH, TRANSFER_NOISE, features, fit, most_telling, predict, transfer
 
 
 def networks(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -144,3 +144,27 @@ def test_what_was_measured_is_not_measured_again_and_tells() -> None:
     order = most_telling(-np.log(columns["operations"])[:, None], columns, measured, 99)
     assert order[0] >= 12
     assert sorted(order) == [place for place in range(16) if place != 3]
+
+
+def test_each_run_is_the_one_after_which_least_is_left() -> None:
+    """The variance of all networks, from the covariance and the whole set of runs, for each that might come next."""
+    columns = {"operations": np.exp(np.random.default_rng(7).uniform(-1, 4, 30))}
+    at = features(columns)[:, 0]
+    covariance = np.exp(-np.abs(at[:, None] - at) / at.std() / TRANSFER_LENGTH) + LEVEL
+
+    def left(runs: list[int]) -> float:
+        seen = covariance[np.ix_(runs, runs)] + TRANSFER_NOISE * np.eye(len(runs))
+        return float(np.trace(covariance - covariance[:, runs] @ np.linalg.solve(seen, covariance[runs])))
+
+    chosen: list[int] = []
+    for _ in range(4):
+        chosen.append(min(set(range(30)) - set(chosen), key=lambda run: left([*chosen, run])))
+    assert most_telling(-at[:, None], columns, np.zeros(30, dtype=bool), 4) == tuple(chosen)
+
+
+def test_of_very_many_networks_an_even_part_is_compared() -> None:
+    """Beside all that were measured, which are not measured again."""
+    columns = {"operations": np.exp(np.random.default_rng(8).uniform(-1, 4, MOST + 200))}
+    measured = np.isin(np.arange(MOST + 200), np.argsort(columns["operations"])[: (MOST + 200) // 2])
+    first, *_ = most_telling(-np.log(columns["operations"])[:, None], columns, measured, 3)
+    assert np.quantile(columns["operations"], 0.6) < columns["operations"][first] < np.quantile(columns["operations"], 0.95)
