@@ -226,9 +226,9 @@ def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytes
     assert held == [0, 0]
 
 
-def test_a_locked_database_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_a_locked_database_is_one_line(tmp_path: Path) -> None:
     """A writer that waits too long says that another process holds the database."""
-    monkeypatch.setattr("modak.store.engine.BUSY_MS", 100)
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
         other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
