@@ -161,7 +161,7 @@ def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> 
 
 
 def test_nothing_is_ordered_into_a_folder_whose_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Lustre, mounted without flock: no builder would ever start."""
+    """As on Lustre, mounted without flock: no builder would ever start. No file system at hand refuses locks, so the call does."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
