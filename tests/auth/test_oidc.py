@@ -14,8 +14,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from modak.api.access import issuer_of
 from modak.auth import oidc
 from modak.errors import DataError, Unauthorised, Unavailable
+from modak.settings import Settings
 from tests.auth.provider import AUDIENCE, CURVE, KEYS, Provider, running
 from tests.conftest import PATIENCE_S, until
 
@@ -261,8 +263,10 @@ def test_an_issuer_may_end_its_name_with_a_slash(provider: Provider, issuer: oid
 
 
 def test_settings_that_will_do_are_taken() -> None:
-    """An address that only its owner answers at, and the extra that checks signatures."""
-    oidc.check("https://a.example", "x")
+    """An address that only its owner answers at, and the extra that checks signatures; whom the service then believes."""
+    named = Settings(oidc_issuer="https://a.example", oidc_audience="x", oidc_scopes_claim="roles")
+    assert (found := issuer_of(named)) is not None
+    assert (found.issuer, found.audience, found.scopes_claim) == ("https://a.example", "x", "roles")
 
 
 @pytest.mark.parametrize(("issuer", "audience", "field"), [("https://a.example", "", "AUDIENCE"), ("http://a.example", "x", "ISSUER")])

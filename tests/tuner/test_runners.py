@@ -92,8 +92,8 @@ def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_
     job = first.start(script, 0.01)
     try:
         later = Here()
-        until(lambda: later.state(job) == "over")
-        until(lambda: first.state(job) == "over")  # its parent learns of the end a moment later
+        assert until(lambda: later.state(job) == "over")
+        assert until(lambda: first.state(job) == "over")  # its parent learns of the end a moment later
     finally:
         with suppress(ProcessLookupError):
             os.killpg(int(job.partition("@")[0].partition(":")[0]), signal.SIGKILL)
