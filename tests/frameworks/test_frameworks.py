@@ -138,6 +138,7 @@ def test_misspelt_mpi_libraries_are_understood(written: str, library: str) -> No
         ("caffe", {"fork": "nvidia"}, ("nvcaffe", None)),
         ("horovod", {"version": "0.19", "framework_version": "2.1"}, ("tensorflow", "2.1")),
         ("horovod", {"framework": "keras"}, ("tensorflow", None)),
+        ("horovod", {"framework": "pytorch", "framework_version": "2.1"}, ("pytorch", "2.1")),
     ],
 )
 def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[str, Any], expected: tuple[str, str | None]) -> None:
