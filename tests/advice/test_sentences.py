@@ -55,6 +55,11 @@ def test_the_global_batch_and_the_rate_that_goes_with_it(known: Known) -> None:
     assert "PRACE guide, sections 3.3" in text
 
 
+def test_one_worker_has_no_learning_rate_to_scale(known: Known) -> None:
+    """Its batch is the whole one."""
+    assert not sentences(known, replace(chosen(known, nodes=1), shape=Shape(1, 22, batch_size=16)), "learning-rate-scaling")
+
+
 def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
     """Three epochs have no room for five of warm-up."""
     (text,) = sentences(known, chosen(known, epochs=3), "learning-rate-scaling")
@@ -254,6 +259,18 @@ def test_a_time_of_another_data_set_is_told_to_be_taken_as_it_is(known: Known, m
     request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
     (text,) = [text for text in recommend(request, replace(known(None), models=models)).advice if "dataset small" in text]
     assert ("; their time is not scaled to the " in text) == (not scaled)
+
+
+def test_a_time_of_another_number_of_samples_is_told_to_be_scaled(known: Known) -> None:
+    """Where the results give their own: half as many take half the time."""
+    key = SeriesKey(application="app", system="supermuc-ng", dataset="small", params={"samples": "2000"}, metric="epoch_time", unit="s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0) for nodes in (1, 2, 4))
+    workload = {"application": "app", "dataset": "large", "epochs": 1, "samples": 1000}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert found.choices[0].prediction.per_unit == pytest.approx(50)
+    (text,) = [text for text in found.advice if "dataset small" in text]
+    assert text.endswith("; their time is scaled from 2000 samples per epoch to 1000, as if each took as long")
 
 
 def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:

@@ -62,7 +62,7 @@ def test_options_of_a_load_and_a_removal_reach_the_service(
     assert remote.call("GET", "/results?application=solver").json()["items"][0]["system"] == "zenith"
     (tmp_path / "rule.json").write_text(json.dumps({"rules": [RULE]}))
     assert main(["rules", "add", str(tmp_path / "rule.json")]) == 0
-    assert main(["rules", "remove", RULE["name"]]) == 0
+    assert main(["rules", "remove", str(RULE["name"])]) == 0
     assert remote.call("GET", f"/rules/{RULE['name']}").status_code == 404
 
 
