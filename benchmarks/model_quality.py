@@ -50,14 +50,14 @@ DOUBLINGS = (1e-9, 1.01, 2.01, 3.01)
 DISAGREEMENT = (0.02, 0.05, 0.1, 0.2)
 
 
-def main() -> None:
-    """Read the tables, print the figures."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Read the tables, print the figures. ``words``: in place of those of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory with the public tables")
     parser.add_argument("--extrap", help="Python interpreter that has extrap installed")
     parser.add_argument("--least-sizes", type=int, help="judge only series with so many sizes, and only their errors")
     parser.add_argument("--calibrate", action="store_true", help="print the constants of the intervals")
-    wish = parser.parse_args()
+    wish = parser.parse_args(words)
     observed, networks = read_scaling(wish.data), parameter_quality.tables(wish.data)
     least = wish.least_sizes or evaluation.LEAST_SIZES
     if not any(len(one.series.sizes) >= least for one in observed):

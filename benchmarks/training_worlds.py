@@ -81,17 +81,17 @@ class Law:
         return float(value * math.exp(chance.normal(0, self.noise)))
 
 
-def main() -> None:
+def main(worlds: int = WORLDS) -> None:
     """Print what the answers are worth."""
     facts = _facts()
     told: dict[str, list[Truth]] = defaultdict(list)
     lost: list[float] = []
-    for seed in range(WORLDS):
+    for seed in range(worlds):
         for truths, regret in answers(seed, facts):
             for one in truths:
                 told[one.basis].append(one)
             lost.append(regret)
-    say(f"{WORLDS} worlds; times told, by basis: errors of log time, and new runs in the 90 % interval, beyond it, beyond twice of it")
+    say(f"{worlds} worlds; times told, by basis: errors of log time, and new runs in the 90 % interval, beyond it, beyond twice of it")
     for basis in sorted(told):
         say(f"{basis:14} {row(told[basis])}")
     say("\ntime, or node-hours, of the choice over those of the best configuration that the answer tells of, minus one, per cent")

@@ -84,17 +84,17 @@ class Truth:
     below: float
 
 
-def main() -> None:
+def main(worlds: int = WORLDS) -> None:
     """Print what the answers are worth."""
     facts = _facts()
     told: dict[str, list[Truth]] = defaultdict(list)
     lost: dict[str, list[float]] = defaultdict(list)
-    for seed in range(WORLDS):
+    for seed in range(worlds):
         for kind, truths, regret in answers(seed, facts):
             for one in truths:
                 told[one.basis].append(one)
             lost[kind].append(regret)
-    say(f"{WORLDS} worlds; times told, by basis: errors of log time, and new runs in the 90 % interval, beyond it, beyond twice of it")
+    say(f"{worlds} worlds; times told, by basis: errors of log time, and new runs in the 90 % interval, beyond it, beyond twice of it")
     for basis in sorted(told):
         say(f"{basis:14} {row(told[basis])}")
     say("\ntime of the chosen layout and build over that of the best one that was run, at the chosen nodes, minus one, per cent")

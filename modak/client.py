@@ -277,8 +277,10 @@ def _connect(parts: SplitResult, proxy: SplitResult | None, timeout: float) -> h
         return http.client.HTTPConnection(*_end(parts), timeout=timeout)
     connection = http.client.HTTPSConnection(*_end(proxy or parts), timeout=timeout, context=ssl.create_default_context())
     if proxy:
-        user = f"{unquote(proxy.username or '')}:{unquote(proxy.password or '')}".encode()
-        headers = {"Proxy-Authorization": f"Basic {b64encode(user).decode()}"} if proxy.username else None
+        headers = {}
+        if proxy.username:
+            user = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+            headers["Proxy-Authorization"] = f"Basic {b64encode(user).decode()}"
         connection.set_tunnel(*_end(parts), headers)
     return connection
 

@@ -90,19 +90,22 @@ def detect(
     *,
     name: str | None = None,
     probe: bool = False,
+    timeout_s: float = TIMEOUT_S,
 ) -> Description:
     """This machine as a system, with its hardware that is not among the known.
 
     ``probe``: also run the commands on a node of each open Slurm partition, by a job of one task that waits for at most 30 s.
+    ``timeout_s``: for which a command here may run.
 
     Raises :class:`modak.errors.DataError` where nothing can be described, and :class:`modak.errors.RequestError` for a probe
     without Slurm.
     """
     own = _passed(environment)
-    first = _answers(SLURM, own)
+    first = _answers(SLURM, own, timeout_s)
     slurm_answers = all(answer.text for answer in first.values())
-    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if slurm_answers else _answers(WITHOUT_SCONTROL, own)
-    answers = {**first, **others, "qconf-sp": _of_each(gridengine.environments(others), own), **_answers(ALWAYS, own)}
+    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
+    environments = _of_each(gridengine.environments(others), own, timeout_s)
+    answers = {**first, **others, "qconf-sp": environments, **_answers(ALWAYS, own, timeout_s)}
     probes = _probes(answers, own) if probe else {}
     asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)
     return describe(answers, probes, asked, processors, accelerators)
@@ -149,26 +152,26 @@ def _passed(environment: Mapping[str, str]) -> dict[str, str]:
     return {**passed, "PATH": os.pathsep.join(folder for folder in folders if folder.startswith("/")), "LC_ALL": "C"}
 
 
-def _answers(commands: Mapping[str, tuple[str, ...]], own: Mapping[str, str]) -> dict[str, Answer]:
-    return {key: _ask(words, own, key in ON_STDERR) for key, words in commands.items()}
+def _answers(commands: Mapping[str, tuple[str, ...]], own: Mapping[str, str], timeout_s: float) -> dict[str, Answer]:
+    return {key: _ask(words, own, timeout_s, on_stderr=key in ON_STDERR) for key, words in commands.items()}
 
 
-def _of_each(names: Sequence[str], own: Mapping[str, str]) -> Answer:
+def _of_each(names: Sequence[str], own: Mapping[str, str], timeout_s: float) -> Answer:
     """The answers for all names as one. One that fails is left out: the environment may have gone in between.
 
     All together have the time of one command: a server that answers slowly would be waited for once for each name.
     """
-    end, found = time.monotonic() + TIMEOUT_S, list[str]()
+    end, found = time.monotonic() + timeout_s, list[str]()
     for name in names:
         if (left := end - time.monotonic()) > 0:
-            found.append(_ask((*OF_EACH, name), own, on_stderr=False, timeout_s=left).text)
+            found.append(_ask((*OF_EACH, name), own, left).text)
     missing = len(names) - sum(map(bool, found))
     late = missing and time.monotonic() >= end
-    trouble = f"no answer within {TIMEOUT_S:g} s for {missing} of {counted(len(names), 'environment')}" if late else ""
+    trouble = f"no answer within {timeout_s:g} s for {missing} of {counted(len(names), 'environment')}" if late else ""
     return Answer(" ".join(OF_EACH), "\n".join(found), trouble if names else NOT_THERE)
 
 
-def _ask(words: Sequence[str], own: Mapping[str, str], on_stderr: bool, timeout_s: float = TIMEOUT_S) -> Answer:
+def _ask(words: Sequence[str], own: Mapping[str, str], timeout_s: float, *, on_stderr: bool = False) -> Answer:
     if words[0].startswith("/"):
         return _file(Path(words[0]))
     if words[0] == "LMOD_CMD":  # a shell function calls the program that this variable names

@@ -54,13 +54,15 @@ class Knowledge:
         return (*self.systems, *self.processors, *self.accelerators, *self.images, *self.rules)
 
 
-def packaged_root() -> Path:
-    """The `benchmarks_db` that came with this MODAK: inside an installed package, or beside it in a checkout.
+PACKAGE: Final = Path(__file__).resolve().parent
+
+
+def packaged_root(package: Path = PACKAGE) -> Path:
+    """The `benchmarks_db` that came with this MODAK: inside the installed package, or beside it in a checkout.
 
     Raises :class:`modak.errors.DataError` where neither is there.
     """
-    here = Path(__file__).resolve().parent
-    candidates = (here / "_data" / "benchmarks_db", here.parent / "benchmarks_db")
+    candidates = (package / "_data" / "benchmarks_db", package.parent / "benchmarks_db")
     found = next((root for root in candidates if (root / "systems").is_dir()), None)
     if found is None:
         raise DataError(f"no systems in {' or '.join(map(str, candidates))}; install MODAK again", field="benchmarks_db")

@@ -179,6 +179,20 @@ def own_database(packaged_database: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def impatient() -> Iterator[None]:
+    """In this test no transaction of SQLite waits longer than a moment for another writer."""
+    from sqlalchemy import Connection, Engine, event
+
+    def wait_little(connection: Connection) -> None:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA busy_timeout=50")
+
+    event.listen(Engine, "begin", wait_little)
+    yield
+    event.remove(Engine, "begin", wait_little)
+
+
+@pytest.fixture
 def document() -> dict[str, Any]:
     """The request of the demonstration."""
     read: dict[str, Any] = json.loads((ROOT / "examples/3dgan-supermuc-ng.json").read_text())

@@ -187,7 +187,7 @@ def test_the_core_imports_in_one_order() -> None:
         found = {f"{module}.{name}" if f"{module}.{name}" in graph else str(module) for module, name in named}
         graph[dotted(path)] = {one for one in found & set(graph) if not f"{dotted(path)}.".startswith(f"{one}.")}
     graph["modak.plugins"].clear()
-    TopologicalSorter(graph).prepare()
+    assert sorted(TopologicalSorter(graph).static_order()) == sorted(graph)  # of a circle there is no order: an error names it
 
 
 def dotted(path: str) -> str:

@@ -23,15 +23,14 @@ def _table(folder: Path, collections: Sequence[str]) -> Path:
     return folder
 
 
-def _figures(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path) -> str:
-    monkeypatch.setattr("sys.argv", ["model_quality", "--data", str(folder)])
-    model_quality.main()
+def _figures(capsys: pytest.CaptureFixture[str], folder: Path) -> str:
+    model_quality.main(["--data", str(folder)])
     return capsys.readouterr().out
 
 
-def test_one_series_is_enough_for_figures(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_one_series_is_enough_for_figures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Errors, and the intervals that are shipped."""
-    out = _figures(monkeypatch, capsys, _table(tmp_path, ["ours"]))
+    out = _figures(capsys, _table(tmp_path, ["ours"]))
     assert "largest two: 1 tasks, 2 predictions" in out
     assert "90 % intervals, largest two; as shipped: coverage" in out
     assert "unseen collection" not in out  # there is no other one
@@ -43,13 +42,11 @@ def test_series_of_two_collections_may_have_one_name(tmp_path: Path) -> None:
     assert [(one.collection, len(one.series.sizes)) for one in found] == [("ours", 5), ("theirs", 5)]
 
 
-def test_a_folder_without_tables_is_refused_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_folder_without_tables_is_refused_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The line names the columns that are needed."""
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(SystemExit):
-        _figures(monkeypatch, capsys, tmp_path)
+        _figures(capsys, tmp_path)
     assert capsys.readouterr().err.splitlines()[-1].endswith("columns needed: dataset, series, app, p, higher_better, value")
 
 
@@ -71,13 +68,12 @@ def test_problems_with_two_numbers_and_variants_have_figures_of_their_own(capsys
 
 @pytest.mark.parametrize(("benchmark", "kinds"), [(worlds, ("nodes open", "nodes given")), (training_worlds, ())])
 def test_a_world_is_the_same_each_time_and_its_answers_are_compared_with_its_law(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], benchmark: Any, kinds: tuple[str, ...]
+    capsys: pytest.CaptureFixture[str], benchmark: Any, kinds: tuple[str, ...]
 ) -> None:
     """Figures are worth something only if they can be had again."""
-    monkeypatch.setattr(benchmark, "WORLDS", 3)
     texts = []
     for _ in range(2):
-        benchmark.main()
+        benchmark.main(3)
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
     assert all(f"\n{kind}" in texts[0] for kind in ("measured", "transferred", *kinds))

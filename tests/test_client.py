@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
+import socket
 import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from modak.ingest.sources import from_bytes
 from modak.service import Service, open_service
 from modak.settings import Settings
 from tests.api.site import listening
+from tests.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,22 @@ def test_optimise_and_recommend_are_the_same(local: Service, remote: Remote, doc
     found = remote.recommend(document, closest=True)
     assert found["missed"].startswith("a budget of 1 node-hour is not enough")
     assert found == local.recommend(document, closest=True)
+
+
+def test_sizings_are_the_same(local: Service, remote: Remote) -> None:
+    """Of one of the examples."""
+    sizing = json.loads((ROOT / "examples/sizing-small.json").read_text())
+    assert remote.size(sizing) == local.size(sizing)
+
+
+@pytest.mark.parametrize("method", ["optimise", "recommend", "validate"])
+def test_an_unknown_key_is_refused_only_where_that_is_wanted(local: Service, remote: Remote, document: dict[str, Any], method: str) -> None:
+    """Otherwise it is a warning, here and over HTTP."""
+    document["job"]["job_options"]["acount"] = "x"
+    for which in (local, remote):
+        assert getattr(which, method)(document)
+        with pytest.raises(ModakError, match="acount"):
+            getattr(which, method)(document, strict=True)
 
 
 def test_validations_are_the_same(local: Service, remote: Remote, document: dict[str, Any]) -> None:
@@ -79,6 +99,17 @@ def test_a_bad_point_is_named_by_its_file_and_line(remote: Remote) -> None:
         remote.predict(b'{"application": "3dgan", "metric": "epoch_time", "nodes": 0}', "points.jsonl")
 
 
+@pytest.mark.parametrize("name", ["points.jsonl", "points.ndjson"])
+def test_a_file_is_read_as_its_name_says(local: Service, remote: Remote, name: str) -> None:
+    """A table that is called records has the same fault here and over HTTP."""
+    told = set()
+    for which in (local, remote):
+        with pytest.raises(ModakError) as wrong:
+            which.predict(b"application,nodes\n3dgan,4\n", name)
+        told.add(str(wrong.value))
+    assert told == {f"{name}:1: expected a list of records: [{{…}}, …]"}
+
+
 def test_lists_and_results_are_the_same(local: Service, remote: Remote) -> None:
     """However many pages they take."""
     for kind in ("systems", "images", "rules", "models"):
@@ -87,6 +118,7 @@ def test_lists_and_results_are_the_same(local: Service, remote: Remote) -> None:
         assert remote.listing(kind) == (every if kind == "models" else sorted(every, key=lambda item, key=key: item[key]))  # type: ignore[misc]
         assert remote.item(kind, every[-1][key]) == local.item(kind, every[-1][key]) == every[-1]
     assert remote.results({"system": "supermuc-ng"}, limit=3) == local.results({"system": "supermuc-ng"}, limit=3)
+    assert remote.results({}, doubted=True) == local.results({}, doubted=True) == {"items": []}
 
 
 @pytest.mark.parametrize("name", ["limit", "cursor", "used_by", "replaced", "path"])
@@ -167,6 +199,21 @@ def test_faults_come_back_with_their_fields_and_status(local: Service, remote: R
         assert (there.value.status, there.value.exit_code) == (here.value.status, here.value.exit_code)
 
 
+def test_a_server_that_speaks_another_protocol_is_status_3() -> None:
+    """In one line with the address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as others:
+
+        def answer() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(b"220 mail.example.org ESMTP\r\n")
+
+        others.submit(answer)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(Unavailable, match=f"^no answer from {address}: 220 mail"):
+            Remote(address).listing("systems")
+
+
 @pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (502, b"<html>Bad gateway"), (404, b"{}"), (200, b"[]")])
 def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> None:
     """A proxy's page, another program on that port: the address and the status, not the page."""
@@ -182,7 +229,7 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> N
             """Say nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Other)
-    threading.Thread(target=server.handle_request).start()
+    threading.Thread(target=server.handle_request, daemon=True).start()
     with pytest.raises(Unavailable, match=f"answered {status} and no document") as raised:
         Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
     server.server_close()
@@ -198,7 +245,7 @@ def test_a_certificate_of_an_unknown_authority_names_the_setting(tmp_path: Path)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(made, key)
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.handle_request).start()
+        threading.Thread(target=server.handle_request, daemon=True).start()
         with pytest.raises(Unavailable, match=r"its certificate is refused \(self-signed certificate\); SSL_CERT_FILE names"):
             Remote(f"https://localhost:{server.server_port}").listing("systems")
 
@@ -246,9 +293,10 @@ def test_files_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert _public_names(["r.csv", "../there/r.csv"]) == ["r.csv", "there/r.csv"]
 
 
-def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the usual variables, as curl reads them in the job: a tunnel to the service's host, with the proxy's own password."""
-    asked: list[tuple[str, str]] = []
+@pytest.mark.parametrize(("user", "told"), [("ada:p%40ss@", "Basic YWRhOnBAc3M="), ("ada@", "Basic YWRhOg=="), ("", None)])
+def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch, user: str, told: str | None) -> None:
+    """By the usual variables, as curl reads them in the job: a tunnel to the service's host, with the proxy's own password, if any."""
+    asked: list[tuple[str, str | None]] = []
 
     class Proxy(BaseHTTPRequestHandler):
         def do_CONNECT(self) -> None:
@@ -259,15 +307,15 @@ def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPat
             """Say nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Proxy)
-    threading.Thread(target=server.handle_request).start()
-    monkeypatch.setenv("https_proxy", f"http://ada:p%40ss@127.0.0.1:{server.server_port}")
+    threading.Thread(target=server.handle_request, daemon=True).start()
+    monkeypatch.setenv("https_proxy", f"http://{user}127.0.0.1:{server.server_port}")
     monkeypatch.setenv("no_proxy", "excepted.invalid")
     with pytest.raises(Unavailable, match=r"through the proxy 127.*: Tunnel connection failed: 403 not that one"):
         Remote("https://modak.invalid/below").listing("systems")
     with pytest.raises(Unavailable, match="no answer"):
         Remote("https://excepted.invalid").listing("systems")
     server.server_close()
-    assert asked == [("modak.invalid:443", "Basic YWRhOnBAc3M=")]
+    assert asked == [("modak.invalid:443", told)]
 
 
 @pytest.mark.parametrize("proxy", ["http://ada:p/ss@proxy.invalid:3128", "http://[::1", "http://:3128", "socks5://proxy.invalid:1080"])

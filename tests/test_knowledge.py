@@ -574,15 +574,15 @@ def test_an_empty_folder_is_empty_knowledge(tmp_path: Path) -> None:
     assert read_all(tmp_path) == Knowledge()
 
 
-def test_the_packaged_root_is_found_in_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_packaged_root_is_found_in_an_installed_package(tmp_path: Path) -> None:
     """Data inside the package comes before data beside it; without either the fault says where it was looked for."""
-    monkeypatch.setattr(knowledge, "__file__", str(tmp_path / "modak" / "knowledge.py"))
+    package = tmp_path / "modak"
     with pytest.raises(DataError, match="no systems in "):
-        packaged_root()
+        packaged_root(package)
     (tmp_path / "benchmarks_db" / "systems").mkdir(parents=True)
-    assert packaged_root() == tmp_path / "benchmarks_db"
-    (tmp_path / "modak" / "_data" / "benchmarks_db" / "systems").mkdir(parents=True)
-    assert packaged_root() == tmp_path / "modak" / "_data" / "benchmarks_db"
+    assert packaged_root(package) == tmp_path / "benchmarks_db"
+    (package / "_data" / "benchmarks_db" / "systems").mkdir(parents=True)
+    assert packaged_root(package) == package / "_data" / "benchmarks_db"
 
 
 def test_a_value_that_earlier_versions_accepted_is_still_read() -> None:

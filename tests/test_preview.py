@@ -107,6 +107,35 @@ def test_the_command_prints_a_diff_for_each_script_that_changes(
     assert "one-variable" not in run("rules", "list", "--json")[1]
 
 
+def test_the_command_previews_only_what_it_is_asked_to(
+    run: Callable[..., tuple[int, str, str]], service: Service, asked: str, document: dict[str, Any], tmp_path: Path
+) -> None:
+    """Nothing by default; with --preview all of the last requests, or so many; scripts that stay are counted and not shown."""
+    document["job"]["target"]["name"] = "zenith"
+    service.optimise(document)
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
+    alone, every, newest = (
+        run("rules", "check", file, *words)[1].partition("\n")[2] for words in ((), ("--preview",), ("--preview", "--last", "1"))
+    )
+    assert alone == ""
+    assert every.startswith("1 of 2 stored requests get another script\n\n--- ")
+    assert newest == "0 of 1 stored requests get another script\n"
+
+
+def test_the_command_warns_of_a_request_that_can_no_longer_be_answered(
+    run: Callable[..., tuple[int, str, str]], service: Service, asked: str, tmp_path: Path
+) -> None:
+    """By the plan's id, with the reason."""
+    service.store.plans.save("old", {"job": {"target": 7}}, "{}", service.texts(asked), data_version="0")
+    file = tmp_path / "rules.json"
+    file.write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
+    status, out, err = run("rules", "check", file, "--preview")
+    assert (status, "1 of 2 stored requests" in out) == (0, True)
+    assert err.startswith("warning: plan old: ")
+    assert "target" in err
+
+
 def test_a_bad_rule_is_refused_before_any_preview(run: Callable[..., tuple[int, str, str]], asked: str, tmp_path: Path) -> None:
     """As rules check does without it."""
     file = tmp_path / "rules.json"

@@ -15,6 +15,15 @@ KNOWLEDGE = ("systems", "processors", "accelerators", "images", "rules")
 
 
 def upgrade() -> None:
+    _version_and_knowledge()
+    _loads()
+    _series()
+    _results()
+    _models()
+    _plans()
+
+
+def _version_and_knowledge() -> None:
     op.create_table(
         "meta",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -32,6 +41,10 @@ def upgrade() -> None:
             sa.Column("added_by", sa.String(200), nullable=False),
             sa.PrimaryKeyConstraint("name", name=f"pk_{name}"),
         )
+
+
+def _loads() -> None:
+    """Each file that was loaded, by whom, and what became of its rows."""
     op.create_table(
         "loads",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -48,6 +61,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_loads"),
     )
     op.create_index("ix_loads_sha256", "loads", ["sha256"])
+
+
+def _series() -> None:
+    """What results have in common."""
     op.create_table(
         "series",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -77,6 +94,10 @@ def upgrade() -> None:
     )
     op.create_index("ix_series_application", "series", ["application"])
     op.create_index("ix_series_system", "series", ["system"])
+
+
+def _results() -> None:
+    """The measured values, and texts of which many of them have the same."""
     texts = op.create_table(
         "texts",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -124,6 +145,9 @@ def upgrade() -> None:
         unique=True,
     )
     op.create_index("ix_results_series_id", "results", ["series_id", "id"])
+
+
+def _models() -> None:
     op.create_table(
         "models",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -135,6 +159,9 @@ def upgrade() -> None:
     )
     op.create_index("ix_models_application", "models", ["application"])
     op.create_index("ix_models_series_id", "models", ["series_id"])
+
+
+def _plans() -> None:
     op.create_table(
         "plans",
         sa.Column("id", sa.String(64), nullable=False),

@@ -21,13 +21,14 @@ from fastapi.routing import APIRoute
 import modak
 from modak import schemas
 from modak.api import answers, builds, native, openapi, pages, published, writing
-from modak.api.access import guard, scope_of
+from modak.api.access import guard, issuer_of, scope_of
 from modak.api.direct import Direct
 from modak.api.examples import add_examples
 from modak.api.layers import Head, Lifespan
 from modak.api.observe import add_observation
 from modak.api.problems import add_handlers, answer
 from modak.api.queries import only_known
+from modak.auth.oidc import Issuer
 from modak.errors import DataError
 from modak.service import Service, open_service
 from modak.settings import Settings, listed, read_settings
@@ -46,8 +47,11 @@ BROWSERS: Final[dict[str, Any]] = {
 SUMMARY: Final = "Choose container, configuration and job script from measured results."
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application on the database of the settings, which is opened at the first call that needs it."""
+def create_app(settings: Settings, issuer: Issuer | None = None) -> FastAPI:
+    """The application on the database of the settings, which is opened at the first call that needs it.
+
+    ``issuer``: whose tokens are believed; by default that of the settings, if they name one.
+    """
     database = _Database(settings)
     app = FastAPI(
         title="MODAK",
@@ -72,7 +76,7 @@ def create_app(settings: Settings) -> FastAPI:
     pages.add_routes(app)
     app.add_middleware(Direct, routes=app.routes)
     app.add_middleware(Head)
-    guard(app)
+    guard(app, issuer or issuer_of(settings))
     if settings.browser_origins:
         app.add_middleware(CORSMiddleware, allow_origins=listed(settings.browser_origins), **BROWSERS)
     add_observation(app)

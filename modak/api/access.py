@@ -68,13 +68,17 @@ def scope_of(method: str, path: str) -> str | None:
     return "admin"
 
 
-def guard(app: FastAPI) -> None:
-    """Put the gate before ``app``, and the limits of every request before the gate."""
+def issuer_of(settings: Settings) -> oidc.Issuer | None:
+    """The issuer that the settings name. Raises as :func:`modak.auth.oidc.check` does."""
+    if not settings.oidc_issuer:
+        return None
+    oidc.check(settings.oidc_issuer, settings.oidc_audience)
+    return oidc.Issuer(settings.oidc_issuer, settings.oidc_audience, settings.oidc_scopes_claim)
+
+
+def guard(app: FastAPI, issuer: oidc.Issuer | None) -> None:
+    """Put the gate, which believes this issuer, before ``app``, and the limits of every request before the gate."""
     settings: Settings = app.state.settings
-    issuer = None
-    if settings.oidc_issuer:
-        oidc.check(settings.oidc_issuer, settings.oidc_audience)
-        issuer = oidc.Issuer(settings.oidc_issuer, settings.oidc_audience, settings.oidc_scopes_claim)
     app.state.keys = KeyRing(lambda: app.state.service().store.access)
     app.add_middleware(Gate, settings=settings, keys=app.state.keys, issuer=issuer)
     app.add_middleware(Limits, request_s=settings.request_s)

@@ -64,6 +64,7 @@ class Issuer:
     issuer: str
     audience: str
     scopes_claim: str = "scope"
+    timeout_s: float = TIMEOUT_S
     clock: Callable[[], float] = monotonic
     _known: _Known = field(default_factory=_Known)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -130,10 +131,19 @@ class Issuer:
         known = self._known
         known.tried = now
         try:
-            known.keys = dict(_keys(_fetched(_keys_address(self.issuer))))
+            known.keys = dict(_keys(self._fetched(self._keys_address())))
             known.seen, known.failure = now, ""
         except (OSError, http.client.HTTPException, ModakError, ValueError, KeyError, TypeError, AttributeError):
             known.failure = "the issuer of tokens does not answer as one"
+
+    def _keys_address(self) -> str:
+        document = self._fetched(f"{self.issuer}/.well-known/openid-configuration")
+        if document["issuer"].rstrip("/") != self.issuer:
+            raise ValueError("the discovery document is another issuer's")
+        return str(document["jwks_uri"])
+
+    def _fetched(self, address: str) -> dict[str, Any]:
+        return _fetched(address, self.timeout_s)
 
 
 def check(issuer: str, audience: str) -> None:
@@ -155,13 +165,6 @@ def _scopes(claim: object) -> Iterator[str]:
     return (scope for scope in SCOPES if f"modak:{scope}" in words)
 
 
-def _keys_address(issuer: str) -> str:
-    document = _fetched(f"{issuer}/.well-known/openid-configuration")
-    if document["issuer"].rstrip("/") != issuer:
-        raise ValueError("the discovery document is another issuer's")
-    return str(document["jwks_uri"])
-
-
 def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:
     """The issuer's keys for signatures by their names, without keys of unknown kinds."""
     from jwt import PyJWK, PyJWTError
@@ -176,16 +179,16 @@ def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:
                 yield entry["kid"], key
 
 
-def _fetched(address: str) -> dict[str, Any]:
-    """A JSON object from the issuer; no redirection is followed, no proxy asked."""
+def _fetched(address: str, timeout_s: float) -> dict[str, Any]:
+    """A JSON object from the issuer, whole within ``timeout_s`` seconds; no redirection is followed, no proxy asked."""
     if not _allowed(address):
         raise ValueError("no address that is asked for keys")
     parts = urlsplit(address)
     kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
     extra: dict[str, Any] = {} if parts.scheme == "http" else {"context": ssl.create_default_context()}
-    connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S, **extra)
+    connection = kind(parts.hostname or "", parts.port, timeout=timeout_s, **extra)
     try:
-        with _cut_late(connection):
+        with _cut_late(connection, timeout_s):
             connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})
             response = connection.getresponse()
             content = response.read(LARGEST_DOCUMENT_BYTES + 1)
@@ -198,8 +201,8 @@ def _fetched(address: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _cut_late(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Connect, and shut the connection down after :data:`TIMEOUT_S`: its own timeout begins again with each byte."""
+def _cut_late(connection: http.client.HTTPConnection, timeout_s: float) -> Iterator[None]:
+    """Connect, and shut the connection down after that time: its own timeout begins again with each byte."""
     connection.connect()
     plain: socket.socket = connection.sock  # the connection forgets it where the issuer says that it will close it
 
@@ -207,7 +210,7 @@ def _cut_late(connection: http.client.HTTPConnection) -> Iterator[None]:
         with suppress(OSError):
             plain.shutdown(socket.SHUT_RDWR)
 
-    timer = threading.Timer(TIMEOUT_S, cut)
+    timer = threading.Timer(timeout_s, cut)
     timer.daemon = True
     timer.start()
     try:

@@ -43,6 +43,7 @@ class FactCache:
     """
 
     store: Store
+    most: int = MOST
     _knowledge: _Knowledge | None = None
     _known: OrderedDict[tuple[str, Switches], Prepared] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -117,7 +118,7 @@ class FactCache:
             return facts.changed(version=f"{after}+{token_hex(6)}")  # and no plan of one version has the name of a plan that rests on it
         with self._lock:
             self._known[application, switches] = facts
-            while len(self._known) > MOST:
+            while len(self._known) > self.most:
                 self._known.popitem(last=False)
         return facts
 

@@ -112,13 +112,6 @@ def to(connection: Connection, revision: str) -> None:
         command.downgrade(config, revision)
 
 
-def differences(connection: Connection) -> None:
-    """Raise alembic's error where the migrations and :mod:`modak.store.schema` disagree."""
-    from alembic import command
-
-    command.check(_config(connection))
-
-
 def _config(connection: Connection) -> Config:
     from alembic.config import Config
 

@@ -49,8 +49,8 @@ class _Read(NamedTuple):
 class VersionWatch:
     """Reads the version at every request cheaply: on SQLite by a connection that stays open and begins no transaction."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, fresh_s: float = FRESH_S) -> None:
+        self._engine, self._fresh_s = engine, fresh_s
         self._writes = object()
         """Another one after each write of this process."""
         self._last = _Read("", float("-inf"), None)
@@ -66,7 +66,7 @@ class VersionWatch:
     def version(self) -> str:
         """The version of the data; a change by another process is seen after :data:`FRESH_S`."""
         moment, writes, last = time.monotonic(), self._writes, self._last  # before the version is read: it may change meanwhile
-        if last.writes is not writes or moment - last.at > FRESH_S:
+        if last.writes is not writes or moment - last.at > self._fresh_s:
             with translated(self._engine):
                 last = self._last = _Read(self._newest(), moment, writes)
         return last.version

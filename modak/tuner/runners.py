@@ -32,6 +32,7 @@ class Submitted:
     commands: Commands
     patience_s: float = PATIENCE_S
     pause_s: float = PAUSE_S
+    answer_s: float = ANSWER_S
 
     def start(self, script: Path, limit_s: float | None) -> str:
         """Submit it. Raises :class:`modak.errors.RequestError` with the scheduler's message where it refuses."""
@@ -56,7 +57,7 @@ class Submitted:
         """Run a command, with retries while the scheduler is out of reach, and after messages that match ``again``."""
         until = time.monotonic() + self.patience_s
         while True:
-            ended = _ran(*words)
+            ended = _ran(*words, limit_s=self.answer_s)
             if not ended.returncode or not any(_says(ended, pattern) for pattern in (self.commands.away, again) if pattern):
                 return ended
             if time.monotonic() > until:
@@ -132,7 +133,7 @@ def runner_for(scheduler: str, *, here: bool) -> Runner:
     return Submitted(variant.commands)
 
 
-def _ran(*words: str) -> subprocess.CompletedProcess[str]:
+def _ran(*words: str, limit_s: float) -> subprocess.CompletedProcess[str]:
     """Run a command; a file after ``<`` is its standard input. One that does not answer in time fails and says so."""
     command = words[:-2] if "<" in words else words
     try:
@@ -144,11 +145,11 @@ def _ran(*words: str) -> subprocess.CompletedProcess[str]:
                 capture_output=True,
                 encoding="utf-8",
                 errors="replace",
-                timeout=ANSWER_S,
+                timeout=limit_s,
                 check=False,
             )
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 1, "", f"{words[0]} timed out after {ANSWER_S} s")
+        return subprocess.CompletedProcess(command, 1, "", f"{words[0]} timed out after {limit_s:g} s")
     except OSError as error:
         raise Unavailable(f"{words[0]} does not answer: {error}", field=words[0]) from None
 

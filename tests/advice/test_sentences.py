@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from modak.advice import unlike
 from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
@@ -54,6 +55,11 @@ def test_the_global_batch_and_the_rate_that_goes_with_it(known: Known) -> None:
     assert "PRACE guide, sections 3.3" in text
 
 
+def test_one_worker_has_no_learning_rate_to_scale(known: Known) -> None:
+    """Its batch is the whole one."""
+    assert not sentences(known, replace(chosen(known, nodes=1), shape=Shape(1, 22, batch_size=16)), "learning-rate-scaling")
+
+
 def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
     """Three epochs have no room for five of warm-up."""
     (text,) = sentences(known, chosen(known, epochs=3), "learning-rate-scaling")
@@ -95,6 +101,18 @@ def test_the_file_system_stands_beside_the_rate(known: Known) -> None:
     """With its own figure, and the part that the job takes."""
     (text,) = sentences(known, chosen(known, system="supermuc-ng"), "input-rate")
     assert "hppfs provides 500 GB/s for all jobs together, so the run needs 0.0021 of it" in text
+
+
+def test_the_file_system_is_the_one_that_the_request_prefers(known: Known) -> None:
+    """Though another is faster; a class that the system lacks changes nothing."""
+    before = chosen(known, system="supermuc-ng")
+    told = {}
+    for wanted in ("default-common", "default-ssd"):
+        application = before.request.application.model_copy(update={"storage_class_pref": wanted})
+        one = replace(before, request=before.request.model_copy(update={"application": application}))
+        told[wanted] = sentences(known, one, "input-rate")[0]
+    assert "; dss provides 70 GB/s for all jobs together" in told["default-common"]
+    assert "; hppfs provides 500 GB/s for all jobs together" in told["default-ssd"]
 
 
 def test_small_files_are_packed(known: Known) -> None:
@@ -243,6 +261,18 @@ def test_a_time_of_another_data_set_is_told_to_be_taken_as_it_is(known: Known, m
     assert ("; their time is not scaled to the " in text) == (not scaled)
 
 
+def test_a_time_of_another_number_of_samples_is_told_to_be_scaled(known: Known) -> None:
+    """Where the results give their own: half as many take half the time."""
+    key = SeriesKey(application="app", system="supermuc-ng", dataset="small", params={"samples": "2000"}, metric="epoch_time", unit="s")
+    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0) for nodes in (1, 2, 4))
+    workload = {"application": "app", "dataset": "large", "epochs": 1, "samples": 1000}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
+    found = recommend(request, replace(known(None), models=models))
+    assert found.choices[0].prediction.per_unit == pytest.approx(50)
+    (text,) = [text for text in found.advice if "dataset small" in text]
+    assert text.endswith("; their time is scaled from 2000 samples per epoch to 1000, as if each took as long")
+
+
 def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
     """The time follows a trend, which is said with the nearest size; it is no difference that only widens the interval."""
     keys = [
@@ -352,6 +382,15 @@ def test_a_text_that_results_share_does_not_hide_the_trend(known: Known) -> None
     request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
     advice = recommend(request, replace(known(None), models=fit(runs))).advice
     assert [line for line in advice if line.startswith("because of workload.params.tag 'x' the time does not follow the trend")]
+
+
+@pytest.mark.parametrize(("there", "here", "said"), [(2, 0, ["on GPUs"]), (0, 2, ["without GPUs"]), (2, 2, []), (None, 2, [])])
+def test_results_on_gpus_and_without_differ(known: Known, there: int | None, here: int, said: list[str]) -> None:
+    """Of results that do not say where they ran nothing is known."""
+    key = SeriesKey(application="resnet50", dataset=None, system="stampede2", metric="epoch_time", unit="s")
+    (curve,) = fit([Result(series=key, layout=Layout(nodes=1, gpus_per_node=there), value=90.0)])
+    one = replace(chosen(known), shape=Shape(2, 22, gpus_per_node=here), curve=curve)
+    assert [text.rpartition(": ")[2] for text in unlike.differences(one) if "GPUs" in text] == said
 
 
 def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> None:
@@ -496,7 +535,36 @@ def test_unknown_cores_of_gpus_are_told(known: Known, name: str, stated: dict[st
         "optimisation": wanted,
     }
     advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
-    assert any(sentence.startswith("how many cores go with each GPU") for sentence in advice) == told
+    assert any(sentence.startswith(f"how many cores go with each GPU of {name} is") for sentence in advice) == told
+
+
+def test_cores_of_gpus_of_a_system_without_a_name_are_those_of_the_target(known: Known) -> None:
+    """There is nothing else to call it."""
+    nowhere = resolve(chosen(known).request.model_copy(update={"target": Request().target}), known(None))
+    one = replace(chosen(known), target=nowhere, shape=Shape(1, 1, gpus_per_node=2))
+    assert any(sentence.startswith("how many cores go with each GPU of the target is not known") for sentence in advise(one, ()))
+
+
+@pytest.mark.parametrize(
+    ("commands", "limit_s", "basis", "named"),
+    [
+        ({"pre_execution": ("make",)}, None, "measured", "pre-execution"),
+        ({"pre_execution": ("make",), "post_execution": ("rm", "a")}, None, "measured", "pre-execution and post-execution"),
+        ({"pre_execution": ("make",)}, 3600, "measured", None),
+        ({"pre_execution": ("make",)}, None, "none", None),
+        ({}, None, "measured", None),
+    ],
+)
+def test_commands_around_the_run_have_no_room_in_a_predicted_limit(
+    known: Known, commands: dict[str, tuple[str, ...]], limit_s: int | None, basis: str, named: str | None
+) -> None:
+    """Where the limit is the user's own, or nothing is predicted, nothing is said; nor without such commands."""
+    before = chosen(known)
+    application = before.request.application.model_copy(update=commands)
+    request = before.request.model_copy(update={"application": application, "job_options": JobOptions(wall_time_limit=limit_s)})
+    advice = advise(replace(before, request=request, prediction=before.prediction.model_copy(update={"basis": basis})), ())
+    said = [sentence for sentence in advice if sentence.startswith("the wall time limit has no room for")]
+    assert [sentence.partition("room for ")[2].partition(":")[0] for sentence in said] == ([named] if named else [])
 
 
 @pytest.mark.parametrize(

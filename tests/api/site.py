@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from starlette.testclient import TestClient
 
 from modak.api import create_app
+from modak.api.access import issuer_of
 from modak.auth import SCOPES
 from modak.settings import Settings
 from modak.store.audit import Actor
-from tests.conftest import until
+from tests.conftest import PATIENCE_S, until
 
 OUTSIDE = ("203.0.113.5", 50_000)
 
@@ -38,8 +41,11 @@ def listening(app: Any) -> Iterator[str]:
 class Site:
     """A service on a database of its own, with a key for each scope."""
 
-    def __init__(self, database: Path, **settings: Any) -> None:
-        self.app = create_app(Settings(database_url=f"sqlite:///{database}", **settings))
+    def __init__(self, database: Path, clock: Callable[[], float] = time.monotonic, **settings: Any) -> None:
+        """``clock``: that by which the service asks its issuer of tokens again. It waits for one as long as a busy machine takes."""
+        read = Settings(database_url=f"sqlite:///{database}", **settings)
+        issuer = issuer_of(read)
+        self.app = create_app(read, replace(issuer, timeout_s=PATIENCE_S, clock=clock) if issuer else None)
         self.web = TestClient(self.app, raise_server_exceptions=False)
         made = {scope: self.app.state.keys.create(scope, [scope], None, Actor("test")) for scope in SCOPES}
         self.keys = {scope: token for scope, (token, _) in made.items()}

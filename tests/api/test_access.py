@@ -186,9 +186,8 @@ def test_no_answer_holds_a_token(shared: Site) -> None:
 
 
 @pytest.fixture
-def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
-    """A provider of this test's own, whose answers may take as long as a busy machine does."""
-    monkeypatch.setattr(oidc, "TIMEOUT_S", PATIENCE_S)
+def provider() -> Iterator[Provider]:
+    """A provider of this test's own."""
     with running() as started:
         yield started
 
@@ -210,13 +209,12 @@ def test_an_issuers_token_is_its_subjects(opened: ExitStack, own_database: Path,
     assert other.call("GET", "/systems").status_code == 200
 
 
-def test_an_issuer_that_hangs_keeps_no_other_request_waiting(
-    opened: ExitStack, own_database: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_issuer_that_hangs_keeps_no_other_request_waiting(opened: ExitStack, own_database: Path, provider: Provider) -> None:
     """However many tokens wait for its keys: anybody can send some. Those with known keys are checked meanwhile."""
-    monkeypatch.setattr(oidc, "MISSING_KEY_WAIT_S", 0.0)
-    site = opened.enter_context(Site(own_database, oidc_issuer=provider.address, oidc_audience=AUDIENCE))
+    moment = [1e6]
+    site = opened.enter_context(Site(own_database, lambda: moment[0], oidc_issuer=provider.address, oidc_audience=AUDIENCE))
     assert site.call("GET", "/results", provider.token()).status_code == 200
+    moment[0] += oidc.MISSING_KEY_WAIT_S
     provider.answers.clear()
     junk = provider.token(header={"kid": "unknown"})
     with ThreadPoolExecutor(CHECKING + 2) as pool:
@@ -283,7 +281,7 @@ def test_guessing_tokens_is_counted(opened: ExitStack, own_database: Path) -> No
 
 def test_a_forwarded_address_is_believed_from_named_proxies_alone(opened: ExitStack, own_database: Path) -> None:
     """Else anybody could be anyone, and have a rate for each."""
-    rated = {"rate_per_minute": 1, "trusted_proxies": "10.0.0.0/8"}
+    rated: dict[str, Any] = {"rate_per_minute": 1, "trusted_proxies": "10.0.0.0/8"}
     site = opened.enter_context(Site(own_database, **rated))
 
     def ask(peer: str, forwarded: str) -> int:

@@ -52,6 +52,20 @@ def test_results_rules_and_confirmations_reach_the_service(
     assert "rule quiet" in shown
 
 
+def test_options_of_a_load_and_a_removal_reach_the_service(
+    remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns renamed and filled in; an entry that goes."""
+    monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
+    (tmp_path / "a.csv").write_text(ROWS.replace("value", "secs"))
+    assert main(["load", str(tmp_path / "a.csv"), "--map", "secs=value", "--set", "system=zenith"]) == 0
+    assert remote.call("GET", "/results?application=solver").json()["items"][0]["system"] == "zenith"
+    (tmp_path / "rule.json").write_text(json.dumps({"rules": [RULE]}))
+    assert main(["rules", "add", str(tmp_path / "rule.json")]) == 0
+    assert main(["rules", "remove", str(RULE["name"])]) == 0
+    assert remote.call("GET", f"/rules/{RULE['name']}").status_code == 404
+
+
 def test_files_of_one_name_are_told_apart(
     remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,14 +6,16 @@ import json
 import platform
 import shutil
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from modak.builds.service import PATIENCE
 from modak.builds.worker import OUTPUT, builder_lock
+from modak.store.builds import Builds
 from tests.api.site import Site
+from tests.builds.earlier import put_earlier
 from tests.conftest import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples/mnist-hlrs-glow.json"
@@ -34,6 +36,12 @@ def broken_tool(tmp_path: Path) -> None:
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\nexit 1\n")
     tool.chmod(0o755)
+
+
+def builds_of(site: Site) -> Builds:
+    """The service's own builds."""
+    found: Builds = site.app.state.service().store.builds
+    return found
 
 
 def order(site: Site, document: Any, scope: str | None = "admin") -> Any:
@@ -142,34 +150,32 @@ def test_a_builder_whose_output_cannot_be_kept_takes_no_order(own_database: Path
         assert site.call("GET", "/builds").json()["items"] == []
 
 
-def test_a_look_at_all_builds_starts_a_builder_where_none_runs(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_at_all_builds_starts_a_builder_where_none_runs(site: Site, tmp_path: Path) -> None:
     """The list shows no build as waiting or running for which nobody is there."""
     broken_tool(tmp_path)
-    monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
     with builder_lock(tmp_path / "images"):
         order(site, {"recipe": RECIPE})
+    put_earlier(builds_of(site), PATIENCE)
     assert until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
 
 
-def test_a_build_whose_builder_died_is_cancelled(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_whose_builder_died_is_cancelled(site: Site, tmp_path: Path) -> None:
     """By the next builder, which the cancel starts."""
     broken_tool(tmp_path)
-    monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
-    builds = site.app.state.service().store.builds
+    builds = builds_of(site)
     with builder_lock(tmp_path / "images"):
         place = order(site, {"recipe": RECIPE}).headers["location"]
         builds.claim({"host": platform.node(), "process": {"pid": 1, "started": -1}})
+    put_earlier(builds, PATIENCE)
     site.call("DELETE", place, site.keys["admin"])
     assert until(lambda: builds.newest(1)[0].state == "cancelled")
 
 
-def test_a_look_at_a_build_starts_no_builder_where_none_can_work(
-    own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_at_a_build_starts_no_builder_where_none_can_work(own_database: Path, tmp_path: Path) -> None:
     """A build that others ordered elsewhere is shown where the folder of images cannot be written."""
-    monkeypatch.setattr("modak.builds.service.PATIENCE", timedelta(0))
     with builder_lock(tmp_path / "images"), Site(own_database, images_dir=str(tmp_path / "images")) as site:
         place = order(site, {"recipe": RECIPE}).headers["location"]
+        put_earlier(builds_of(site), PATIENCE)
     with Site(own_database, images_dir="/proc/images") as site:
         assert site.call("GET", place).json()["state"] == "queued"
 

@@ -432,8 +432,8 @@ def test_a_slow_or_broken_client_is_let_go(hasty: Served, sent: bytes, status: b
         said = until_closed(hasty.port, sent) if len(sent) < 100_000 else _reset(hasty.port, sent)
         return said.startswith(b"HTTP/1.1 " + status) if status else not said
 
-    until(answered)
-    until(lambda: hasty.ask("GET", "/health")[0] == 200)
+    assert until(answered)
+    assert until(lambda: hasty.ask("GET", "/health")[0] == 200)
 
 
 @asynccontextmanager

@@ -8,21 +8,23 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from modak.api.access import issuer_of
 from modak.auth import oidc
 from modak.errors import DataError, Unauthorised, Unavailable
+from modak.settings import Settings
 from tests.auth.provider import AUDIENCE, CURVE, KEYS, Provider, running
 from tests.conftest import PATIENCE_S, until
 
 
 @pytest.fixture
-def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
-    """A provider of this test's own, whose answers may take as long as a busy machine does."""
-    monkeypatch.setattr(oidc, "TIMEOUT_S", PATIENCE_S)
+def provider() -> Iterator[Provider]:
+    """A provider of this test's own."""
     with running() as started:
         yield started
 
@@ -35,8 +37,8 @@ def moment() -> list[float]:
 
 @pytest.fixture
 def issuer(provider: Provider, moment: list[float]) -> oidc.Issuer:
-    """What believes it."""
-    return oidc.Issuer(provider.address, AUDIENCE, clock=lambda: moment[0])
+    """What believes it, and waits for its answers as long as a busy machine takes."""
+    return oidc.Issuer(provider.address, AUDIENCE, timeout_s=PATIENCE_S, clock=lambda: moment[0])
 
 
 def unsigned(provider: Provider, algorithm: str) -> str:
@@ -124,7 +126,7 @@ def test_a_good_token_is_its_subjects(provider: Provider, issuer: oidc.Issuer, k
 )
 def test_scopes_come_as_text_or_as_a_list(provider: Provider, claim: object, scopes: set[str]) -> None:
     """Under whatever claim the settings name."""
-    issuer = oidc.Issuer(provider.address, AUDIENCE, "roles")
+    issuer = oidc.Issuer(provider.address, AUDIENCE, "roles", timeout_s=PATIENCE_S)
     assert issuer.principal(provider.token(roles=claim, scope="modak:admin")).scopes == scopes
 
 
@@ -172,12 +174,11 @@ def test_an_issuer_that_does_not_answer_is_503(provider: Provider, issuer: oidc.
     assert sum(provider.asked.values()) == 1
 
 
-def test_an_issuer_that_answers_byte_by_byte_is_503(provider: Provider, issuer: oidc.Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_issuer_that_answers_byte_by_byte_is_503(provider: Provider, issuer: oidc.Issuer) -> None:
     """No answer is waited for as long as it takes, only because there is always a little more of it."""
-    monkeypatch.setattr(oidc, "TIMEOUT_S", 0.5)
     provider.between_bytes_s = 0.02
     with pytest.raises(Unavailable):
-        issuer.principal(provider.token())
+        replace(issuer, timeout_s=0.5).principal(provider.token())
 
 
 def test_who_names_a_known_key_does_not_wait_for_a_slow_issuer(provider: Provider, issuer: oidc.Issuer, moment: list[float]) -> None:
@@ -206,7 +207,7 @@ def test_an_issuer_that_speaks_another_protocol_is_503() -> None:
                 connection.sendall(b"220 mail.example.org ESMTP\r\n")
 
         answered = others.submit(answer)
-        found = oidc.Issuer(f"http://127.0.0.1:{listening.getsockname()[1]}", AUDIENCE)
+        found = oidc.Issuer(f"http://127.0.0.1:{listening.getsockname()[1]}", AUDIENCE, timeout_s=PATIENCE_S)
         with pytest.raises(Unavailable, match="does not answer as one"):
             found.principal(jwt.encode({}, KEYS["first"], "RS256", {"kid": "first"}))
         answered.result(PATIENCE_S)
@@ -262,8 +263,10 @@ def test_an_issuer_may_end_its_name_with_a_slash(provider: Provider, issuer: oid
 
 
 def test_settings_that_will_do_are_taken() -> None:
-    """An address that only its owner answers at, and the extra that checks signatures."""
-    oidc.check("https://a.example", "x")
+    """An address that only its owner answers at, and the extra that checks signatures; whom the service then believes."""
+    named = Settings(oidc_issuer="https://a.example", oidc_audience="x", oidc_scopes_claim="roles")
+    assert (found := issuer_of(named)) is not None
+    assert (found.issuer, found.audience, found.scopes_claim) == ("https://a.example", "x", "roles")
 
 
 @pytest.mark.parametrize(("issuer", "audience", "field"), [("https://a.example", "", "AUDIENCE"), ("http://a.example", "x", "ISSUER")])

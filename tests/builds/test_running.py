@@ -7,8 +7,6 @@ import fcntl
 import os
 import subprocess
 import sys
-import time
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from modak.errors import Unavailable
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
+from tests.builds.earlier import put_earlier
 from tests.conftest import until
 
 
@@ -162,7 +161,7 @@ def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> 
 
 
 def test_nothing_is_ordered_into_a_folder_whose_files_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Lustre, mounted without flock: no builder would ever start."""
+    """As on Lustre, mounted without flock: no builder would ever start. No file system at hand refuses locks, so the call does."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -186,17 +185,16 @@ def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path,
     if installed:
         (tmp_path / "bin/apptainer").symlink_to("/bin/false")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(service, "PATIENCE", timedelta(0))
     images = tmp_path / "images"
     url = f"sqlite:///{tmp_path}/modak.db"
     with open_store(url, fill=False) as store:
         order = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n", "apptainer", "test", tmp_path)
         store.builds.ask(order.key, order.as_json(), Actor("test"))
+        put_earlier(store.builds, service.PATIENCE)
         service.BuildService(store, Settings(database_url=url, images_dir=str(images))).listing()
         with builder_lock(images) as lock:
             assert (lock is None) == installed
-        while installed and store.builds.newest(1)[0].living:
-            time.sleep(0.1)
+        until(lambda: not (installed and store.builds.newest(1)[0].living))
 
 
 def test_a_build_without_its_tool_keeps_no_other_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +202,6 @@ def test_a_build_without_its_tool_keeps_no_other_waiting(tmp_path: Path, monkeyp
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/apptainer").symlink_to("/bin/false")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(service, "PATIENCE", timedelta(0))
     url = f"sqlite:///{tmp_path}/modak.db"
     texts = {
         "charliecloud": "FROM busybox\nLABEL modak.framework=mpi\n",
@@ -214,6 +211,7 @@ def test_a_build_without_its_tool_keeps_no_other_waiting(tmp_path: Path, monkeyp
         for runtime, text in texts.items():
             order = of_text(text, runtime, "test", tmp_path)
             store.builds.ask(order.key, order.as_json(), Actor("test"))
+        put_earlier(store.builds, service.PATIENCE)
         building = service.BuildService(store, Settings(database_url=url, images_dir=str(tmp_path / "images")))
         building.listing()
         until(lambda: {build.order["runtime"]: build.state for build in store.builds.newest()}["apptainer"] == "failed")
@@ -227,13 +225,13 @@ def test_a_builder_that_has_all_tools_builds_whatever_waits(tmp_path: Path, monk
     for tool in ("apptainer", "ch-image", "ch-convert", "ch-run"):
         (tmp_path / "bin" / tool).symlink_to("/bin/false")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(service, "PATIENCE", timedelta(0))
     url = f"sqlite:///{tmp_path}/modak.db"
     with open_store(url, fill=False) as store:
         first = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n", "apptainer", "test", tmp_path)
         other = of_text("FROM busybox\nLABEL modak.framework=mpi\n", "charliecloud", "test", tmp_path)
         seen = store.builds.ask(first.key, first.as_json(), Actor("test"))
         store.builds.ask(other.key, other.as_json(), Actor("test"))
+        put_earlier(store.builds, service.PATIENCE)
         service.BuildService(store, Settings(database_url=url, images_dir=str(tmp_path / "images"))).state(seen.id)
         until(lambda: _unlocked(tmp_path / "images"))
         assert {build.order["runtime"]: build.state for build in store.builds.newest()} == {"apptainer": "failed", "charliecloud": "failed"}

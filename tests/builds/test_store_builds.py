@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -26,6 +25,7 @@ from modak.store import open_store
 from modak.store.audit import Actor
 from modak.store.builds import KEPT, MOST_ATTEMPTS, Builds
 from modak.store.migrate import upgrade
+from tests.builds.earlier import put_earlier
 
 ADA = Actor("ada")
 ORDER = {"name": "x", "runtime": "apptainer"}
@@ -100,13 +100,13 @@ def test_a_build_whose_builders_die_is_given_up(builds: Builds) -> None:
     assert (builds.get(build_id).state, "RUN make" in builds.get(build_id).message) == ("failed", True)
 
 
-def test_a_builder_on_another_host_is_dead_when_it_is_silent(builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_builder_on_another_host_is_dead_when_it_is_silent(builds: Builds, tmp_path: Path) -> None:
     """Its processes cannot be seen from here: a build that is reported on stays its own."""
     number = builds.ask("a", ORDER, ADA).id
     builds.claim(BUILDER | {"host": "elsewhere"})
     worker.recover(builds, tmp_path)
     assert builds.get(number).state == "running"
-    monkeypatch.setattr(worker, "SILENT", timedelta(0))
+    put_earlier(builds, worker.SILENT)
     worker.recover(builds, tmp_path)
     assert builds.get(number).state == "queued"
 
@@ -150,9 +150,9 @@ def test_old_builds_are_forgotten(builds: Builds) -> None:
         builds.get(first)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_build_outlasts_a_database_that_others_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What became of hours of work is told once a long load has ended, and the builder goes on."""
-    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     order = Order("apptainer", "Bootstrap: docker", "x", {"framework": "pytorch"})
     with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
@@ -165,9 +165,9 @@ def test_a_build_outlasts_a_database_that_others_hold(tmp_path: Path, monkeypatc
         assert store.builds.get(asked.id).state == "failed"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_builder_whose_database_is_away_for_too_long_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits once, not a second time to tell that it failed: the build is nobody's failure, and the next builder begins it anew."""
-    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
     order = charliecloud_order(tmp_path, monkeypatch)
     with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
         store.builds.ask(order.key, order.as_json(), ADA)
@@ -184,9 +184,9 @@ def test_a_builder_whose_database_is_away_for_too_long_ends(tmp_path: Path, monk
         assert store.builds.get(claimed.id).state == "running"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_builder_that_is_to_end_does_not_wait_for_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor while it tidies up: whoever comes next finds the build."""
-    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
     order = charliecloud_order(tmp_path, monkeypatch, '[ "$1" = delete ] || kill -TERM $PPID\n')
     with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store, held(tmp_path / "a.db") as other:
         store.builds.ask(order.key, order.as_json(), ADA)

@@ -581,7 +581,7 @@ def test_newer_knowledge_comes_in_beside_what_the_site_changed(own: Run, tmp_pat
 
 
 def test_a_database_on_a_network_file_system_is_warned_of(own: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here every kind of file system counts as one."""
+    """Here every kind of file system counts as one: no test can mount a real one."""
     kinds = {line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
     monkeypatch.setattr("modak.store.engine.NETWORK", kinds)
     assert "is on a network file system: use it from one machine at a time" in own("db", "upgrade").err

@@ -207,6 +207,14 @@ def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -
     )  # fmt: skip
 
 
+def test_models_that_are_fitted_are_counted(run: Run) -> None:
+    """Those of all applications, or of one."""
+    run("load", "t.csv")
+    applications = [model["application"] for model in json.loads(run("models", "list", "--json")[1])]
+    assert run("models", "fit", "--application", "3dgan")[:2] == (0, f"{applications.count('3dgan')} models are up to date\n")
+    assert run("models", "fit")[:2] == (0, f"{len(applications)} models are up to date\n")
+
+
 @pytest.mark.parametrize("folder", ["", ".", "/", ".."])
 def test_a_folder_is_no_file_to_export_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     """One line, and nothing is left there."""

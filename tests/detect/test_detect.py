@@ -170,16 +170,15 @@ def test_trouble_of_a_command_that_is_there_is_said(tmp_path: Path) -> None:
     assert not any("nvidia-smi" in note for note in notes)
 
 
-def test_all_parallel_environments_have_the_time_of_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_parallel_environments_have_the_time_of_one_command(tmp_path: Path) -> None:
     """A master that answers each within its time, but slowly, was waited for as often as there are environments: up to 64 times 20 s."""
-    monkeypatch.setattr(detect, "TIMEOUT_S", 1.0)
     path = saying(tmp_path / "bin", qhost="qhost-gridengine.txt")
     names = " ".join(f"pe{number}" for number in range(40))
     shown = f'/bin/echo "qname all.q\npe_list {names}"'
     program(tmp_path / "bin", "qconf", f'[ "$1" = -sp ] || {{ {shown}; exit; }}\n/bin/sleep 0.3\n/bin/echo "pe_name $2"')
     began = time.monotonic()
     with pytest.raises(DataError, match=r"qconf -sp: no answer within 1 s for [0-9]+ of 40 environments"):  # this host is none of the cell
-        found({"PATH": path})
+        found({"PATH": path}, timeout_s=1.0)
     assert time.monotonic() - began < 10
 
 

@@ -120,11 +120,29 @@ def test_options_refuse_what_they_do_not_know(name: str, values: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    ("written", "library"), [("opnmpi", "openmpi"), ("mvapch", "mvapich"), ("Intel MPI", "intel-mpi"), ("MPICH", "mpich")]
+    ("written", "library"),
+    [
+        ("opnmpi", "openmpi"),
+        ("Open MPI", "openmpi"),
+        ("mvapch", "mvapich"),
+        ("MVAPICH2", "mvapich"),
+        ("Intel MPI", "intel-mpi"),
+        ("intel", "intel-mpi"),
+        ("IntelMPI", "intel-mpi"),
+        ("impi", "intel-mpi"),
+        ("MPICH", "mpich"),
+    ],
 )
 def test_misspelt_mpi_libraries_are_understood(written: str, library: str) -> None:
     """Two misspellings come from a released editor."""
     assert options("mpi", {"library": written}).model_dump()["library"] == library
+
+
+@pytest.mark.parametrize("name", ["openacc", "opencl"])
+def test_a_compiler_of_accelerators_is_told_to_have_no_effect_where_it_is_given(name: str) -> None:
+    """Nothing is said of one that the request does not name."""
+    told = [options(name, values).unused().keys() for values in ({"compiler": "nvhpc"}, {"number_of_acc": 2})]
+    assert told == [{"compiler"}, set()]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +156,7 @@ def test_misspelt_mpi_libraries_are_understood(written: str, library: str) -> No
         ("caffe", {"fork": "nvidia"}, ("nvcaffe", None)),
         ("horovod", {"version": "0.19", "framework_version": "2.1"}, ("tensorflow", "2.1")),
         ("horovod", {"framework": "keras"}, ("tensorflow", None)),
+        ("horovod", {"framework": "pytorch", "framework_version": "2.1"}, ("pytorch", "2.1")),
     ],
 )
 def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[str, Any], expected: tuple[str, str | None]) -> None:

@@ -28,6 +28,7 @@ from modak.ingest.table import UNKNOWN, Batch, Options, Raw
 from modak.ingest.writing import write_csv
 from modak.perfmodel.questions import SPREAD
 from tests.conftest import ROOT
+from tests.ingest.sips import in_sips
 
 TEXT = "application,params.batch,nodes,hyperthreads,metric,value,unit,measured_at\n"
 TEXT += '"a, b",64,4,true,wall_time,1500,ms,2025-03-01T12:00:00+01:00\n'
@@ -256,9 +257,8 @@ def test_a_value_for_a_column_without_an_empty_cell_is_noted(cell: str, noted: b
 def test_the_row_numbers_of_pandas_are_left_out(start: int, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A first column without a name that counts the rows, with one note, also over several blocks."""
     monkeypatch.setattr(csvrows, "SMALL", small)
-    monkeypatch.setattr(csvrows, "BLOCK", 60)
     rows = "".join(f"{start + row},a,{row + 1},wall_time,{row + 2}\n" for row in range(12))
-    batches = list(table(from_bytes(f",application,nodes,metric,value\n{rows}".encode(), "r.csv")).batches())
+    batches = list(table(in_sips(f",application,nodes,metric,value\n{rows}", "r.csv", 60)).batches())
     assert len(batches) > 1
     assert [key.params for batch in batches for key in batch.series] == [{}] * len(batches)
     assert sum(map(len, batches)) == 12

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 
-import pytest
 from sqlalchemy import text
 
 from modak.facts import Rule
-from modak.service import factcache
 from modak.service.factcache import FactCache
-from modak.store import Store, open_store, versions
+from modak.store import Store, open_store, supported, versions
 from modak.store.audit import Actor
-from modak.store.engine import writing
-from modak.store.versions import FRESH_S
+from modak.store.engine import connect, writing
+from modak.store.versions import FRESH_S, VersionWatch
 from tests.store.tables import ME, ROWS, csv_table
 
 RULE = Rule.model_validate({"name": "new-rule", "title": "t", "source": "a test", "environment": {"A": "1"}})
@@ -43,11 +42,10 @@ def test_applications_share_the_indexes(own_database: Path) -> None:
         assert not other.models
 
 
-def test_few_applications_are_kept(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_applications_are_kept(own_database: Path) -> None:
     """Those that were asked about last: callers choose the names, and each would take memory for ever."""
-    monkeypatch.setattr(factcache, "MOST", 2)
     with open_store(f"sqlite:///{own_database}") as store:
-        cache = FactCache(store)
+        cache = FactCache(store, most=2)
         for application in ("a", "b", "3dgan"):
             cache.facts(application)
         assert [cache.ready(application) is not None for application in ("a", "b", "3dgan")] == [False, True, True]
@@ -65,25 +63,29 @@ def test_what_another_process_changes_is_seen(own_database: Path) -> None:
         assert RULE in cache.facts(None).rules
 
 
-def test_what_is_written_while_the_version_is_read_is_seen(own_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_while_the_version_is_read_is_seen(own_database: Path) -> None:
     """The version that was read before the write is not taken for the newest, however fresh it is."""
-    monkeypatch.setattr(versions, "FRESH_S", 60.0)
-    with open_store(f"sqlite:///{own_database}") as store:
-        store.version()
-        store.add([RULE], ME)
-        later = iter([RULE.model_copy(update={"name": "another-rule"})])
+    engine = connect(supported(f"sqlite:///{own_database}"))
+    with closing(VersionWatch(engine, fresh_s=60)) as watch:
+        watch.version()
+        written: list[str] = []
 
-        def write() -> int:
+        def write() -> None:
+            with writing(engine) as connection:
+                written.append(versions.bump(connection)[1])
+
+        def within() -> int:
             """Called by SQLite within the statement that reads the version."""
-            if rules := list(later):
-                store.add(rules, ME)
+            if len(written) == 1:
+                write()
             return 0
 
-        reader = store.watch._open
+        write()
+        reader = watch._open
         assert reader is not None
-        reader.set_progress_handler(write, 1)
-        read = store.version()
-        assert store.version() == store.versions()[0] != read
+        reader.set_progress_handler(within, 1)
+        assert [watch.version(), watch.version()] == written
+    engine.dispose()
 
 
 def test_results_leave_what_is_known_as_it_is(own_database: Path) -> None:

@@ -138,7 +138,10 @@ def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
 
 
 def test_readers_do_not_wait_for_many_who_wait_to_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of twenty that want to write during a load some wait and the others are told to come again; who reads is answered."""
+    """Of twenty that want to write during a load some wait and the others are told to come again; who reads is answered.
+
+    They are told after half a second instead of five: a real waiting time, only shorter.
+    """
     monkeypatch.setattr("modak.store.engine.POOL_WAIT_S", 0.5)
     with ThreadPoolExecutor(20) as pool:
         with writing(store.engine):
@@ -201,7 +204,7 @@ def test_a_host_starts_while_another_one_loads(url: str) -> None:
 
 
 def test_what_is_loaded_has_no_room_meanwhile(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A temporary folder that is full or missing is one line, and nothing is stored."""
+    """A temporary folder that is full or missing is one line, and nothing is stored. One byte is the memory here, in place of 32 MiB."""
     monkeypatch.setattr("modak.store.staging.IN_MEMORY", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(Unavailable, match="no temporary file can keep what is loaded: No such file or directory"):
@@ -210,7 +213,10 @@ def test_what_is_loaded_has_no_room_meanwhile(store: Store, monkeypatch: pytest.
 
 
 def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long that takes, no transaction stays open for it, and nobody waits for the connection."""
+    """However long that takes, no transaction stays open for it, and nobody waits for the connection.
+
+    The real fit runs; looking at the connections at that moment is what is added.
+    """
     pool, held = store.engine.pool, []
     assert isinstance(pool, QueuePool)
 
@@ -226,9 +232,9 @@ def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytes
     assert held == [0, 0]
 
 
-def test_a_locked_database_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_a_locked_database_is_one_line(tmp_path: Path) -> None:
     """A writer that waits too long says that another process holds the database."""
-    monkeypatch.setattr("modak.store.engine.BUSY_MS", 100)
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
         other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

@@ -53,9 +53,8 @@ def test_what_may_have_been_submitted_is_not_submitted_again(tmp_path: Path, mon
 
 def test_a_scheduler_that_does_not_answer_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """LSF's commands wait until it is back; its greeting is in no particular encoding."""
-    monkeypatch.setattr("modak.tuner.runners.ANSWER_S", 0.5)
     stub(tmp_path, monkeypatch, "bjobs", "#!/bin/sh\ntest -e seen && printf 'RUN\\n\\351\\n' || { touch seen; exec sleep 9; }\n")
-    assert Submitted(lsf.COMMANDS, pause_s=0.01).state("7") == "running"
+    assert Submitted(lsf.COMMANDS, pause_s=0.01, answer_s=0.5).state("7") == "running"
 
 
 def test_a_scheduler_reads_the_script_as_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,8 +92,8 @@ def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_
     job = first.start(script, 0.01)
     try:
         later = Here()
-        until(lambda: later.state(job) == "over")
-        until(lambda: first.state(job) == "over")  # its parent learns of the end a moment later
+        assert until(lambda: later.state(job) == "over")
+        assert until(lambda: first.state(job) == "over")  # its parent learns of the end a moment later
     finally:
         with suppress(ProcessLookupError):
             os.killpg(int(job.partition("@")[0].partition(":")[0]), signal.SIGKILL)

@@ -207,11 +207,9 @@ def test_no_gain_is_predicted_from_two_settings(work: Path, capsys: pytest.Captu
     assert last["why"] == "the most promising untried setting; too few were tried to predict its gain"
 
 
-def test_a_database_that_was_away_has_every_run_in_the_end(
-    work: Path, own_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_a_database_that_was_away_has_every_run_in_the_end(work: Path, own_database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The search does not stop for it, and says so; the same command, which runs nothing again, stores what is missing."""
-    monkeypatch.setattr("modak.store.engine.BUSY_MS", 50)
     with closing(sqlite3.connect(own_database)) as other:
         other.execute("BEGIN IMMEDIATE")
         found = tuned(capsys, document(), "--confirm", "0", "--gain", "0")

@@ -31,7 +31,7 @@ def test_a_folder_serves_one_request_and_one_process(tmp_path: Path) -> None:
 
 
 def test_a_folder_whose_files_cannot_be_locked_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Lustre, mounted without flock."""
+    """As on Lustre, mounted without flock: no file system at hand refuses locks, so the call does."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
