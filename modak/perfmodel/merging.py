@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from typing import Final, Literal, NamedTuple
 
-from modak.facts import Layout, SeriesKey, same_mpi, same_name
+from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import same_precision
 from modak.perfmodel.startup import LENGTHS, number
@@ -63,8 +63,8 @@ def run_key(key: SeriesKey) -> Hashable:
 
 
 def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The parameters without those for the length of a run, sorted by name; part of :func:`run_key`."""
-    return tuple(sorted(_without_length(params).items()))
+    """The parameters without those for the length of a run, sorted by name, each in one spelling; part of :func:`run_key`."""
+    return tuple(sorted((name, same_parameter(text)) for name, text in _without_length(params).items()))
 
 
 def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
@@ -101,7 +101,7 @@ def _destinations_within(members: Mapping[str, SeriesKey]) -> Mapping[str, tuple
 
 
 def _measure(series: SeriesKey) -> Measure:
-    return (series.metric, series.unit, *sorted(series.params.items()))
+    return (series.metric, series.unit, *sorted((name, same_parameter(text)) for name, text in series.params.items()))
 
 
 class _Together(NamedTuple):

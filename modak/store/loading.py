@@ -24,7 +24,7 @@ from modak.progress import Progress, silent
 from modak.store import remarks, replacing, suspects, versions
 from modak.store.engine import chunks
 from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
-from modak.store.series import by_number, ids, label, of_same_runs, text_ids
+from modak.store.series import OwnNames, by_number, ids, label, of_same_runs, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
 from modak.text.amounts import counted
@@ -276,7 +276,7 @@ def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> i
 
 def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[int]:
     """Numbers of the series, and of those whose curves they are a part of."""
-    known = {number: key for number, (key, _) in of_same_runs(connection, touched.values()).items()}
+    known = {number: key for number, (key, _) in of_same_runs(connection, touched.values(), OwnNames(connection)).items()}
     destinations = merging.destinations(known.values())
     merged = {number: destinations[key.model_dump_json()] for number, key in known.items()}
     names = {number: frozenset(to.series.model_dump_json() for to in several) for number, several in merged.items()}
