@@ -117,12 +117,22 @@ class OwnNames:
         own = same_name(self._names.get(folded, folded))
         return self._called.get(own, frozenset((own,)))
 
-    def hashes(self, key: SeriesKey) -> frozenset[str]:
+    def together(self, connection: Connection, keys: Mapping[int, SeriesKey]) -> dict[int, tuple[int, ...]]:
+        """Those of these series, by number, that are one with others, because their systems' names mean the same: each with the numbers of
+        all of them, one of the given ones first."""
+        hashes = {number: self._hashes(key) for number, key in keys.items() if key.system and len(self.called(key.system)) > 1}
+        numbers = _known(connection, sorted({mark for marks in hashes.values() for mark in marks}))
+        found: dict[int, tuple[int, ...]] = {}
+        for number, marks in hashes.items():
+            there = {numbers[mark] for mark in marks if mark in numbers}
+            if len(there) > 1:
+                first = min(there & keys.keys())
+                found[number] = (first, *sorted(there - {first}))
+        return found
+
+    def _hashes(self, key: SeriesKey) -> frozenset[str]:
         """The hashes of the series under all names of its system."""
-        names = self.called(key.system) if key.system else frozenset[str]()
-        if len(names) < 2:
-            return frozenset((key_hash(key),))
-        return frozenset(key_hash(key.model_copy(update={"system": name})) for name in names)
+        return frozenset(key_hash(key.model_copy(update={"system": name})) for name in self.called(key.system or ""))
 
 
 def of_same_runs(

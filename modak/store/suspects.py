@@ -91,28 +91,11 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
 def _judgements(connection: Connection, touched: Mapping[int, SeriesKey]) -> Iterator[tuple[Row[Any], str]]:
     """The results of these series that look wrong, or did so before, each with the reason (empty: none)."""
     gpus = _gpus(connection)
-    together = _together(connection, touched)
+    together = OwnNames(connection).together(connection, touched)
     for first in chunks([number for number in touched if number not in together or together[number][0] == number], SERIES_AT_ONCE):
         several = {number: together[number] for number in first if number in together}
         for number, layouts in groupby(_layouts(connection, first, several), key=lambda row: row.series_id):
             yield from _judged(connection, touched[number], several.get(number, (number,)), list(layouts), gpus)
-
-
-def _together(connection: Connection, touched: Mapping[int, SeriesKey]) -> dict[int, tuple[int, ...]]:
-    """Those of these series that others are judged with, because their systems' names mean the same: each with the numbers of all of
-    them, one of the given ones first."""
-    own = OwnNames(connection)
-    hashes = {number: marks for number, key in touched.items() if len(marks := own.hashes(key)) > 1}
-    numbers: dict[str, int] = {}
-    for part in chunks(sorted({mark for marks in hashes.values() for mark in marks})):
-        numbers |= {row.key: row.id for row in connection.execute(select(series.c.key, series.c.id).where(series.c.key.in_(part)))}
-    found: dict[int, tuple[int, ...]] = {}
-    for number, marks in hashes.items():
-        there = {numbers[mark] for mark in marks if mark in numbers}
-        if len(there) > 1:
-            first = min(there & touched.keys())
-            found[number] = (first, *sorted(there - {first}))
-    return found
 
 
 def review_systems(connection: Connection, systems: Collection[System]) -> Reviewed:

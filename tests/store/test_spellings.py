@@ -133,6 +133,20 @@ def test_equal_layouts_under_name_and_alias_are_repeats(store: Store) -> None:
     assert (curve.sizes, curve.repeats) == ((1, 2), (2, 2))
 
 
+def test_a_row_under_an_alias_is_there_already(store: Store) -> None:
+    """Whichever name came first; a corrected row replaces that under the other name, and the first one comes back in its place."""
+    store.add([system("old-name")], ME)
+    old = {"system": "Old_Name"}
+    assert load(store, [line(1, 800), line(2, 420), line(1, 800, **old), line(4, 230, **old)]) == (3, 1, 0, 0)
+    assert load(store, [line(1, 800, **old), line(2, 420, **old), line(4, 230)]) == (0, 3, 0, 0)
+    assert load(store, [line(1, 700, **old), line(2, 420, **old)], replace=True) == (1, 1, 1, 0)
+    assert sorted(one.value for one in found(store)) == [230, 420, 700]
+    assert load(store, [line(1, 800, **old)], replace=True) == (0, 1, 1, 0)
+    assert sorted(one.value for one in found(store)) == [230, 420, 800]
+    (curve,) = store.models("solver")
+    assert (curve.sizes, curve.repeats) == ((1, 2, 4), (1, 1, 1))
+
+
 def test_results_under_an_alias_are_doubted_beside_the_others(store: Store) -> None:
     """A wrong unit is found by the sizes that were measured under the other name, in whichever order they came."""
     store.add([system("old-name")], ME)
