@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter
 from modak.perfmodel import startup
-from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.precisions import exact_precision, same_precision
 from modak.perfmodel.startup import LENGTHS, number
 from modak.results.metrics import metric_of
 
@@ -31,6 +31,8 @@ SPELLINGS: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
     "precision": same_precision,
 }
 """Columns in which one value has several spellings, with a function that gives the same for all of them."""
+EXACT: Final[Mapping[str, Callable[[str], Hashable]]] = {**SPELLINGS, "precision": exact_precision}
+"""The same, with a function for labels that mean nothing but the same: mixed precisions are joined, but are several."""
 COMPARED: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPTIONAL, *SPELLINGS, "params", "metric", "unit"))
 """Columns that are equal in all series of one run."""
 RATE: Final = ("throughput", "samples/s")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
@@ -17,7 +17,6 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
 from modak.facts import SeriesKey, System, own_names, same_name, same_parameter, same_text
 from modak.ingest.values import cell
 from modak.perfmodel import merging
-from modak.perfmodel.precisions import exact_precision
 from modak.results.filters import PARAMETER, check
 from modak.store import catalogue
 from modak.store.engine import chunks
@@ -30,10 +29,6 @@ SERIES_AT_ONCE: Final = 200
 """Series whose results are read by one query."""
 
 
-_SPELLINGS: Final[Mapping[str, Callable[[str], Hashable]]] = {**merging.SPELLINGS, "precision": exact_precision}
-"""Columns in which one value has several spellings, with a function that gives the same for all of them."""
-
-
 def key_hash(key: SeriesKey) -> str:
     """A hash over all fields of a series, equal for all spellings of it; the order of ``params`` does not matter."""
     return hash_of(key.model_dump(mode="json", exclude_none=True))
@@ -41,7 +36,7 @@ def key_hash(key: SeriesKey) -> str:
 
 def hash_of(known: Mapping[str, Any]) -> str:
     """The same from the known fields, by name."""
-    folded = {name: _SPELLINGS[name](value) if name in _SPELLINGS else value for name, value in known.items()}
+    folded = {name: merging.EXACT[name](value) if name in merging.EXACT else value for name, value in known.items()}
     folded["params"] = {name: same_parameter(text) for name, text in known["params"].items()}
     return hashlib.sha256(json.dumps(folded, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -170,9 +165,9 @@ def matching(connection: Connection, filters: Mapping[str, str]) -> Select[Any]:
 def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool]:
     """The condition that a series has this text, in any spelling, in a column."""
     column = series.c[name]
-    if name not in _SPELLINGS:
+    if name not in merging.EXACT:
         return column == (same_name(text) if name == "runtime" else same_text(text))
-    same = _SPELLINGS[name]
+    same = merging.EXACT[name]
     wanted = OwnNames(connection).called(text) if name == "system" else {same(text)}
     spelt = connection.scalars(select(column).where(column.is_not(None)).distinct())
     return column.in_([each for each in spelt if same(each) in wanted])
