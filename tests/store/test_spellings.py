@@ -186,6 +186,21 @@ def test_an_upgrade_joins_what_was_stored_apart(url: str) -> None:
         assert load(store, [line(1, 800, size="10.0"), line(1, 5, size="u\u0308ber")]) == (0, 2, 0, 0)
 
 
+def test_an_upgrade_judges_what_it_joins(url: str) -> None:
+    """A wrong unit beside one other size was doubted with it; beside all of them the other one is right."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        load(store, [line(1, 800), line(2, 420), line(4, 230, size="20"), line(8, 0.13, size="20")])
+        assert len(store.results({}, doubted=True).items) == 2
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0007")
+            _spell(connection, "20", '{"new": "true", "size": "10.0"}')
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        assert [one.value for one in store.results({}, doubted=True).items] == [0.13]
+        assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
+
+
 def _spell(connection: object, size: str, params: str) -> None:
     """Give the series of a size other parameters, as version 0007 stored them."""
     run = connection.execute  # type: ignore[attr-defined]
