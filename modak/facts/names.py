@@ -12,6 +12,8 @@ _NUMBER: Final = re.compile(
     r"[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.0*|\.[0-9]*[1-9])?|\.[0-9]*[1-9])|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?[eE][+-]?[0-9]{1,3})"
 )
 """Not ``007``, a label, and not ``1.10``, which may be a version that is not ``1.1``."""
+_JOINTS: Final = str.maketrans("_ /@", "----")
+_WORDS: Final = ("true", "false", "none")
 _GRID: Final = re.compile(r"[0-9]+(?:\s?[xX×*]\s?[0-9]+)+")
 _MPI_SPELLINGS: Final = {"openmpi": "openmpi", "mpich": "mpich", "intelmpi": "intel-mpi", "impi": "intel-mpi", "mvapich": "mvapich"}
 
@@ -45,12 +47,13 @@ def same_runtime(name: str) -> str:
 
 
 def same_name(name: object) -> str:
-    """What is equal for names of a system, a framework or a compiler that mean the same: case, underscores, hyphens and spaces do not tell.
+    """What is equal for names of a system, a framework or a compiler that mean the same: case, underscores, hyphens and spaces do not tell,
+    nor what stands before the version in the name of a module or a package.
 
-    >>> same_name("GCC 9.3"), same_name("gcc-9.3"), same_name("My_Site")
-    ('gcc-9.3', 'gcc-9.3', 'my-site')
+    >>> same_name("GCC 9.3"), same_name("gcc-9.3"), same_name("gcc/9.3"), same_name("My_Site")
+    ('gcc-9.3', 'gcc-9.3', 'gcc-9.3', 'my-site')
     """
-    return str(name).lower().replace("_", "-").replace(" ", "-")
+    return str(name).lower().translate(_JOINTS)
 
 
 def same_text(text: str) -> str:
@@ -64,7 +67,8 @@ def same_text(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def same_parameter(text: str) -> str:
-    """Equal for values of a parameter that mean the same: numbers, ``true`` and ``false`` in any case, grids with any sign between counts.
+    """Equal for values of a parameter that mean the same: numbers, ``true``, ``false`` and ``none`` in any case, grids with any sign
+    between their counts.
 
     What may be no number stays a text of its own: ``007``, and ``1.10``, which may be another version than ``1.1``.
 
@@ -80,4 +84,4 @@ def same_parameter(text: str) -> str:
         return f"{'-' * sign}{short}e{int(exponent) + len(number) - len(short)}" if short else "0"
     if _GRID.fullmatch(text):
         return "x".join(re.findall(r"[0-9]+", text))
-    return text.lower() if text.lower() in ("true", "false") else same_text(text)
+    return text.lower() if text.lower() in _WORDS else same_text(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
@@ -15,6 +16,7 @@ from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name, same_parameter
 from modak.ingest.headings import counted
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
+from modak.ingest.values import DECIMAL_COMMA
 from modak.results.metrics import misnamed
 from modak.store import catalogue
 from modak.store.engine import chunks
@@ -42,6 +44,8 @@ LEAST_SIZES: Final = 3
 PARTS: Final[Mapping[str, float]] = {"accuracy": 1.0, "efficiency": 2.0}
 """The largest value of metrics that are parts of a whole; efficiencies may be a little above 1."""
 SWAPPED: Final = "the values are powers of two and the numbers of nodes are not: were the columns 'nodes' and 'value' swapped?"
+_SEPARATED: Final = re.compile(r"[ ,'’]")
+_THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
 SHOWN: Final = 10
 """Most names in one note."""
 
@@ -135,9 +139,13 @@ def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[
 
 
 def _folded(value: str) -> str:
-    """Equal for values of a parameter that may mean the same: numbers with a last zero, texts in another case."""
+    """Equal for values of a parameter that may mean the same: numbers with a last zero, with a sign between thousands or a decimal comma,
+    texts in another case."""
+    plain = (
+        _SEPARATED.sub("", value) if _THOUSANDS.fullmatch(value) else value.replace(",", ".") if DECIMAL_COMMA.fullmatch(value) else value
+    )
     try:
-        return f"{float(value):.15g}"
+        return f"{float(plain):.15g}"
     except ValueError:
         return same_name(value)
 

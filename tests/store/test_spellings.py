@@ -49,6 +49,7 @@ def system(*aliases: str, name: str = "mine") -> System:
 ALIKE = [
     {"system": "MINE"},
     {"compiler": "GCC 9.3"},
+    {"compiler": "gcc/9.3"},
     {"precision": "float32"},
     {"size": "10.0"},
     {"size": "1e1"},
@@ -90,6 +91,10 @@ def test_values_that_may_be_the_same_are_noted(store: Store) -> None:
     told = [note for note in report.notes if "count as different ones" in note]
     assert [note.partition(":")[0] for note in told] == ["parameter 'size' of 'solver'", "parameter 'new' of 'solver'"]
     assert "'0.5', '0.50'" in told[0]
+    (told_later,) = [
+        note for note in store.load([csv_table(HEADER + line(1, 8, size="10 000") + line(2, 5, size="1e4"))], ME).notes if "1e4" in note
+    ]
+    assert "'10 000', '1e4' count as different ones" in told_later
     assert not [note for note in store.load([csv_table(HEADER + line(1, 8, size="1e1"))], ME).notes if "'1e1'" in note]
 
 
