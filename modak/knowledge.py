@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -173,8 +174,9 @@ def _load(path: Path) -> dict[str, Any]:
     """The document in a file, or on standard input for ``-``. No TOML document begins with a brace, so that tells JSON without a suffix."""
     try:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
-        is_json = path.suffix == ".json" or content.lstrip().startswith(b"{")
-        document = strict_json(content) if is_json else tomllib.loads(content.decode("utf-8-sig"))
+        text = content.removeprefix(BOM_UTF8)
+        is_json = path.suffix == ".json" or text.lstrip().startswith(b"{")
+        document = strict_json(text) if is_json else tomllib.loads(text.decode())
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", field=str(path)) from None
     except BadSyntax as error:

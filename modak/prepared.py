@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from modak.cache import Cache
-from modak.facts import Doubted, Facts, Result, same_name
+from modak.facts import Doubted, Facts, Result, own_names, same_name
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import Curve, startup
 from modak.results.metrics import Metric, metric_of, work_unit
@@ -63,10 +63,8 @@ class Prepared(Facts):
 
     @cached_property
     def own_names(self) -> Mapping[str, str]:
-        """Folded aliases of systems, and the names that mean the same. A system's name is no other one's alias; of two systems with one
-        alias the first has it, as in requests."""
-        names, last_first = set(map(same_name, self.systems)), reversed(tuple(self.systems.values()))
-        return {alias: system.name for system in last_first for alias in system.folded_names[1:] if alias not in names}
+        """Folded aliases of systems, and the names that mean the same: see :func:`modak.facts.own_names`."""
+        return own_names(self.systems.values())
 
     def own_name(self, system: str | None) -> str | None:
         """The name of a system that may be called by an alias; the same text, if it is none."""

@@ -291,8 +291,9 @@ class _Generated(GenerateJsonSchema):
 
 def _record(required: tuple[str, ...], refs: str) -> Made:
     """A row of a results table as a JSON record; ``params`` may also be an object. It has no parts, so ``refs`` is not used."""
-    from modak.ingest.columns import COLUMNS, PARAMETER  # numpy is not needed for other kinds
+    from modak.ingest.columns import COLUMNS  # numpy is not needed for other kinds
     from modak.ingest.values import WHOLE
+    from modak.results.filters import PARAMETERS
 
     text, count = {"type": ["string", "null"]}, {"type": ["integer", "null"], "minimum": 0}
     kinds: dict[str, Schema] = {
@@ -314,7 +315,7 @@ def _record(required: tuple[str, ...], refs: str) -> Made:
         "required": list(required),
         "additionalProperties": False,
         "properties": properties,
-        "patternProperties": {f"^{PARAMETER.pattern}$": {"type": ["string", "number", "boolean", "null"]}},
+        "patternProperties": {f"^{PARAMETERS.pattern}$": {"type": ["string", "number", "boolean", "null"]}},
     }, {}
 
 

@@ -31,14 +31,16 @@ def detect(
 ) -> None:
     """Describe this machine as a system file. What cannot be detected is left out, with a note."""
     from modak.detect import detect as describe_machine
+    from modak.facts import System
 
     processors, accelerators = _known()
     with show.progress("asking this machine"):
         found = describe_machine(processors, accelerators, os.environ, name=name, probe=probe)
-    for note in found.notes:
+    stored = System.model_validate(common.client().item("systems", found.system.name)) if diff else None
+    for note in found.notes_beside(stored) if stored else found.notes:
         show.note(note)
-    if diff:
-        _differences(found, as_json)
+    if stored:
+        _differences(stored, found, as_json)
     elif output is not None:
         _write(found, output)
     elif as_json:
@@ -91,11 +93,9 @@ def _write(found: Description, folder: Path) -> None:
     typer.echo(" ".join(["modak systems add", str(system), *(f"--{kind} {file}" for kind, file in files.items())]))
 
 
-def _differences(found: Description, as_json: bool) -> None:
+def _differences(stored: System, found: Description, as_json: bool) -> None:
     from modak.detected.drift import drift
-    from modak.facts import System
 
-    stored = System.model_validate(common.client().item("systems", found.system.name))
     differences = drift(stored, found.system, found.unnamed_gpus)
     if as_json:
         show.document({"system": stored.name, "differences": [one._asdict() for one in differences]})

@@ -166,11 +166,25 @@ def _listed(item: Mapping[str, Any]) -> Curve:
     return Curve.model_validate({**own, "mixture": {"error": None, "error_inside": None, **item["mixture"]}})
 
 
+def _names_of(system: str) -> frozenset[str]:
+    """All names of a system, folded, by one of them."""
+    from modak.facts import same_name
+
+    try:
+        known = common.client().item("systems", system)
+    except (NotFound, UnknownName):
+        return frozenset((same_name(system),))
+    return frozenset(map(same_name, (known["name"], *known.get("aliases", ()))))
+
+
 def _of_system(curves: Sequence[Curve], system: str | None) -> list[Curve]:
     from modak.facts import same_name
 
-    kept = [curve for curve in curves if system is None or same_name(curve.series.system) == same_name(system)]
-    if system is not None and not kept:
+    if system is None:
+        return list(curves)
+    names = _names_of(system)
+    kept = [curve for curve in curves if same_name(curve.series.system) in names]
+    if not kept:
         raise UnknownName("system", system, {curve.series.system for curve in curves if curve.series.system}, field="--system")
     return kept
 

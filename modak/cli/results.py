@@ -209,7 +209,7 @@ def compare(
 
     _check_column(by)
     filters, seen = _filters(application, system, metric, where), set[str]()
-    pairs = compared(_noting(_every(filters), by, seen), by, values or ())
+    pairs = compared(_noting(_spelt_alike(_every(filters), by, values or ()), by, seen), by, values or ())
     if not seen:
         raise NotFound(f"{_none_of(filters)} tell it", field=by)
     for value in values or ():
@@ -254,6 +254,31 @@ def _check_column(name: str) -> None:
     compared = [column for column in COLUMNS if column not in ASIDE and column not in ("metric", "unit")]
     if not name.startswith("params.") and name not in compared:
         raise RequestError(unknown("column", name, [*compared, "params.NAME"]), field="COLUMN")
+
+
+def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows, in which texts that mean the same are spelt as in the first of them, or as in ``values`` of the column."""
+    from modak.facts import System, own_names, same_name, same_parameter
+    from modak.perfmodel.merging import EXACT
+    from modak.results.comparison import ASIDE
+
+    own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
+
+    def meaning(column: str, text: str) -> tuple[str, Any]:
+        if column == "system":
+            return column, same_name(own.get(same_name(text), text))
+        if column.startswith("params."):
+            return column, same_parameter(text)
+        return column, same_name(text) if column == "runtime" else EXACT[column](text) if column in EXACT else text
+
+    first = {meaning(by, value): value for value in values}
+    if len(first) < len(values):
+        raise RequestError("two of the values mean the same", field="VALUE")
+    for row in rows:
+        yield {
+            name: first.setdefault(meaning(name, value), value) if isinstance(value, str) and name not in ASIDE else value
+            for name, value in row.items()
+        }
 
 
 def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str]) -> Iterator[Mapping[str, Any]]:

@@ -40,6 +40,14 @@ class Description:
     notes: tuple[str, ...] = ()
     unnamed_gpus: Mapping[str, int] = field(default_factory=dict)
     """GPUs of a node by partition, where they are left out of the system because their model is unknown."""
+    on_unnamed: Mapping[str, str] = field(default_factory=dict)
+    """The note that says so, by partition."""
+
+    def notes_beside(self, stored: System) -> Sequence[str]:
+        """The notes without those on GPUs whose model somebody has entered into the stored system."""
+        entered = {name for part in stored.partitions if part.node.accelerators for name in part.scheduler_names}
+        known = {note for name, note in self.on_unnamed.items() if name in entered}
+        return [note for note in self.notes if note not in known]
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def describe(
     }
     all_notes = tuple(dict.fromkeys([*notes, *said, *cluster.notes, UNASKED]))
     described_so = validated(System, system, DataError)
-    return Description(described_so, found.processors, found.accelerators, all_notes, dict(found.unnamed_gpus))
+    return Description(described_so, found.processors, found.accelerators, all_notes, dict(found.unnamed_gpus), dict(found.on_unnamed))
 
 
 def toml(items: Sequence[System | Processor | Accelerator]) -> str:

@@ -49,6 +49,8 @@ class Found:
     """Whether the scheduler counts hardware threads as CPUs."""
     unnamed_gpus: tuple[tuple[str, int], ...] = ()
     """Partitions whose GPUs are left out because their model is unknown, each with their number in a node."""
+    on_unnamed: tuple[tuple[str, str], ...] = ()
+    """The same partitions, each with the note that says so."""
     named: bool = False
     """Whether scripts have to name every partition, because none is the scheduler's default."""
 
@@ -148,6 +150,7 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
     if fault := _fault(partition):
         return Found(notes=(f"{kind.label} is left out: {fault}",))
+    unnamed = len(kind.node.gpus) == 1 and not accelerator
     return Found(
         partitions=(partition,),
         processors=() if processor.name in known.processors else (processor,),
@@ -155,7 +158,8 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
         cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
         notes=(*([f"{kind.label}: {trouble}"] if trouble else []), *of_accelerator, *_doubts(kind, own, machine, cluster.scheduler)),
         thread_is_cpu=_threads_are_cpus(kind.node, topology),
-        unnamed_gpus=((kind.name, kind.node.gpus[0][1]),) if len(kind.node.gpus) == 1 and not accelerator else (),
+        unnamed_gpus=((kind.name, kind.node.gpus[0][1]),) if unnamed else (),
+        on_unnamed=tuple((kind.name, note) for note in of_accelerator) if unnamed else (),
     )
 
 
@@ -348,4 +352,5 @@ def _joined(parts: Sequence[Found]) -> Found:
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         thread_is_cpu=any(part.thread_is_cpu for part in parts),
         unnamed_gpus=tuple(one for part in parts for one in part.unnamed_gpus),
+        on_unnamed=tuple(one for part in parts for one in part.on_unnamed),
     )

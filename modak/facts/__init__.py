@@ -8,10 +8,10 @@ from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, Stor
 from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Added, Facts
-from modak.facts.names import mpi_family, same_mpi, same_name, same_runtime
+from modak.facts.names import mpi_family, same_mpi, same_name, same_parameter, same_runtime, same_text
 from modak.facts.results import Doubted, Layout, Result, SeriesKey, parameter
 from modak.facts.rules import Condition, Rule
-from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System
+from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System, own_names
 
 __all__ = [
     "ARCHITECTURES",
@@ -45,8 +45,11 @@ __all__ = [
     "System",
     "Vendor",
     "mpi_family",
+    "own_names",
     "parameter",
     "same_mpi",
     "same_name",
+    "same_parameter",
     "same_runtime",
+    "same_text",
 ]

@@ -1,10 +1,20 @@
-"""When two names mean the same: spellings of systems, frameworks, compilers, MPI libraries and container runtimes."""
+"""When two texts mean the same: spellings of systems, frameworks, compilers, MPI libraries, container runtimes and parameters."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.0*|\.[0-9]*[1-9])?|\.[0-9]*[1-9])|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?[eE][+-]?[0-9]{1,3})"
+)
+"""Not ``007``, a label, and not ``1.10``, which may be a version that is not ``1.1``."""
+_JOINTS: Final = str.maketrans("_ /@", "----")
+_WORDS: Final = ("true", "false", "none")
+_GRID: Final = re.compile(r"[0-9]+(?:\s?[xX×*]\s?[0-9]+)+")
 _MPI_SPELLINGS: Final = {"openmpi": "openmpi", "mpich": "mpich", "intelmpi": "intel-mpi", "impi": "intel-mpi", "mvapich": "mvapich"}
 
 
@@ -37,9 +47,41 @@ def same_runtime(name: str) -> str:
 
 
 def same_name(name: object) -> str:
-    """What is equal for names of a system, a framework or a compiler that mean the same: case, underscores, hyphens and spaces do not tell.
+    """What is equal for names of a system, a framework or a compiler that mean the same: case, underscores, hyphens and spaces do not tell,
+    nor what stands before the version in the name of a module or a package.
 
-    >>> same_name("GCC 9.3"), same_name("gcc-9.3"), same_name("My_Site")
-    ('gcc-9.3', 'gcc-9.3', 'my-site')
+    >>> same_name("GCC 9.3"), same_name("gcc-9.3"), same_name("gcc/9.3"), same_name("My_Site")
+    ('gcc-9.3', 'gcc-9.3', 'gcc-9.3', 'my-site')
     """
-    return str(name).lower().replace("_", "-").replace(" ", "-")
+    return str(name).lower().translate(_JOINTS)
+
+
+def same_text(text: str) -> str:
+    """Equal for texts that look alike: one has letters with accents, the other letters and accents (Unicode's NFC and NFD).
+
+    >>> same_text("Stro\u0308mung") == same_text("Str\u00f6mung")
+    True
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+@lru_cache(maxsize=4096)
+def same_parameter(text: str) -> str:
+    """Equal for values of a parameter that mean the same: numbers, ``true``, ``false`` and ``none`` in any case, grids with any sign
+    between their counts.
+
+    What may be no number stays a text of its own: ``007``, and ``1.10``, which may be another version than ``1.1``.
+
+    >>> same_parameter("10") == same_parameter("10.0") == same_parameter("1e1"), same_parameter("1.10") == same_parameter("1.1")
+    (True, False)
+    >>> same_parameter("TRUE"), same_parameter("64 × 32"), same_parameter("gmres")
+    ('true', '64x32', 'gmres')
+    """
+    if _NUMBER.fullmatch(text):
+        sign, digits, exponent = Decimal(text).as_tuple()
+        number = "".join(map(str, digits)).lstrip("0")
+        short = number.rstrip("0")
+        return f"{'-' * sign}{short}e{int(exponent) + len(number) - len(short)}" if short else "0"
+    if _GRID.fullmatch(text):
+        return "x".join(re.findall(r"[0-9]+", text))
+    return text.lower() if text.lower() in _WORDS else same_text(text)

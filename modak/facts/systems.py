@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -205,6 +205,14 @@ class Interconnect(Fact):
     """Of one link, in Gbit/s."""
     latency_us: Positive | None = None
     """In microseconds."""
+
+
+def own_names(systems: Iterable[System]) -> Mapping[str, str]:
+    """Folded aliases of systems, and the names that mean the same. A system's name is no other one's alias; of two systems with one alias
+    the first has it."""
+    known = tuple(systems)
+    names = {same_name(system.name) for system in known}
+    return {alias: system.name for system in reversed(known) for alias in system.folded_names[1:] if alias not in names}
 
 
 class System(Fact):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak.facts import SeriesKey
 from modak.ingest import headings
 from modak.ingest.values import quoted
+from modak.results.filters import PARAMETERS
 
 COLUMNS: Final[Mapping[str, str]] = {
     "application": "what ran",
@@ -39,7 +39,6 @@ COLUMNS: Final[Mapping[str, str]] = {
     "suspect": "why no model rests on it",
 }
 """All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
-PARAMETER: Final = re.compile(r"params\.[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 SERIES: Final = tuple(name for name in COLUMNS if name in SeriesKey.model_fields and name not in ("metric", "unit"))
 """Columns that tell series apart, beside parameters, metric and unit."""
 
@@ -52,7 +51,7 @@ def header(parameters: Iterable[str]) -> tuple[str, ...]:
 
 def is_known(name: str) -> bool:
     """Whether there is such a column, or may be such a parameter."""
-    return name in COLUMNS or PARAMETER.fullmatch(name) is not None
+    return name in COLUMNS or PARAMETERS.fullmatch(name) is not None
 
 
 def canonical(name: str) -> str:

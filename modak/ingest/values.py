@@ -6,10 +6,12 @@ A fault in a cell says what is allowed there and, where that can be guessed, how
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from modak.facts import same_name, same_text
 from modak.ingest.table import LAYOUT
 
 Reader = Callable[[str], Any]
@@ -57,7 +59,7 @@ def reader(column: str, now: datetime) -> Reader:
     """What reads the cells of a column; ``now`` bounds ``measured_at``."""
     if column == "measured_at":
         return lambda text: _instant(text, now)
-    return _READERS.get(column, _text(_LONGEST_TEXT))
+    return _READERS.get(column, _label)
 
 
 def cell(value: Any) -> str:
@@ -89,10 +91,16 @@ def _text(longest: int) -> Reader:
         if len(text) > longest:
             raise ValueError(f"longer than {longest} characters")
         if not text.isprintable():
-            raise ValueError("contains an unprintable character")
+            odd = next(letter for letter in text if not letter.isprintable())
+            raise ValueError(f"contains an unprintable character ({unicodedata.name(odd, f'U+{ord(odd):04X}').lower()})")
         return text
 
     return read
+
+
+def _label(text: str) -> str:
+    """A text by which results are told apart."""
+    return same_text(_text(_LONGEST_TEXT)(text))
 
 
 def _whole(least: int) -> Reader:
@@ -149,7 +157,7 @@ def _instant(text: str, now: datetime) -> int:
     except ValueError as error:
         raise ValueError(f"no date: {error}") from None
     if not _EARLIEST <= instant <= now + timedelta(days=1):
-        raise ValueError("allowed: from the year 2000 to now")
+        raise ValueError("allowed: from the year 2000 to 24 hours from now")
     return (instant - _EPOCH) // _MICROSECOND
 
 
@@ -160,15 +168,16 @@ def _boolean(text: str) -> bool:
 
 
 def _mpi_from(text: str) -> str:
-    if text not in ("host", "container"):
+    if text.lower() not in ("host", "container"):
         raise ValueError("allowed: host, container")
-    return text
+    return text.lower()
 
 
 _READERS: Final[Mapping[str, Reader]] = {
     **{name: _whole(0 if name in ("gpus_per_node", "repeat") else 1) for name in WHOLE},
     "hyperthreads": _boolean,
     "mpi_from": _mpi_from,
+    "runtime": lambda text: same_name(_label(text)),
     "value": _value,
     "source": _text(1000),
     "suspect": _text(500),

@@ -15,9 +15,9 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from typing import Final, Literal, NamedTuple
 
-from modak.facts import Layout, SeriesKey, same_mpi, same_name
+from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter
 from modak.perfmodel import startup
-from modak.perfmodel.precisions import same_precision
+from modak.perfmodel.precisions import exact_precision, same_precision
 from modak.perfmodel.startup import LENGTHS, number
 from modak.results.metrics import metric_of
 
@@ -31,6 +31,8 @@ SPELLINGS: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
     "precision": same_precision,
 }
 """Columns in which one value has several spellings, with a function that gives the same for all of them."""
+EXACT: Final[Mapping[str, Callable[[str], Hashable]]] = {**SPELLINGS, "precision": exact_precision}
+"""The same, with a function for labels that mean nothing but the same: mixed precisions are joined, but are several."""
 COMPARED: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPTIONAL, *SPELLINGS, "params", "metric", "unit"))
 """Columns that are equal in all series of one run."""
 RATE: Final = ("throughput", "samples/s")
@@ -63,8 +65,8 @@ def run_key(key: SeriesKey) -> Hashable:
 
 
 def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The parameters without those for the length of a run, sorted by name; part of :func:`run_key`."""
-    return tuple(sorted(_without_length(params).items()))
+    """The parameters without those for the length of a run, sorted by name, each in one spelling; part of :func:`run_key`."""
+    return tuple(sorted((name, same_parameter(text)) for name, text in _without_length(params).items()))
 
 
 def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
@@ -101,7 +103,7 @@ def _destinations_within(members: Mapping[str, SeriesKey]) -> Mapping[str, tuple
 
 
 def _measure(series: SeriesKey) -> Measure:
-    return (series.metric, series.unit, *sorted(series.params.items()))
+    return (series.metric, series.unit, *sorted((name, same_parameter(text)) for name, text in series.params.items()))
 
 
 class _Together(NamedTuple):

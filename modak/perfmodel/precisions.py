@@ -27,6 +27,21 @@ PRECISIONS: Final[Mapping[str, str]] = {
 """Other names of precisions, in the spelling of :func:`same_name`: those of PyTorch, TensorFlow and Lightning."""
 
 
+MIXED: Final = "amp"
+"""What all mixed precisions are called: models join them, but their results are of different runs."""
+
+
+def exact_precision(name: str) -> str:
+    """Equal for names of the same precision; each mixed one keeps its own.
+
+    >>> exact_precision("Float16"), exact_precision("bf16_mixed")
+    ('fp16', 'bf16-mixed')
+    """
+    folded = same_name(name)
+    found = PRECISIONS.get(folded, folded)
+    return folded if found == MIXED else found
+
+
 @lru_cache(maxsize=1024)
 def same_precision(name: str | None) -> str | None:
     """The canonical name of a precision, for any spelling; ``None`` for ``None``.

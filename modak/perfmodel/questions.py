@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, Final
 
-from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name
+from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name, same_parameter
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.layouts import COUNTS
@@ -180,8 +180,8 @@ def switched_on(evidence: Any, asked: Any, measures: AbstractSet[str]) -> bool:
 
 
 def same_value(one: str | None, other: str) -> bool:
-    """Whether two parameters are equal, as text or as numbers: ``1e6`` is ``1000000``."""
+    """Whether two parameters are equal, in any spelling: ``1e6`` is ``1000000``, and ``1.10`` is ``1.1``, because requests have numbers."""
     try:
-        return one is not None and (one == other or float(one) == float(other))
+        return one is not None and (same_parameter(one) == same_parameter(other) or float(one) == float(other))
     except ValueError:
         return False

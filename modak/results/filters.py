@@ -1,7 +1,8 @@
-"""Which results are meant: exact texts of columns, and of parameters as ``params.NAME``."""
+"""Which results are meant: texts of columns, and of parameters as ``params.NAME``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,10 +12,12 @@ from modak.facts import SeriesKey
 COLUMNS: Final = tuple(name for name in SeriesKey.model_fields if name not in ("params", "hyperthreads", "numa_mode", "unit"))
 """Columns of results that can be filtered by, beside ``params.NAME``."""
 PARAMETER: Final = "params."
+PARAMETERS: Final = re.compile(r"params\.[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
+"""What columns of parameters are called."""
 
 
 def check(names: Iterable[str]) -> None:
     """Raise :class:`modak.errors.RequestError` for a name that is neither one of :data:`COLUMNS` nor ``params.NAME``."""
     for name in names:
-        if not name.startswith(PARAMETER) and name not in COLUMNS:
+        if not PARAMETERS.fullmatch(name) and name not in COLUMNS:
             raise RequestError(unknown("filter", name, (*COLUMNS, "params.NAME")), field=name)

@@ -11,7 +11,7 @@ from modak.cache import Cache
 from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
 from modak.dsl import Request
-from modak.facts import Facts, Result, parameter, same_name
+from modak.facts import Facts, parameter, same_name
 from modak.perfmodel.unseen import need_others, numbers_of
 from modak.prepared import Prepared
 from modak.service.factcache import FactCache, Switches
@@ -84,16 +84,11 @@ def _with_parameters(store: Store, request: Request, facts: Prepared, places: Se
 
     work = request.optimisation.workload
     curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
-    spelt = store.systems()
-    here = {names: _of_place(store, [name for name in spelt if same_name(name) in names]) for names in places}
+    own = frozenset(map(same_name, facts.systems))
+    here = {names: store.having_parameters({"system": min(names & own or names)}) for names in places}
     left = [names for names in places if facts.models or need_others(here[names])]
     estimated = [curves_from(names, results) for names, results in here.items() if names not in left]
     metrics = sorted({result.series.metric for names in left for result in here[names]})
     results = [result for metric in metrics for result in store.having_parameters({"metric": metric})]
     found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), results))
     return facts.changed(models=(*facts.models, *found)) if found else facts
-
-
-def _of_place(store: Store, spelt: Sequence[str]) -> list[Result]:
-    """The results with parameters on a system, under all of its names as results spell them."""
-    return [result for name in sorted(spelt) for result in store.having_parameters({"system": name})]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -21,7 +21,7 @@ from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
 from modak.perfmodel.forms import fingerprint
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, models, results, series
-from modak.store.series import NUMBERED, SERIES_AT_ONCE, from_row, key_hash, of_same_runs
+from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row, key_hash, of_same_runs
 
 FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint()}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
@@ -78,21 +78,22 @@ def _found(connection: Connection, chosen: Select[Any], behind: Mapping[int, tup
     return Found(stored, behind, list(_cells(connection, {number: key for number, (key, _) in behind.items()})))
 
 
-def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Cell]:
-    """The cells of the series with these numbers, by series."""
+def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Cell]:
+    """The cells of the series with these numbers, by series; one for all series that are one under their system's own name."""
+    found: dict[tuple[str, Sequence[int]], Cell] = {}
     columns = (results.c.series_id, results.c.id, results.c.value, *(results.c[name] for name in LAYOUT))
     for numbers in chunks(list(keys), SERIES_AT_ONCE):
         chosen = select(*columns).where(results.c.series_id.in_(numbers), STANDING)
         rows = connection.execute(chosen.order_by(results.c.series_id).execution_options(yield_per=_ROWS_AT_ONCE))
         for number, of_one in groupby(rows, key=itemgetter(0)):
-            found: dict[Sequence[int], Cell] = {}
+            name = key_hash(keys[number])
             for _, identity, value, *place in of_one:
-                at = tuple(place)
+                at = (name, tuple(place))
                 if at not in found:
-                    found[at] = Cell(keys[number], layout(at))
+                    found[at] = Cell(keys[number], layout(place))
                 found[at].ids.append(identity)
                 found[at].values.append(value)
-            yield from found.values()
+    return found.values()
 
 
 def newest(found: Found) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
@@ -111,16 +112,18 @@ BEHIND: Final = or_(series.c.fitted.is_(None), series.c.fitted != series.c.chang
 
 
 def stale(connection: Connection, application: str | None = None) -> dict[int, tuple[SeriesKey, int]]:
-    """Series that are :data:`BEHIND`, with their count of changes.
+    """Series that are :data:`BEHIND`, with their count of changes; under their systems' own names.
 
     Series that may tell of the same runs are included: which of them are fitted together may have changed, too.
     """
     chosen = select(*NUMBERED).add_columns(series.c.changed).where(BEHIND)
     chosen = chosen if application is None else chosen.where(series.c.application == application)
-    changed = {row.id: (from_row(row), row.changed) for row in connection.execute(chosen)}
-    if not changed:
-        return changed
-    return changed | of_same_runs(connection, [key for key, _ in changed.values()], skip=changed)
+    rows = connection.execute(chosen).all()
+    if not rows:
+        return {}
+    own = OwnNames(connection)
+    changed = {row.id: (own.key(from_row(row)), row.changed) for row in rows}
+    return changed | of_same_runs(connection, [key for key, _ in changed.values()], own, skip=changed)
 
 
 def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[int, tuple[SeriesKey, int]]:
@@ -129,7 +132,7 @@ def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[in
     behind = set(connection.scalars(select(series.c.id).where(BEHIND, series.c.application.in_(names))))
     if not behind:
         return {}
-    related = of_same_runs(connection, keys)
+    related = of_same_runs(connection, keys, OwnNames(connection))
     runs = {merging.run_key(key) for number, (key, _) in related.items() if number in behind}
     return {number: one for number, one in related.items() if merging.run_key(one[0]) in runs}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import Connection, Row, func, insert, select, text, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, text, update
 
 from modak import __version__
 from modak.facts import SeriesKey
@@ -24,7 +24,7 @@ from modak.progress import Progress, silent
 from modak.store import remarks, replacing, suspects, versions
 from modak.store.engine import chunks
 from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
-from modak.store.series import by_number, ids, label, of_same_runs, text_ids
+from modak.store.series import OwnNames, by_number, ids, label, of_same_runs, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
 from modak.text.amounts import counted
@@ -50,6 +50,8 @@ class _LoadState:
     rows: int = 0
     new: int = 0
     replaced: int = 0
+    own: OwnNames | None = None
+    """Read at the first rows."""
     changed: set[int] = field(default_factory=set)
     """Series that lost rows."""
     suspicious: list[str] = field(default_factory=list)
@@ -145,9 +147,10 @@ def _load_file(
             if not len(batch):
                 continue
             columns = _arrays(connection, batch, load_id, state.number)
+            elsewhere = _elsewhere(connection, batch, state)
             if replace:
-                replacing.note(connection, columns)
-            new += _insert(connection, columns)
+                _note_said(connection, columns, elsewhere)
+            new += _insert(connection, columns) - _left_out(connection, load_id, elsewhere)
             rows += len(batch)
             _note_systems(batch, state.systems)
             _note_suspects(batch, source.name, state)
@@ -160,6 +163,37 @@ def _load_file(
     state.rows += rows
     state.new += new
     state.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
+
+
+def _elsewhere(connection: Connection, batch: Batch, state: _LoadState) -> dict[int, Sequence[int]]:
+    """Of the rows' series, by number, those that are the same under another name of their system."""
+    if state.own is None:
+        state.own = OwnNames(connection)
+    numbers = dict(zip(ids(connection, batch.series, state.number), batch.series, strict=True))
+    together = state.own.together(connection, numbers)
+    return {number: [other for other in every if other != number] for number, every in together.items()}
+
+
+def _note_said(connection: Connection, columns: dict[str, Any], elsewhere: Mapping[int, Sequence[int]]) -> None:
+    """Keep what the file says of runs, also under the other names of their systems."""
+    replacing.note(connection, columns)
+    for number, others in elsewhere.items():
+        rows = columns["series_id"] == number
+        of_it = {name: column[rows] for name, column in columns.items()}
+        for other in others:
+            replacing.note(connection, of_it | {"series_id": np.full_like(of_it["series_id"], other)})
+
+
+def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequence[int]]) -> int:
+    """Take out the rows of this load that are there under another name of their system; returns how many those were."""
+    there = results.alias("there")
+    count = 0
+    for number, others in elsewhere.items():
+        alike = (there.c[name] == results.c[name] for name in _KEY if name != "series_id")
+        twice = select(there.c.id).where(there.c.series_id.in_(others), *alike).exists()
+        here = (results.c.load_id == load_id, results.c.series_id == number)
+        count += connection.execute(delete(results).where(*here, twice)).rowcount
+    return count
 
 
 @contextmanager
@@ -276,7 +310,7 @@ def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> i
 
 def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[int]:
     """Numbers of the series, and of those whose curves they are a part of."""
-    known = {number: key for number, (key, _) in of_same_runs(connection, touched.values()).items()}
+    known = {number: key for number, (key, _) in of_same_runs(connection, touched.values(), OwnNames(connection)).items()}
     destinations = merging.destinations(known.values())
     merged = {number: destinations[key.model_dump_json()] for number, key in known.items()}
     names = {number: frozenset(to.series.model_dump_json() for to in several) for number, several in merged.items()}

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, select, text, true, update
 
 from modak.errors import Unavailable
 from modak.store import versions
-from modak.store.engine import OUT_OF_REACH, connect, reading, shown, supported, writing
+from modak.store.engine import OUT_OF_REACH, chunks, connect, reading, shown, supported, writing
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD: Final = "0007"
+HEAD: Final = "0008"
 """The newest migration, so that opening a database need not read the folder; a test compares it."""
 
 State = Literal["empty", "current", "older", "foreign"]
@@ -75,6 +75,8 @@ def upgrade(url: str, *, fill: bool = True) -> bool:
                 refuse(found, shown(engine.url))
             if found != "current":
                 to(connection, "head")
+            if found == "older":
+                _judge_joined(connection)
             if fill and versions.is_new(connection):  # alembic's own command creates tables alone
                 _fill(connection)
         return True
@@ -95,6 +97,19 @@ def _fill(connection: Connection) -> None:
         loading.load(connection, tables(found.result_files).tables, PRINCIPAL)
         curves.keep(connection, curves.newest(curves.read(connection))[1])
     versions.bump(connection)
+
+
+def _judge_joined(connection: Connection) -> None:
+    """Judge the results of series that a migration or this version joins: doubts of each by itself may be none beside the others."""
+    from modak.store import suspects
+    from modak.store.schema import series
+    from modak.store.series import OwnNames, by_number
+
+    keys = by_number(connection, true())
+    joined = {*OwnNames(connection).together(connection, keys), *connection.scalars(select(series.c.id).where(series.c.fitted.is_(None)))}
+    found = suspects.review(connection, {number: key for number, key in keys.items() if number in joined})
+    for numbers in chunks(sorted(found.changed)):
+        connection.execute(update(series).where(series.c.id.in_(numbers)).values(fitted=None))
 
 
 def _is_ready(connection: Connection, fill: bool) -> bool:

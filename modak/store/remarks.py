@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
@@ -11,9 +13,10 @@ from sqlalchemy import Connection, case, func, select
 
 from modak.choosing.wishes import FRONT_ENDS
 from modak.errors import nearest
-from modak.facts import SeriesKey, System, same_name
+from modak.facts import SeriesKey, System, same_name, same_parameter
 from modak.ingest.headings import counted
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
+from modak.ingest.values import DECIMAL_COMMA
 from modak.results.metrics import misnamed
 from modak.store import catalogue
 from modak.store.engine import chunks
@@ -41,6 +44,8 @@ LEAST_SIZES: Final = 3
 PARTS: Final[Mapping[str, float]] = {"accuracy": 1.0, "efficiency": 2.0}
 """The largest value of metrics that are parts of a whole; efficiencies may be a little above 1."""
 SWAPPED: Final = "the values are powers of two and the numbers of nodes are not: were the columns 'nodes' and 'value' swapped?"
+_SEPARATED: Final = re.compile(r"[ ,'’]")
+_THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
 SHOWN: Final = 10
 """Most names in one note."""
 
@@ -105,23 +110,49 @@ def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
 
 
 def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[str, ...]:
-    """A note for each application, and each data set of one, that other results spell in another way: models keep them apart."""
+    """A note for each application, and each data set and parameter of one, that other results spell in another way: models keep them
+    apart."""
     applications: dict[str, list[str]] = {}
     for name in connection.scalars(select(series.c.application).distinct().order_by(series.c.application)):
         applications.setdefault(same_name(name), []).append(name)
     datasets: dict[tuple[str, str], list[str]] = {}
+    params: dict[tuple[str, str, str], dict[str, None]] = {}
+    given = select(series.c.application, series.c.params).where(series.c.params != "{}").distinct().order_by(series.c.params)
     pairs = select(series.c.application, series.c.dataset).where(series.c.dataset.is_not(None)).distinct().order_by(series.c.dataset)
     for part in chunks(sorted({key.application for key in touched})):  # not of all: a database may hold many
         for name, dataset in connection.execute(pairs.where(series.c.application.in_(part))):
             datasets.setdefault((name, same_name(dataset)), []).append(dataset)
+        for name, text in connection.execute(given.where(series.c.application.in_(part))):
+            for parameter, value in json.loads(text).items():
+                params.setdefault((name, parameter, _folded(value)), {}).setdefault(value)
     said = dict.fromkeys(("application", tuple(applications[same_name(key.application)])) for key in touched)
     named = [(key.application, key.dataset) for key in touched if key.dataset is not None]
     said |= dict.fromkeys((f"data set of {name!r}", tuple(datasets[name, same_name(dataset)])) for name, dataset in named)
+    set_ = [(key.application, name, value) for key in touched for name, value in key.params.items()]
+    of_values = (((name, parameter), _several(params[name, parameter, _folded(value)])) for name, parameter, value in set_)
+    said |= dict.fromkeys((f"parameter {parameter!r} of {name!r}", spelt) for (name, parameter), spelt in of_values)
     return tuple(
         f"{what}: {', '.join(map(repr, spelt))} count as different ones; spell them alike if they are the same"
         for what, spelt in said
         if len(spelt) > 1
     )[:MOST]
+
+
+def _folded(value: str) -> str:
+    """Equal for values of a parameter that may mean the same: numbers with a last zero, with a sign between thousands or a decimal comma,
+    texts in another case."""
+    plain = (
+        _SEPARATED.sub("", value) if _THOUSANDS.fullmatch(value) else value.replace(",", ".") if DECIMAL_COMMA.fullmatch(value) else value
+    )
+    try:
+        return f"{float(plain):.15g}"
+    except ValueError:
+        return same_name(value)
+
+
+def _several(values: Iterable[str]) -> tuple[str, ...]:
+    """The values without those that count as the same as one before them."""
+    return tuple({same_parameter(value): value for value in reversed([*values])}.values())[::-1]
 
 
 def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:

@@ -47,8 +47,8 @@ def check_limit(limit: int) -> None:
 
 def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Result]:
     """At most so many of the results that match the filters and tell parameters; the others are not read."""
-    matching = walk(connection, filters, having=series.c.params != _NO_PARAMETERS)
-    return [_value(key, row) for key, row in islice(matching, most)]
+    found = walk(connection, filters, having=series.c.params != _NO_PARAMETERS)
+    return [_value(key, row) for key, row in islice(found, most)]
 
 
 def walk(
@@ -61,7 +61,7 @@ def walk(
 ) -> Iterator[Found]:
     """Results (all, or which) with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a
     larger table."""
-    chosen = matching(filters) if having is None else matching(filters).where(having)
+    chosen = matching(connection, filters) if having is None else matching(connection, filters).where(having)
     first = max(after[0], 1)
     while True:
         rows = connection.execute(chosen.where(series.c.id >= first).limit(SERIES_AT_ONCE)).all()
@@ -115,7 +115,9 @@ def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit
 def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Replaced]:
     """At most ``limit`` (1 to 1,000) of the results that were replaced, each with the load that did it, the last load first."""
     check_limit(limit)
-    numbers = {row.id for row in connection.execute(matching(filters)) if has_params(from_row(row), filters)} if filters else None
+    numbers = (
+        {row.id for row in connection.execute(matching(connection, filters)) if has_params(from_row(row), filters)} if filters else None
+    )
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
     chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
     if cursor:
@@ -173,7 +175,7 @@ def export(connection: Connection, filters: Mapping[str, str]) -> Export:
     Loaded again, they are the same rows: numbers are written in full, instants in UTC, values in base units.
     """
     names: set[str] = set()
-    for row in connection.execute(matching(filters)):
+    for row in connection.execute(matching(connection, filters)):
         key = from_row(row)
         if has_params(key, filters):
             names.update(f"params.{name}" for name in key.params)

@@ -1,4 +1,9 @@
-"""Series of results: a row holds what is equal in all results of a series, and is found by a hash over that."""
+"""Series of results: a row holds what is equal in all results of a series, and is found by a hash over that.
+
+What several spellings mean is one series, under the spelling that came first: ``GCC 9.3`` and ``gcc-9.3``, ``10`` and ``10.0``. Aliases of
+systems are not among them, because what they mean depends on the known systems, which change: :func:`own_names` joins their series whenever
+they are read.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,11 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
 
-from modak.facts import SeriesKey
+from modak.facts import SeriesKey, System, own_names, same_name, same_parameter, same_text
 from modak.ingest.values import cell
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
+from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import series, texts
 
@@ -24,16 +30,25 @@ SERIES_AT_ONCE: Final = 200
 
 
 def key_hash(key: SeriesKey) -> str:
-    """A hash over all fields of a series; the order of ``params`` does not matter."""
-    text = json.dumps(key.model_dump(mode="json", exclude_none=True), sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """A hash over all fields of a series, equal for all spellings of it; the order of ``params`` does not matter."""
+    return hash_of(key.model_dump(mode="json", exclude_none=True))
+
+
+def hash_of(known: Mapping[str, Any]) -> str:
+    """The same from the known fields, by name."""
+    folded = {name: merging.EXACT[name](value) if name in merging.EXACT else value for name, value in known.items()}
+    folded["params"] = {name: same_parameter(text) for name, text in known["params"].items()}
+    return hashlib.sha256(json.dumps(folded, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def ids(connection: Connection, keys: Sequence[SeriesKey], number: int) -> list[int]:
     """The numbers of the series; those that are not there yet are added."""
     hashes = [key_hash(key) for key in keys]
     found = _known(connection, hashes)
-    missing = {mark: key for mark, key in zip(hashes, keys, strict=True) if mark not in found}
+    missing: dict[str, SeriesKey] = {}
+    for mark, key in zip(hashes, keys, strict=True):
+        if mark not in found:
+            missing.setdefault(mark, key)
     if missing:
         connection.execute(insert(series), [_row(key, mark, number) for mark, key in missing.items()])
         found |= _known(connection, list(missing))
@@ -76,13 +91,54 @@ def from_row(row: Row[Any]) -> SeriesKey:
     return SeriesKey.model_validate(values)
 
 
-def of_same_runs(connection: Connection, keys: Collection[SeriesKey], skip: Container[int] = ()) -> dict[int, tuple[SeriesKey, int]]:
-    """Series that may be of the same runs as one of these, by number, with their count of changes.
+class OwnNames:
+    """The names of systems by their aliases, as they are known now."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._names = own_names(catalogue.read(connection, System, sound=True))
+        self._called: dict[str, frozenset[str]] = {}
+        for alias, name in self._names.items():
+            own = same_name(name)
+            self._called[own] = self._called.get(own, frozenset((own,))) | {alias}
+
+    def key(self, key: SeriesKey) -> SeriesKey:
+        """The series under its system's own name, if it is called by an alias."""
+        name = self._names.get(same_name(key.system)) if key.system and self._names else None
+        return key.model_copy(update={"system": name}) if name else key
+
+    def called(self, system: str) -> frozenset[str]:
+        """All names of a system, folded."""
+        folded = same_name(system)
+        own = same_name(self._names.get(folded, folded))
+        return self._called.get(own, frozenset((own,)))
+
+    def together(self, connection: Connection, keys: Mapping[int, SeriesKey]) -> dict[int, tuple[int, ...]]:
+        """Those of these series, by number, that are one with others, because their systems' names mean the same: each with the numbers of
+        all of them, one of the given ones first."""
+        hashes = {number: self._hashes(key) for number, key in keys.items() if key.system and len(self.called(key.system)) > 1}
+        numbers = _known(connection, sorted({mark for marks in hashes.values() for mark in marks}))
+        found: dict[int, tuple[int, ...]] = {}
+        for number, marks in hashes.items():
+            there = {numbers[mark] for mark in marks if mark in numbers}
+            if len(there) > 1:
+                first = min(there & keys.keys())
+                found[number] = (first, *sorted(there - {first}))
+        return found
+
+    def _hashes(self, key: SeriesKey) -> frozenset[str]:
+        """The hashes of the series under all names of its system."""
+        return frozenset(key_hash(key.model_copy(update={"system": name})) for name in self.called(key.system or ""))
+
+
+def of_same_runs(
+    connection: Connection, keys: Collection[SeriesKey], own: OwnNames, skip: Container[int] = ()
+) -> dict[int, tuple[SeriesKey, int]]:
+    """Series that may be of the same runs as one of these, by number, with their count of changes; under the systems' own names.
 
     See :func:`modak.perfmodel.merging.run_key`. The given ones are included, except the numbers in ``skip``. Parameters are compared first,
     because that is cheap, and few of tens of thousands of series have the same ones.
     """
-    runs, problems = {merging.run_key(key) for key in keys}, {merging.problem(key.params) for key in keys}
+    runs, problems = {merging.run_key(own.key(key)) for key in keys}, {merging.problem(key.params) for key in keys}
     found: dict[int, tuple[SeriesKey, int]] = {}
     for names in chunks(sorted({key.application for key in keys})):
         chosen = select(series.c.id, series.c.params).where(series.c.application.in_(names)).order_by(series.c.id)
@@ -90,31 +146,42 @@ def of_same_runs(connection: Connection, keys: Collection[SeriesKey], skip: Cont
         alike = [row.id for row in rows if row.id not in skip and merging.problem(json.loads(row.params)) in problems]
         for numbers in chunks(alike):
             whole = select(*NUMBERED).add_columns(series.c.changed).where(series.c.id.in_(numbers)).order_by(series.c.id)
-            known = ((row.id, from_row(row), row.changed) for row in connection.execute(whole))
+            known = ((row.id, own.key(from_row(row)), row.changed) for row in connection.execute(whole))
             found |= {number: (key, changed) for number, key, changed in known if merging.run_key(key) in runs}
     return found
 
 
-def matching(filters: Mapping[str, str]) -> Select[Any]:
-    """Series that carry every filter's text, in the order of their numbers, as rows of ``id`` and the key's columns.
+def matching(connection: Connection, filters: Mapping[str, str]) -> Select[Any]:
+    """Series that carry every filter's text, in any spelling, in the order of their numbers, as rows of ``id`` and the key's columns.
 
-    Raises :class:`modak.errors.RequestError` for an unknown filter. ``params.NAME`` are compared by the caller,
-    with :func:`has_params`: databases differ in how they look into JSON.
+    A system is meant by each of its names. Raises :class:`modak.errors.RequestError` for an unknown filter. ``params.NAME`` are compared by
+    the caller, with :func:`has_params`: databases differ in how they look into JSON.
     """
     check(filters)
     chosen = select(*NUMBERED).order_by(series.c.id)
-    return chosen.where(*(series.c[name] == text for name, text in filters.items() if not name.startswith(PARAMETER)))
+    return chosen.where(*(_carries(connection, name, text) for name, text in filters.items() if not name.startswith(PARAMETER)))
+
+
+def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool]:
+    """The condition that a series has this text, in any spelling, in a column."""
+    column = series.c[name]
+    if name not in merging.EXACT:
+        return column == (same_name(text) if name == "runtime" else same_text(text))
+    same = merging.EXACT[name]
+    wanted = OwnNames(connection).called(text) if name == "system" else {same(text)}
+    spelt = connection.scalars(select(column).where(column.is_not(None)).distinct())
+    return column.in_([each for each in spelt if same(each) in wanted])
 
 
 def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, SeriesKey]:
     """The series under a condition, in the order of their numbers."""
-    return {row.id: from_row(row) for row in connection.execute(matching({}).where(where))}
+    return {row.id: from_row(row) for row in connection.execute(select(*NUMBERED).order_by(series.c.id).where(where))}
 
 
 def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
-    """Whether a series carries the parameters that filters ask for."""
+    """Whether a series carries the parameters that filters ask for, in any spelling."""
     wanted = {name.removeprefix(PARAMETER): text for name, text in filters.items() if name.startswith(PARAMETER)}
-    return all(key.params.get(name) == text for name, text in wanted.items())
+    return all(name in key.params and same_parameter(key.params[name]) == same_parameter(text) for name, text in wanted.items())
 
 
 def label(key: SeriesKey) -> str:

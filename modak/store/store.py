@@ -195,11 +195,12 @@ class Store:
         given = tuple(values)
         with writing(self.engine) as connection:
             notes = tuple(check(_knowledge(connection, sound=True))) if check else ()
+            before = catalogue.read(connection, System, sound=True) if replace else ()
             if not catalogue.add(connection, given, actor.principal, replace=replace):
                 return Added(changed=False, notes=notes)
             audit.note(connection, actor, "replace" if replace else "add", names(given))
             versions.bump(connection)
-            return Added(changed=True, notes=(*_reviewed(connection, given), *notes))
+            return Added(changed=True, notes=(*_reviewed(connection, given, before), *notes))
 
     def remove(self, kind: type[System | Image | Rule], name: str, actor: Actor) -> tuple[str, ...]:
         """Remove an entry, also one that no longer passes the checks of its kind. Results and plans that name it stay.
@@ -213,7 +214,7 @@ class Store:
             if catalogue.remove(connection, kind, name):
                 audit.note(connection, actor, audit.REMOVE, [f"{single} {name}"])
                 versions.bump(connection)
-                return _reviewed(connection, removed)
+                return _reviewed(connection, (), removed)
         with reading(self.engine) as connection:  # not while others wait to write: the search for a similar name may take seconds
             known = catalogue.keys(connection, kind)
         raise UnknownName(single, name, known, field="name")
@@ -243,9 +244,10 @@ class Store:
             before = versions.current(connection)
             found = chosen(differences(known, catalogue.held(connection), audit.removed(connection)), only)
             taken = [one.packaged for one in found if one.packaged is not None and one.taken(replace=replace)]
+            held = catalogue.read(connection, System, sound=True) if taken else ()
             catalogue.add(connection, taken, PRINCIPAL, replace=True)
             report = loading.load(connection, checked, PRINCIPAL, knowledge=bool(taken))
-            notes = _reviewed(connection, taken)
+            notes = _reviewed(connection, taken, held)
             kept = bool(taken or report.new) and not dry_run
             if kept:
                 audit.note(connection, actor, "refresh", [*names(taken), *(_rows_of(file) for file in report.files if file.new)])
@@ -437,9 +439,13 @@ def _rows_of(file: FileReport) -> str:
     return f"{file.name} ({file.new} of {file.rows} rows)"
 
 
-def _reviewed(connection: Connection, changed: Iterable[Fact]) -> tuple[str, ...]:
-    """Judge the results on the systems among what was changed; lines for those that look wrong since, and for those that do no more."""
-    return tuple(_told(suspects.review_systems(connection, [value for value in changed if isinstance(value, System)])))
+def _reviewed(connection: Connection, changed: Iterable[Fact], before: Iterable[System] = ()) -> tuple[str, ...]:
+    """Judge the results on the systems among what was changed, and on those of ``before`` that are described otherwise now, or no more;
+    lines for results that look wrong since, and for those that do no more."""
+    systems = {value.name: value for value in changed if isinstance(value, System)}
+    left = {system.name for system in catalogue.read(connection, System, sound=True)}
+    were = [one for one in before if one.name in systems or one.name not in left]
+    return tuple(_told(suspects.review_systems(connection, [*were, *systems.values()])))
 
 
 def _told(reviewed: suspects.Reviewed) -> Iterator[str]:

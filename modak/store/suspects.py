@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
 
 from modak.errors import DataError, NotFound, nearest
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
@@ -18,7 +18,7 @@ from modak.results.suspicion import Cell
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, results, series
-from modak.store.series import SERIES_AT_ONCE, by_number, text_ids
+from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, text_ids
 from modak.text.amounts import listed
 from modak.text.numbering import Selection
 
@@ -50,6 +50,8 @@ class _Place:
 
     row: Row[Any]
     """As :func:`_layouts` reads it."""
+    at: ColumnElement[bool]
+    """Which results are its runs."""
     odd: Sequence[Row[Any]]
     """Its outlying and its doubted runs."""
     middle: float | None = None
@@ -63,16 +65,19 @@ class _Place:
 
 
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed:
-    """Judge the results of these series by all that is stored of them, in whatever order it came; what somebody said of a result stays."""
+    """Judge the results of these series by all that is stored of them, in whatever order it came; what somebody said of a result stays.
+
+    Series that differ in the name of their system alone, where these names mean the same one, are judged as one.
+    """
     found, changes = Reviewed(), defaultdict[int, list[int]](list)
     doubt_ids = {"": 0}
-    for number, row, reason in _judgements(connection, touched):
+    for row, reason in _judgements(connection, touched):
         if reason not in doubt_ids:
             doubt_ids |= text_ids(connection, [reason])
         if row.doubt_id == doubt_ids[reason]:
             continue
         changes[doubt_ids[reason]].append(row.id)
-        found.changed.add(number)
+        found.changed.add(row.series_id)
         if not row.doubt_id:
             found.doubted.append(f"{row.file}: result {row.id} (value {row.value:.6g}): {reason}")
         if not reason:
@@ -83,25 +88,29 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
     return found
 
 
-def _judgements(connection: Connection, touched: Mapping[int, SeriesKey]) -> Iterator[tuple[int, Row[Any], str]]:
-    """The results of these series that look wrong, or did so before: the number of the series, the result, the reason (empty: none)."""
+def _judgements(connection: Connection, touched: Mapping[int, SeriesKey]) -> Iterator[tuple[Row[Any], str]]:
+    """The results of these series that look wrong, or did so before, each with the reason (empty: none)."""
     gpus = _gpus(connection)
-    for numbers in chunks(list(touched), SERIES_AT_ONCE):
-        for number, layouts in groupby(_layouts(connection, numbers), key=lambda row: row.series_id):
-            for row, reason in _judged(connection, touched[number], list(layouts), gpus):
-                yield number, row, reason
+    together = OwnNames(connection).together(connection, touched)
+    for first in chunks([number for number in touched if number not in together or together[number][0] == number], SERIES_AT_ONCE):
+        several = {number: together[number] for number in first if number in together}
+        for number, layouts in groupby(_layouts(connection, first, several), key=lambda row: row.series_id):
+            yield from _judged(connection, touched[number], several.get(number, (number,)), list(layouts), gpus)
 
 
-def review_systems(connection: Connection, systems: Iterable[System]) -> Reviewed:
+def review_systems(connection: Connection, systems: Collection[System]) -> Reviewed:
     """Judge the results on these systems, which are described otherwise than before, or no more; the series of those that this changes
-    get the number of the change, which is counted already."""
+    get the number of the change, which is counted already. ``systems``: as they were and as they are."""
     folded = frozenset[str]().union(*(system.folded_names for system in systems))
     names = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all()
     found = Reviewed()
-    if meant := [name for name in names if same_name(name) in folded]:
-        found = review(
-            connection, {at: key for part in chunks(meant) for at, key in by_number(connection, series.c.system.in_(part)).items()}
-        )
+    touched: dict[int, SeriesKey] = {}
+    for part in chunks([name for name in names if same_name(name) in folded]):
+        touched |= by_number(connection, series.c.system.in_(part))
+    if touched:
+        found = review(connection, touched)
+    if any(system.aliases for system in systems):
+        found.changed |= touched.keys()  # which of them make one curve may have changed
     for numbers in chunks(sorted(found.changed)):
         connection.execute(update(series).where(series.c.id.in_(numbers)).values(changed=select(meta.c.number).scalar_subquery()))
     return found
@@ -188,34 +197,39 @@ def loads_of(connection: Connection, file: str) -> Sequence[int]:
     return numbers
 
 
-def _layouts(connection: Connection, numbers: Sequence[int]) -> Sequence[Row[Any]]:
-    """The layouts of these series, in order: their runs, least and greatest value, whether one is doubted, whether one is confirmed."""
-    columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
+def _layouts(connection: Connection, numbers: Sequence[int], several: Mapping[int, Sequence[int]]) -> Sequence[Row[Any]]:
+    """The layouts of these series, in order: their runs, least and greatest value, whether one is doubted, whether one is confirmed.
+    ``several``: of some of them, the series that count as one under their number."""
+    one_of = {number: first for first, every in several.items() for number in every}
+    number = case(one_of, value=results.c.series_id, else_=results.c.series_id).label("series_id") if one_of else results.c.series_id
+    columns = (number, *(results.c[name] for name in LAYOUT))
     extent = (func.count().label("runs"), func.min(results.c.value).label("least"), func.max(results.c.value).label("most"))
     marks = (func.max(results.c.doubt_id).label("doubted"), func.max(results.c.by_hand).label("confirmed"))
-    chosen: Select[Any] = select(*columns, *extent, *marks).where(results.c.series_id.in_(numbers), _JUDGED).group_by(*columns)
+    here = results.c.series_id.in_([*numbers, *one_of])
+    chosen: Select[Any] = select(*columns, *extent, *marks).where(here, _JUDGED).group_by(*columns)
     return connection.execute(chosen.order_by(*columns)).all()
 
 
 def _judged(
-    connection: Connection, key: SeriesKey, rows: Sequence[Row[Any]], gpus: Mapping[str, tuple[str, int]]
+    connection: Connection, key: SeriesKey, numbers: Sequence[int], rows: Sequence[Row[Any]], gpus: Mapping[str, tuple[str, int]]
 ) -> Iterator[tuple[Row[Any], str]]:
-    """The results of a series that look wrong, or did so before, each with the reason (empty: none any more). ``rows`` are its layouts,
-    ``gpus`` as :func:`_gpus`."""
-    places = [_place(connection, row) for row in rows]
+    """The results of a series (or of several, by their ``numbers``) that look wrong, or did so before, each with the reason (empty: none
+    any more). ``rows`` are its layouts, ``gpus`` as :func:`_gpus`."""
+    places = [_place(connection, row, numbers) for row in rows]
     _exclude_impossible(places, gpus.get(same_name(key.system)) if key.system else None)
     _compare([place for place in places if not place.reason], _metric(key))  # the others, of unknown size, say nothing about these
     for place in places:
-        for run in _rows(connection, place.row) if place.reason else place.odd:
+        for run in _rows(connection, place.at) if place.reason else place.odd:
             if not run.by_hand:
                 yield run, place.reason or place.outlier(run) or ""
 
 
-def _place(connection: Connection, row: Row[Any]) -> _Place:
+def _place(connection: Connection, row: Row[Any], numbers: Sequence[int]) -> _Place:
+    at = and_(results.c.series_id.in_(numbers), *(results.c[name] == getattr(row, name) for name in LAYOUT), _JUDGED)
     if row.most > suspicion.FACTOR * row.least:
-        middle = _middle(connection, row)
-        return _Place(row, _rows(connection, row, or_(_far(middle), DOUBTED)), middle)
-    return _Place(row, _rows(connection, row, DOUBTED) if row.doubted else ())
+        middle = _middle(connection, at, row.runs)
+        return _Place(row, at, _rows(connection, at, or_(_far(middle), DOUBTED)), middle)
+    return _Place(row, at, _rows(connection, at, DOUBTED) if row.doubted else ())
 
 
 def _exclude_impossible(places: Sequence[_Place], described: tuple[str, int] | None) -> None:
@@ -272,23 +286,18 @@ def _metric(key: SeriesKey) -> metrics.Metric | None:
         return None
 
 
-def _rows(connection: Connection, place: Row[Any], *which: ColumnElement[bool]) -> Sequence[Row[Any]]:
+def _rows(connection: Connection, at: ColumnElement[bool], *which: ColumnElement[bool]) -> Sequence[Row[Any]]:
     """The results of a series with one layout, or some of them."""
-    columns = (results.c.id, results.c.value, results.c.doubt_id, results.c.by_hand, loads.c.file)
-    chosen: Select[Any] = select(*columns).join(loads, loads.c.id == results.c.load_id).where(_at(place), *which)
+    columns = (results.c.id, results.c.series_id, results.c.value, results.c.doubt_id, results.c.by_hand, loads.c.file)
+    chosen: Select[Any] = select(*columns).join(loads, loads.c.id == results.c.load_id).where(at, *which)
     return connection.execute(chosen.order_by(results.c.id)).all()
 
 
-def _middle(connection: Connection, place: Row[Any]) -> float:
-    """The middle of all values of a layout, which the database sorts."""
-    before, two = divmod(place.runs - 1, 2)
-    inner = select(results.c.value).where(_at(place)).order_by(results.c.value).limit(1 + two).offset(before)
+def _middle(connection: Connection, at: ColumnElement[bool], runs: int) -> float:
+    """The middle of the values of so many runs of a layout, which the database sorts."""
+    before, two = divmod(runs - 1, 2)
+    inner = select(results.c.value).where(at).order_by(results.c.value).limit(1 + two).offset(before)
     return suspicion.middle(connection.scalars(inner).all())
-
-
-def _at(place: Row[Any]) -> ColumnElement[bool]:
-    """Of a series with one layout, the results that are judged."""
-    return and_(results.c.series_id == place.series_id, *(results.c[name] == getattr(place, name) for name in LAYOUT), _JUDGED)
 
 
 def _far(middle: float) -> ColumnElement[bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, TypeVar, get_args
 
@@ -137,8 +137,19 @@ def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> s
     known = sorted(_keys(loc[:-1], model))
     meant = _OTHERWISE.get(str(loc[-1]).lower())
     close = meant if meant in known else nearest(str(loc[-1]), known)
-    hint = f"; did you mean {close!r}?" if close else ""
-    return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not close else "")
+    deeper = () if close else tuple(_places_of(str(loc[-1]), _model_at(loc[:-1], model)))
+    hint = f"; did you mean {close!r}?" if close else f"; it belongs to {' or '.join(deeper)}" if deeper else ""
+    return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not hint else "")
+
+
+def _places_of(key: str, model: type[BaseModel] | None, at: str = "") -> Iterator[str]:
+    """Where within a model a key is known that it does not know itself, as dotted paths of objects."""
+    for name, field in model.model_fields.items() if model else ():
+        inner, here = _model_in(field.annotation), join(at, field.alias or name)
+        if inner is not None and inner is not model:
+            if key in inner.model_fields:
+                yield here
+            yield from _places_of(key, inner, here)
 
 
 def an_object(keys: Collection[str] = ()) -> str:
@@ -152,11 +163,17 @@ def an_object(keys: Collection[str] = ()) -> str:
 
 def _keys(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> list[str]:
     """Keys of the model at ``loc`` below ``model``, in its order; empty if there is no model."""
+    here = _model_at(loc, model)
+    return [field.alias or name for name, field in here.model_fields.items()] if here else []
+
+
+def _model_at(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> type[BaseModel] | None:
+    """The model at ``loc`` below ``model``."""
     here = model
     for key in loc:
         if here is not None and isinstance(key, str) and key in here.model_fields:
             here = _model_in(here.model_fields[key].annotation)
-    return [field.alias or name for name, field in here.model_fields.items()] if here else []
+    return here
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

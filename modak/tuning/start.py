@@ -8,7 +8,7 @@ from typing import Final
 from modak.choosing.decision import choice_of
 from modak.dsl import Request
 from modak.errors import ModakError
-from modak.facts import Facts, Result, same_name
+from modak.facts import Facts, Result, same_name, same_parameter
 from modak.optimise import decide
 from modak.results.metrics import metric_of
 from modak.target import find_system
@@ -95,8 +95,8 @@ def _point(space: Space, result: Result) -> Point | None:
             if parameter.kind == "layout"
             else result.series.params.get(column(parameter.name))
         )
-        values = [shown(value) for value in parameter.values]
-        if measured is None or str(measured) not in values:
+        values = [same_parameter(shown(value)) for value in parameter.values]
+        if measured is None or same_parameter(str(measured)) not in values:
             return None
-        indices.append(values.index(str(measured)))
+        indices.append(values.index(same_parameter(str(measured))))
     return tuple(indices)

@@ -159,6 +159,20 @@ def test_a_filter_has_one_value(web: TestClient) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "application")
 
 
+@pytest.mark.parametrize("name", ["params.", "params.a b", "params", "value"])
+def test_a_filter_that_no_column_can_have_is_refused(web: TestClient, name: str) -> None:
+    """It would be answered with nothing, as if there were no such results."""
+    answer = web.get("/results", params={name: "1"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, name)
+
+
+def test_a_filter_is_met_in_any_spelling(web: TestClient) -> None:
+    """As curves join them."""
+    every, spelt = (web.get("/results", params={"application": "3dgan", "system": name}).json() for name in ("supermuc-ng", "SuperMUC NG"))
+    assert every["items"]
+    assert spelt == every
+
+
 def test_a_bad_row_is_named_by_its_line(web: TestClient) -> None:
     """422, with what is allowed there."""
     answer = web.post("/predictions", content="application,metric,nodes\na,epoch_time,-1\n", headers={"Content-Type": "text/csv"})

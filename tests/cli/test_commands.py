@@ -459,14 +459,18 @@ def test_a_system_of_unknown_hardware_is_refused_until_it_is_known(own: Run, tmp
 
 @pytest.mark.parametrize("kind", ["systems", "images", "rules"])
 def test_entries_come_from_standard_input(own: Run, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """As JSON or as TOML, without a file name that says which."""
+    """As JSON or as TOML, without a file name that says which, and with a byte order mark as some editors write it."""
     toml = {
         "systems": 'name = "mine"\ntitle = "t"\nsite = "s"\n[[partitions]]\nname = "p"\nnodes = 1\n[partitions.node]\n'
         'processor = "xeon-gold-6148"\nsockets = 1\ncores = 20\n[[sources]]\nfields = ["partitions"]\ncitation = "c"\n',
         "images": '[[images]]\nreference = "shub://a"\nsource = "s"\n[images.labels]\nframework = "jax"\nversion = "1"\nsource = "hub"\n',
         "rules": '[[rules]]\nname = "mine"\ntitle = "t"\nsource = "s"\nscript = "true"\n',
     }[kind]
-    for text, told in ((toml, "is in the database"), (json.dumps(tomllib.loads(toml)), "was there already")):
+    as_json = json.dumps(tomllib.loads(toml))
+    for text, told in (
+        (toml, "is in the database"),
+        *((text, "was there already") for text in (as_json, f"\ufeff{as_json}", f"\ufeff{toml}")),
+    ):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         ran = own(kind, "add", "-")
         assert (ran.status, ran.err) == (0, "")

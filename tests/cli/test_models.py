@@ -46,6 +46,24 @@ def test_evaluate_each_and_one_system(run: Run) -> None:
     assert proof["predictions"] == 5 * 6
 
 
+def test_a_system_is_meant_by_each_of_its_names(own: Run, tmp_path: Path) -> None:
+    """Also by an alias under which there are no results; results under one are judged and drawn with the others."""
+    entry = json.loads(own("systems", "show", "supermuc-ng").out)
+    (tmp_path / "system.json").write_text(json.dumps({**entry, "aliases": ["SNG", "ng"]}))
+    (tmp_path / "mine.csv").write_text(
+        "application,system,nodes,metric,value\n"
+        + "".join(f"mine,{name},{nodes},wall_time,{800 / nodes + 5}\n" for nodes, name in ((1, "ng"), (2, "supermuc-ng"), (4, "NG")))
+        + "".join(f"mine,{name},{nodes},wall_time,{800 / nodes + 5}\n" for nodes, name in ((8, "SuperMUC_NG"), (16, "ng")))
+    )
+    for words in (("systems", "add", "--replace", tmp_path / "system.json"), ("load", tmp_path / "mine.csv")):
+        assert own(*words).status == 0
+    proof = json.loads(own("models", "evaluate", "--application", "mine", "--system", "SNG", "--json").out)
+    assert (proof["series"], proof["predictions"]) == (1, 2)
+    drawn = json.loads(own("models", "plot", "--application", "mine", "--system", "ng", "--json").out)
+    assert drawn["title"] == "mine on supermuc-ng"
+    assert len(json.loads(own("results", "list", "--application", "mine", "--system", "sng", "--json").out)["items"]) == 5
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [

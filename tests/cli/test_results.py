@@ -254,6 +254,23 @@ def test_results_are_paged(run: Run) -> None:
     assert (len(first.splitlines()), len(second.splitlines()), err) == (11, 9, "")
 
 
+def test_spellings_are_compared_as_one(run: Run, tmp_path: Path) -> None:
+    """Between series, too: what two runs differ in is the one column, whatever their rows call the rest."""
+    rows = ("supermuc-ng,GCC 9.3,10,none,100", "SuperMUC_NG,gcc-9.3,10.0,charliecloud,101", "zenith,gcc_9.3,1e1,none,120")
+    table = "application,system,compiler,params.size,runtime,nodes,metric,value\n" + "".join(
+        f"mine,{row.rpartition(',')[0]},1,wall_time,{row.rpartition(',')[2]}\n" for row in rows
+    )
+    (tmp_path / "mine.csv").write_text(table)
+    run("load", "mine.csv")
+    for words, found in (
+        (("runtime", "none", "Charliecloud"), ("none", "charliecloud", 1.01)),
+        (("system", "SUPERMUC-NG", "zenith"), ("SUPERMUC-NG", "zenith", 1.2)),
+    ):
+        (pair,) = json.loads(run("results", "compare", *words, "--application", "mine", "--json")[1])
+        assert (pair["one"], pair["other"].lower(), pair["ratio"]) == found
+    assert run("results", "compare", "system", "zenith", "Zenith")[2] == "modak: VALUE: two of the values mean the same\n"
+
+
 def test_systems_are_compared(run: Run) -> None:
     """Ratio, which is better, and whether that is more than the repeats scatter; unknown columns are named."""
     run("load", "t.csv")

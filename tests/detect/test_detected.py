@@ -810,8 +810,21 @@ def test_gpus_that_were_entered_by_hand_are_compared_by_their_number(entered: in
     found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})
     node = partition(found, "gpu").node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": entered})
     parts = tuple(one.model_copy(update={"node": node}) if one.name == "gpu" else one for one in found.system.partitions)
-    told = drift(found.system.model_copy(update={"partitions": parts}), found.system, found.unnamed_gpus)
+    stored = found.system.model_copy(update={"partitions": parts})
+    told = drift(stored, found.system, found.unnamed_gpus)
     assert told == (Difference("partitions.gpu.node.accelerators", entered, 2),) * differs
+
+
+def test_gpus_that_were_entered_by_hand_are_not_said_to_be_missing() -> None:
+    """The note stays for a partition into which nobody has entered them."""
+    found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})
+    node = partition(found, "gpu").node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    parts = tuple(one.model_copy(update={"node": node}) if one.name == "gpu" else one for one in found.system.partitions)
+    left_out = [note for note in found.notes if "the model is unknown" in note]
+    assert left_out
+    assert found.notes_beside(found.system) == list(found.notes)
+    beside = found.notes_beside(found.system.model_copy(update={"partitions": parts}))
+    assert beside == [note for note in found.notes if note not in left_out]
 
 
 def test_a_changed_size_of_jobs_is_drift() -> None:

@@ -62,6 +62,14 @@ def test_an_unknown_key_names_the_nearest_known_one() -> None:
     assert Fault("partitions.0.node.sokets", "unknown key; did you mean 'sockets'?") in deep
 
 
+@pytest.mark.parametrize(
+    ("key", "place"), [("price_per_node_hour", "partitions"), ("memory_gb", "partitions.node"), ("latency_us", "interconnect")]
+)
+def test_a_key_in_the_wrong_place_is_told_its_own(key: str, place: str) -> None:
+    """Instead of thirty others that are known."""
+    assert Fault(key, f"unknown key; it belongs to {place}") in faults(System, {key: 2})
+
+
 @pytest.mark.parametrize(("key", "meant"), [("gpus", "accelerators"), ("GPU", "accelerator"), ("cpu", "processor")])
 def test_an_unknown_key_that_is_another_word_for_a_known_one_names_that(key: str, meant: str) -> None:
     """No spelling leads from one to the other."""

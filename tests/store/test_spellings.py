@@ -1,0 +1,230 @@
+"""What several spellings mean is one series: in loading, in corrections, in filters, in doubts, after an upgrade."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+import pytest
+from sqlalchemy import text
+
+from modak.facts import Node, Partition, Result, Source, System
+from modak.store import Store, migrate, open_store, upgrade
+from modak.store.engine import reading, writing
+from tests.store.tables import ME, csv_table
+
+HEADER = "application,system,compiler,precision,params.size,params.new,nodes,metric,value,suspect\n"
+
+
+NOT_LABELS = ("id", "key", "changed", "fitted", "fitted_by")
+"""Columns of series that are not part of its hash."""
+
+
+def line(nodes: int, value: float, **labels: str) -> str:
+    """A row of a solver."""
+    known = {"system": "mine", "compiler": "gcc-9.3", "precision": "fp32", "size": "10", "new": "true", **labels}
+    return f"solver,{','.join(known.values())},{nodes},wall_time,{value},\n"
+
+
+def load(store: Store, rows: Iterable[str], *, replace: bool = False) -> tuple[int, int, int, int]:
+    """New rows, duplicates, replaced and suspicious ones."""
+    told = store.load([csv_table(HEADER + "".join(rows))], ME, replace=replace)
+    return told.new, told.duplicates, told.replaced, told.suspicious_count
+
+
+def found(store: Store, **filters: str) -> tuple[Result, ...]:
+    """Results of the solver under these filters."""
+    return store.results({"application": "solver", **{name.replace("__", "."): value for name, value in filters.items()}}).items
+
+
+def system(*aliases: str, name: str = "mine") -> System:
+    """A described system."""
+    node = Node(processor="intel-xeon-gold-6148", sockets=2, cores=40, memory_gb=192)
+    source = Source(fields=("partitions",), citation="own measurement")
+    parts = (Partition(name="default", nodes=64, node=node),)
+    return System(name=name, aliases=aliases, title="Mine", site="Here", scheduler="slurm", partitions=parts, sources=(source,))
+
+
+ALIKE = [
+    {"system": "MINE"},
+    {"compiler": "GCC 9.3"},
+    {"compiler": "gcc/9.3"},
+    {"precision": "float32"},
+    {"size": "10.0"},
+    {"size": "1e1"},
+    {"new": "True"},
+]
+UNLIKE = [{"precision": "fp16"}, {"size": "010"}, {"size": "10k"}, {"new": "yes"}, {"compiler": "gcc-9.30"}]
+
+
+@pytest.mark.parametrize("labels", ALIKE)
+def test_a_row_in_another_spelling_is_there_already(store: Store, labels: dict[str, str]) -> None:
+    """It is a duplicate, a corrected one replaces the first, and a filter in either spelling finds it."""
+    assert load(store, [line(1, 800)]) == (1, 0, 0, 0)
+    assert load(store, [line(1, 800, **labels)]) == (0, 1, 0, 0)
+    assert load(store, [line(1, 700, **labels)], replace=True) == (1, 0, 1, 0)
+    filters = {"params__size" if name == "size" else "params__new" if name == "new" else name: value for name, value in labels.items()}
+    assert [one.value for one in found(store, **filters)] == [700]
+
+
+@pytest.mark.parametrize("labels", UNLIKE)
+def test_a_row_that_says_something_else_is_new(store: Store, labels: dict[str, str]) -> None:
+    """It is no duplicate, and replaces nothing."""
+    load(store, [line(1, 800)])
+    assert load(store, [line(1, 800, **labels)]) == (1, 0, 0, 0)
+    assert load(store, [line(1, 700, **labels)], replace=True) == (1, 0, 1, 0)
+    assert {one.value for one in found(store)} == {800, 700}
+
+
+def test_versions_stay_apart(store: Store) -> None:
+    """1.10 is not 1.1: a later release of the same library, perhaps."""
+    assert load(store, [line(1, 800, size="1.1"), line(1, 800, size="1.10")]) == (2, 0, 0, 0)
+    assert len(store.models("solver")) == 2
+
+
+def test_values_that_may_be_the_same_are_noted(store: Store) -> None:
+    """They count as different ones, and somebody should know."""
+    report = store.load(
+        [csv_table(HEADER + line(1, 8, size="0.5") + line(2, 4, size="0.50") + line(4, 2, new="yes") + line(8, 1, new="Yes"))], ME
+    )
+    told = [note for note in report.notes if "count as different ones" in note]
+    assert [note.partition(":")[0] for note in told] == ["parameter 'size' of 'solver'", "parameter 'new' of 'solver'"]
+    assert "'0.5', '0.50'" in told[0]
+    (told_later,) = [
+        note for note in store.load([csv_table(HEADER + line(1, 8, size="10 000") + line(2, 5, size="1e4"))], ME).notes if "1e4" in note
+    ]
+    assert "'10 000', '1e4' count as different ones" in told_later
+    assert not [note for note in store.load([csv_table(HEADER + line(1, 8, size="1e1"))], ME).notes if "'1e1'" in note]
+
+
+def test_spellings_of_one_file_are_one_curve(store: Store) -> None:
+    """Also within a file: sizes that were written in several ways make one curve."""
+    load(store, [line(1, 800), line(2, 420, size="10.0", new="TRUE"), line(4, 230, size="1e1", compiler="GCC 9.3")])
+    assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
+
+
+def test_letters_with_accents_apart_are_the_same(store: Store) -> None:
+    """As macOS writes the names of files: the accents come behind the letters."""
+    assert load(store, [line(1, 800, size="Stro\u0308mung")]) == (1, 0, 0, 0)
+    assert load(store, [line(1, 800, size="Str\u00f6mung")]) == (0, 1, 0, 0)
+    assert len(found(store, params__size="Stro\u0308mung")) == 1
+
+
+@pytest.mark.parametrize("described", ["before", "after"])
+def test_results_under_an_alias_are_of_one_curve(store: Store, described: str) -> None:
+    """Whether the system was described before they came or later; without its alias they are two again."""
+    rows = [line(1, 800), line(2, 420, system="Old_Name"), line(4, 230, system="old name")]
+    if described == "before":
+        store.add([system("old-name")], ME)
+    load(store, rows)
+    if described == "after":
+        assert [curve.sizes for curve in store.models("solver")] == [(1,), (2, 4)]
+        store.add([system("old-name")], ME)
+    (curve,) = store.models("solver")
+    assert (curve.sizes, curve.series.system, curve.results_used) == ((1, 2, 4), "mine", 3)
+    for name in ("mine", "OLD_NAME"):
+        assert len(found(store, system=name)) == 3
+    store.add([system("other-name")], ME, replace=True)
+    assert [curve.sizes for curve in store.models("solver")] == [(1,), (2, 4)]
+    assert len(found(store, system="old-name")) == 2
+
+
+def test_equal_layouts_under_name_and_alias_are_repeats(store: Store) -> None:
+    """No result is lost where both have the same layout."""
+    store.add([system("old-name")], ME)
+    load(store, [line(1, 800), line(1, 810, system="old-name"), line(2, 420), line(2, 430, system="old-name")])
+    (curve,) = store.models("solver")
+    assert (curve.sizes, curve.repeats) == ((1, 2), (2, 2))
+
+
+def test_a_row_under_an_alias_is_there_already(store: Store) -> None:
+    """Whichever name came first; a corrected row replaces that under the other name, and the first one comes back in its place."""
+    store.add([system("old-name")], ME)
+    old = {"system": "Old_Name"}
+    assert load(store, [line(1, 800), line(2, 420), line(1, 800, **old), line(4, 230, **old)]) == (3, 1, 0, 0)
+    assert load(store, [line(1, 800, **old), line(2, 420, **old), line(4, 230)]) == (0, 3, 0, 0)
+    assert load(store, [line(1, 700, **old), line(2, 420, **old)], replace=True) == (1, 1, 1, 0)
+    assert sorted(one.value for one in found(store)) == [230, 420, 700]
+    assert load(store, [line(1, 800, **old)], replace=True) == (0, 1, 1, 0)
+    assert sorted(one.value for one in found(store)) == [230, 420, 800]
+    (curve,) = store.models("solver")
+    assert (curve.sizes, curve.repeats) == ((1, 2, 4), (1, 1, 1))
+
+
+def test_results_under_an_alias_are_doubted_beside_the_others(store: Store) -> None:
+    """A wrong unit is found by the sizes that were measured under the other name, in whichever order they came."""
+    store.add([system("old-name")], ME)
+    assert load(store, [line(1, 800), line(2, 420), line(4, 230)]) == (3, 0, 0, 0)
+    assert load(store, [line(8, 130_000, system="old-name")]) == (1, 0, 0, 1)
+    (wrong,) = store.results({"application": "solver"}, doubted=True).items
+    assert (wrong.value, wrong.series.system) == (130_000, "old-name")
+    assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
+    store.add([system()], ME, replace=True)
+    assert not store.results({"application": "solver"}, doubted=True).items  # alone it contradicts nothing
+    store.add([system("old-name")], ME, replace=True)
+    assert len(store.results({"application": "solver"}, doubted=True).items) == 1
+
+
+def test_an_upgrade_joins_what_was_stored_apart(url: str) -> None:
+    """Rows of both spellings are one series; those that are there twice are left out, and keep what somebody said of either."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        load(store, [line(1, 800), line(2, 420), line(1, 800, size="20"), line(4, 230, size="20"), line(1, 5, size="30")])
+        twice = next(one.id for one in found(store, params__size="20") if one.value == 800)
+        assert twice is not None
+        store.judge("doubt", [twice], ME, "the node was shared")
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0007")
+            _spell(connection, "20", '{"new": "true", "size": "10.0"}')
+            _spell(connection, "30", '{"new": "true", "size": "u\u0308ber"}')
+    assert upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        by_value = {one.value: one for one in found(store, params__size="1e1")}
+        assert {value: (one.doubted, one.series.params["size"]) for value, one in by_value.items()} == {
+            800: (True, "10"),
+            420: (False, "10"),
+            230: (False, "10"),
+        }
+        assert [one.value for one in found(store, params__size="\u00fcber")] == [5]
+        assert [curve.sizes for curve in store.models("solver")] == [(2, 4), (1,)]
+        assert load(store, [line(1, 800, size="10.0"), line(1, 5, size="u\u0308ber")]) == (0, 2, 0, 0)
+
+
+def test_an_upgrade_judges_what_it_joins(url: str) -> None:
+    """A wrong unit beside one other size was doubted with it; beside all of them the other one is right."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        load(store, [line(1, 800), line(2, 420), line(4, 230, size="20"), line(8, 0.13, size="20")])
+        assert len(store.results({}, doubted=True).items) == 2
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0007")
+            _spell(connection, "20", '{"new": "true", "size": "10.0"}')
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        assert [one.value for one in store.results({}, doubted=True).items] == [0.13]
+        assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
+
+
+def _spell(connection: object, size: str, params: str) -> None:
+    """Give the series of a size other parameters, as version 0007 stored them."""
+    run = connection.execute  # type: ignore[attr-defined]
+    row = run(text("SELECT * FROM series WHERE params LIKE :like"), {"like": f'%"{size}"%'}).mappings().one()
+    known = {name: value for name, value in row.items() if value is not None and name not in NOT_LABELS}
+    key = json.dumps({**known, "params": json.loads(params)}, sort_keys=True, ensure_ascii=False)
+    values = {"id": row["id"], "params": params, "key": hashlib.sha256(key.encode()).hexdigest()}
+    run(text("UPDATE series SET params = :params, key = :key WHERE id = :id"), values)
+
+
+def test_the_way_down_gives_each_series_its_old_hash(url: str) -> None:
+    """So that the older version finds them, and adds nothing twice."""
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        load(store, [line(1, 800, compiler="GCC 9.3")])
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0007")
+        with reading(store.engine) as connection:
+            (row,) = connection.execute(text("SELECT * FROM series")).mappings().all()
+    known = {name: value for name, value in row.items() if value is not None and name not in NOT_LABELS}
+    text_of = json.dumps({**known, "params": json.loads(row["params"])}, sort_keys=True, ensure_ascii=False)
+    assert row["key"] == hashlib.sha256(text_of.encode()).hexdigest()
