@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import Z90, Match, best_match, matches, seen
+from modak.perfmodel.matching import Z90, Match, seen
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
 from modak.perfmodel.unlikeness import WORK_SPREAD, tells_of_work
@@ -72,8 +72,22 @@ LEAST_NAMED: Final = 3
 """Texts beside as many different numbers are names of them, if each goes with a number of its own. Of two that may be chance."""
 
 Value = TypeVar("Value")
-FromOne = Callable[[Match, Sequence[Match]], Predictions]
-"""Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
+
+
+class Answer(Protocol):
+    """What results of one problem size tell of it."""
+
+    @property
+    def match(self) -> Match:
+        """The nearest of them."""
+
+    @property
+    def predictions(self) -> Predictions:
+        """From these, and from other layouts if their layout is not the one in question."""
+
+
+Answers = Callable[[Question, Sequence[Curve]], Answer]
+"""A question about a measured problem size, curves of that size -> what they tell."""
 Source = tuple[Layout | None, tuple[tuple[str, str], ...]]
 """The layout of results, if it is not the one in question, and all else in which they differ (attributes, texts among the parameters), with
 the values."""
@@ -94,10 +108,10 @@ class Measured(NamedTuple):
         asked = self.matches[0].question
         return replace(asked, attributes={**asked.attributes, "params": self.params})
 
-    def best(self, curves: Sequence[Curve], nodes: Array) -> tuple[Match, list[Match]]:
-        """Of these curves the best match for this size, and all of them as matches."""
-        alike = matches(curves, self.question, self.matches[0].power)
-        return best_match(alike, nodes), alike
+    @property
+    def curves(self) -> list[Curve]:
+        """Those of this size."""
+        return [one.curve for one in self.matches]
 
 
 class AtProblem(NamedTuple):
@@ -110,21 +124,21 @@ class AtProblem(NamedTuple):
     """What answers, for the measured problem size."""
 
 
-def across(found: Sequence[Match], nodes: Array, from_one: FromOne) -> list[Predictions]:
+def across(found: Sequence[Match], answers: Answers) -> list[Predictions]:
     """Predictions for an unmeasured problem size by one law or two; none: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
     systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
     former alone is surer.
     """
-    kinds = _kinds(found, nodes)
-    own = _answers(next(kinds, ()), nodes, from_one)
+    kinds = _kinds(found, answers)
+    own = _at_problems(next(kinds, ()), answers)
     beside: list[list[AtProblem]] = []
     for sizes in kinds:
         if len(own) >= MOST_PROBLEMS or sum(map(len, beside)) >= MOST_PROBLEMS:
             break
-        if len(sizes) > 1 and (answers := _answers(sizes, nodes, from_one, own[0].found.curve)):
-            beside.append(answers)
+        if len(sizes) > 1 and (told := _at_problems(sizes, answers, own[0].found.curve)):
+            beside.append(told)
     laws = [[own, *beside], [own]] if beside else [[own]]
     return [_along(kinds) for kinds in laws if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
 
@@ -182,31 +196,31 @@ def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -
     return all(len({away.get(name, 0.0) for away in there}) > 1 for name in differing)
 
 
-def _kinds(found: Sequence[Match], nodes: Array) -> Iterator[Sequence[Measured]]:
+def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[Measured]]:
     """Kinds of results, each with its measured problem sizes: first all those from the nearest source, then one of each other source."""
     sources = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)]
     for number, sizes in enumerate(sources):
-        kinds = _kinds_of(sizes, nodes)
+        kinds = _kinds_of(sizes, answers)
         yield from kinds if number == 0 else islice(kinds, 1)
 
 
-def _kinds_of(sizes: Sequence[Measured], nodes: Array) -> Iterator[Sequence[Measured]]:
+def _kinds_of(sizes: Sequence[Measured], answers: Answers) -> Iterator[Sequence[Measured]]:
     """The kinds of results from one source, the nearest first."""
     while sizes:
-        kind, sizes = _nearest_kind(sizes, nodes)
+        kind, sizes = _nearest_kind(sizes, answers)
         yield kind
 
 
-def _nearest_kind(sizes: Sequence[Measured], nodes: Array) -> tuple[Sequence[Measured], Sequence[Measured]]:
+def _nearest_kind(sizes: Sequence[Measured], answers: Answers) -> tuple[Sequence[Measured], Sequence[Measured]]:
     """The problem sizes in results that agree in what the question leaves open (a compiler, another parameter), and those in the others.
 
     They agree with the nearest results for the nearest size that agree with some at another size. If none do, what is left open may differ
     with the size (the name of a mesh), and all are of one kind.
     """
     first, *others = sizes
-    left = [one.curve for one in first.matches] if others else []
+    left = first.curves if others else []
     while left:
-        nearest, _ = first.best(left, nodes)
+        nearest = answers(first.question, left).match
         like = _like(nearest.curve, first.question)
         agree = _in_results(sizes, like, agreeing=True)
         if len(agree) > 1:
@@ -230,15 +244,16 @@ def _like(curve: Curve, question: Question) -> Question:
     return Question({**known, "params": params}, curve.layout)
 
 
-def _answers(sizes: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:
+def _at_problems(sizes: Sequence[Measured], answers: Answers, like: Curve | None = None) -> list[AtProblem]:
     """Predictions for the nearest problem sizes, all of costs of the same kind, and of runs of the same length, as those of ``like`` (none:
     as for the nearest one)."""
     found: list[AtProblem] = []
     for one in sizes[:MOST_PROBLEMS]:
-        match, alike = one.best([each.curve for each in one.matches], nodes)
-        like = like or match.curve
-        if _same_work(match.curve, like):
-            found.append(AtProblem(one.away, of_length(from_one(match, alike), startup.lengths(like.series.params)), match))
+        answer = answers(one.question, one.curves)
+        like = like or answer.match.curve
+        if _same_work(answer.match.curve, like):
+            predictions = of_length(answer.predictions, startup.lengths(like.series.params))
+            found.append(AtProblem(one.away, predictions, answer.match))
     return found
 
 

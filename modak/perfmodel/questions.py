@@ -62,6 +62,11 @@ class Question:
     crowded: bool = False
     """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
 
+    def __hash__(self) -> int:
+        """Of what most questions differ in; ``attributes`` are no key by themselves."""
+        named = {**self.attributes, "params": frozenset(self.attributes.get("params", {}).items())}
+        return hash((frozenset(named.items()), self.layout, self.metric))
+
     @cached_property
     def measures(self) -> frozenset[str]:
         """Parameters that are no switches: those that tell the length of a run, or the samples of an epoch, if the question has its own,
