@@ -23,8 +23,8 @@ from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.devices import Power
 from modak.perfmodel.forecasts import Forecasts
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90, Match, alike, best_match, matches
-from modak.perfmodel.parts import size_of
+from modak.perfmodel.matching import Z90, Match, Matcher, alike, best_match
+from modak.perfmodel.parts import on_node
 from modak.perfmodel.predictions import Portion, Predictions, together, unknown
 from modak.perfmodel.questions import Question, closed
 from modak.perfmodel.repeats import RERUN_SPREAD
@@ -54,7 +54,8 @@ class Predictor:
     forecasts of the curves, and what is told of each measured problem size."""
 
     def __init__(self, curves: Sequence[Curve], nodes: npt.ArrayLike, power: Power | None = None) -> None:
-        self._curves, self._power = curves, power
+        self._curves = curves
+        self._matcher = Matcher(power)
         self._forecasts = Forecasts(curves, np.unique(np.asarray(nodes, dtype=np.float64)))
         self._answers = Cache(MOST_ANSWERS)
 
@@ -62,7 +63,7 @@ class Predictor:
         """The predictions on some of the ``nodes [n]``, apart by the results on which they rest."""
         count = np.asarray(nodes, dtype=np.float64)
         asked = problems.without_names(closed(self._curves, question), self._curves)
-        found = matches(self._curves, asked, self._power)
+        found = self._matcher.matches(self._curves, asked)
         if not found:
             return [Portion(np.arange(count.size), unknown(count.size))]
         groups = ((places, self._portions_of(Answer(found, count[places], self._forecasts))) for places in alike(found, count))
@@ -75,7 +76,7 @@ class Predictor:
 
         def measured(question: Question, curves: Sequence[Curve]) -> Answer:
             def answer() -> Answer:
-                return Answer(matches(curves, question, self._power), nodes, self._forecasts)
+                return Answer(self._matcher.matches(curves, question), nodes, self._forecasts)
 
             return self._answers.get((question, *map(id, curves), nodes.tobytes()), answer)
 
@@ -109,7 +110,7 @@ class Answer:
     def _alone(self, match: Match, layout: Layout) -> Predictions:
         """From the curve of a match alone: measured values where there are any, else its forecast."""
         curve, nodes = match.curve, self.nodes
-        per_node = size_of(layout.model_copy(update={"nodes": None}), curve.scale)
+        per_node = float(on_node(layout, curve.scale))
         forecast, sizes, known = self.forecasts.of(curve, per_node, nodes), nodes * per_node, np.array(curve.sizes)
         measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
         value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor

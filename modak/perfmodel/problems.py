@@ -7,8 +7,9 @@ is a smooth function of the log of each number among the parameters (:mod:`modak
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -98,15 +99,14 @@ class Measured(NamedTuple):
 
     away: Mapping[str, float]
     """Log ratios of the numbers among its parameters to those in question, where they differ."""
-    params: Mapping[str, str]
-    """The parameters in question, with these numbers."""
     matches: Sequence[Match]
 
     @property
     def question(self) -> Question:
-        """The question about this size."""
-        asked = self.matches[0].question
-        return replace(asked, attributes={**asked.attributes, "params": self.params})
+        """The question about this size: with these numbers as they are in results."""
+        asked, there = self.matches[0].question, self.matches[0].curve.series.params
+        params = {**asked.params, **{name: there[name] for name in self.away}}
+        return replace(asked, attributes={**asked.attributes, "params": params})
 
     @property
     def curves(self) -> list[Curve]:
@@ -146,7 +146,7 @@ def across(found: Sequence[Match], answers: Answers) -> list[Predictions]:
 def without_names(question: Question, curves: Iterable[Curve]) -> Question:
     """The question without the texts among its parameters, and its data set, that only name its problem size: ``mesh: huge`` beside
     ``cells: 64e6``, if each mesh has its own number of cells, in the results and in the question."""
-    asked = _named(question.attributes.get("params", {}), question.attributes.get("dataset"))
+    asked = _named(question.params, question.attributes.get("dataset"))
     texts = {name for name, text in asked.items() if magnitude(text) is None}
     if not texts or len(texts) == len(asked):
         return question
@@ -238,7 +238,7 @@ def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) ->
 def _like(curve: Curve, question: Question) -> Question:
     """A question about runs like those of a curve in all that ``question`` leaves open."""
     asked = question.attributes
-    params = {name: text for name, text in curve.series.params.items() if name not in (*asked.get("params", {}), *startup.LENGTHS)}
+    params = {name: text for name, text in curve.series.params.items() if name not in (*question.params, *startup.LENGTHS)}
     left_open = {name: getattr(curve.series, name) for name in SPREAD if name not in asked}
     known = {name: value for name, value in left_open.items() if value is not None}
     return Question({**known, "params": params}, curve.layout)
@@ -259,7 +259,7 @@ def _at_problems(sizes: Sequence[Measured], answers: Answers, like: Curve | None
 
 def size_of(match: Match) -> tuple[float | None, ...]:
     """The numbers among those parameters of results that the question gives; ``None``: text, or not given."""
-    return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.attributes.get("params", {})))
+    return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.params))
 
 
 def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
@@ -320,41 +320,36 @@ def _by_source(found: Sequence[Match]) -> Mapping[Source, Sequence[Measured]]:
     """The measured problem sizes from each source, the nearest first. The one in question is among them if another system, layout or
     program ran it."""
     sized = [(one, away) for one in found if (away := _away(one)) is not None]
-    return {source: _measured(members) for source, members in grouped(sized, lambda pair: _source(pair[0])).items()}
-
-
-def _measured(members: Sequence[tuple[Match, Mapping[str, float]]]) -> list[Measured]:
-    """The problem sizes of matches, by how far they are :func:`_away`."""
-    return [Measured(away, _numbers_at(of_size[0], away), of_size) for away, of_size in nearest_first(members)]
-
-
-def _numbers_at(match: Match, away: Collection[str]) -> Mapping[str, str]:
-    """The parameters in question, with those that are ``away`` as they are in the results."""
-    asked, there = match.question.attributes.get("params", {}), match.curve.series.params
-    return {**asked, **{name: there[name] for name in away}}
+    by_source = grouped(sized, lambda pair: _source(pair[0]))
+    return {source: [Measured(*of_size) for of_size in nearest_first(members)] for source, members in by_source.items()}
 
 
 def _away(match: Match) -> Mapping[str, float] | None:
     """How far the problem of results is from the one in question; ``None``: they differ in more than numbers and texts (another algorithm),
     or there are none."""
     question, there = match.question, match.curve.series.params
-    asked = question.attributes.get("params", {})
+    asked = question.params
     if not asked or (question.plain and switched_on(there, asked, question.measures)):
         return None
-    texts = _texts(asked, there)
-    return apart({name: text for name, text in asked.items() if name not in texts}, there)
+    return _compared(tuple(asked.items()), tuple(there.items()))[0]
 
 
-def _texts(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, str]:
-    """The parameters of results that are another text than the one asked for."""
-    pairs = ((name, text, there[name]) for name, text in asked.items() if name in there)
-    return {name: other for name, text, other in pairs if text != other and magnitude(text) is None and magnitude(other) is None}
+@lru_cache(maxsize=4096)
+def _compared(
+    asked: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...]
+) -> tuple[Mapping[str, float] | None, Mapping[str, str]]:
+    """How far the numbers among parameters are :func:`apart` (``None``: they differ in more than numbers and texts), and those of results
+    that are another text than the one asked for. Many results have the same."""
+    of_results = dict(there)
+    pairs = ((name, text, of_results[name]) for name, text in asked if name in of_results)
+    texts = {name: other for name, text, other in pairs if text != other and magnitude(text) is None and magnitude(other) is None}
+    return apart({name: text for name, text in asked if name not in texts}, of_results), texts
 
 
 def _source(match: Match) -> Source:
     """What results differ in from the question, besides the size of the problem."""
-    layout, series = match.curve.layout.model_copy(update={"nodes": None}) if match.shape else None, match.curve.series
-    texts = _texts(match.question.attributes.get("params", {}), series.params)
+    layout, series = match.curve.layout if match.shape else None, match.curve.series
+    _, texts = _compared(tuple(match.question.params.items()), tuple(series.params.items()))
     attributes = [(name, str(getattr(series, name))) for name in match.attributes if name != "params"]
     return layout, (*attributes, *(("params", f"{name} {text}") for name, text in texts.items()))
 
