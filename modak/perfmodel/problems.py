@@ -205,34 +205,34 @@ def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[Measur
 
 
 def _kinds_of(sizes: Sequence[Measured], answers: Answers) -> Iterator[Sequence[Measured]]:
-    """The kinds of results from one source, the nearest first."""
-    while sizes:
-        kind, sizes = _nearest_kind(sizes, answers)
-        yield kind
-
-
-def _nearest_kind(sizes: Sequence[Measured], answers: Answers) -> tuple[Sequence[Measured], Sequence[Measured]]:
-    """The problem sizes in results that agree in what the question leaves open (a compiler, another parameter), and those in the others.
+    """The kinds of results from one source, the nearest first: at most :data:`MOST_PROBLEMS` problem sizes in results that agree in what
+    the question leaves open (a compiler, another parameter).
 
     They agree with the nearest results for the nearest size that agree with some at another size. If none do, what is left open may differ
     with the size (the name of a mesh), and all are of one kind.
     """
-    first, *others = sizes
-    left = first.curves if others else []
-    while left:
-        nearest = answers(first.question, left).match
-        like = _like(nearest.curve, first.question)
-        agree = _in_results(sizes, like, agreeing=True)
-        if len(agree) > 1:
-            return agree, _in_results(sizes, like, agreeing=False)
-        left = [curve for curve in left if curve is not nearest.curve]
-    return sizes, ()
+    while sizes:
+        nearest, *others = sizes
+        left = nearest.curves if others else []
+        while left:
+            curve = answers(nearest.question, left).match.curve
+            like = _like(curve, nearest.question)
+            agree = list(islice(_in_results(sizes, like, agreeing=True), MOST_PROBLEMS))
+            if len(agree) > 1:
+                break
+            left = [one for one in left if one is not curve]
+        else:
+            yield sizes[:MOST_PROBLEMS]
+            return
+        yield agree
+        sizes = list(_in_results(sizes, like, agreeing=False))
 
 
-def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) -> list[Measured]:
+def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) -> Iterator[Measured]:
     """The problem sizes in those of their results that agree with a question, or in those that do not."""
-    kept = [[each for each in one.matches if like.agrees(each.curve.series, each.curve.layout) == agreeing] for one in sizes]
-    return [one._replace(matches=alike) for one, alike in zip(sizes, kept, strict=True) if alike]
+    for one in sizes:
+        if alike := [each for each in one.matches if like.agrees(each.curve.series, each.curve.layout) == agreeing]:
+            yield one._replace(matches=alike)
 
 
 def _like(curve: Curve, question: Question) -> Question:
@@ -248,7 +248,7 @@ def _at_problems(sizes: Sequence[Measured], answers: Answers, like: Curve | None
     """Predictions for the nearest problem sizes, all of costs of the same kind, and of runs of the same length, as those of ``like`` (none:
     as for the nearest one)."""
     found: list[AtProblem] = []
-    for one in sizes[:MOST_PROBLEMS]:
+    for one in sizes:
         answer = answers(one.question, one.curves)
         like = like or answer.match.curve
         if _same_work(answer.match.curve, like):
