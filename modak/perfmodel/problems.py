@@ -205,27 +205,28 @@ def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[Measur
 
 
 def _kinds_of(sizes: Sequence[Measured], answers: Answers) -> Iterator[Sequence[Measured]]:
-    """The kinds of results from one source, the nearest first: at most :data:`MOST_PROBLEMS` problem sizes in results that agree in what
-    the question leaves open (a compiler, another parameter).
-
-    They agree with the nearest results for the nearest size that agree with some at another size. If none do, what is left open may differ
-    with the size (the name of a mesh), and all are of one kind.
-    """
+    """The kinds of results from one source, the nearest first, each with at most :data:`MOST_PROBLEMS` problem sizes."""
     while sizes:
-        nearest, *others = sizes
-        left = nearest.curves if others else []
-        while left:
-            curve = answers(nearest.question, left).match.curve
-            like = _like(curve, nearest.question)
-            agree = list(islice(_in_results(sizes, like, agreeing=True), MOST_PROBLEMS))
-            if len(agree) > 1:
-                break
-            left = [one for one in left if one is not curve]
-        else:
-            yield sizes[:MOST_PROBLEMS]
-            return
-        yield agree
-        sizes = list(_in_results(sizes, like, agreeing=False))
+        like = _nearest_kind(sizes, answers)
+        yield list(islice(_in_results(sizes, like, agreeing=True), MOST_PROBLEMS)) if like else sizes[:MOST_PROBLEMS]
+        sizes = list(_in_results(sizes, like, agreeing=False)) if like else ()
+
+
+def _nearest_kind(sizes: Sequence[Measured], answers: Answers) -> Question | None:
+    """What the nearest kind of results has in common, of what the question leaves open (a compiler, another parameter).
+
+    It is that of the nearest results for the nearest size that agree with some at another size. If none do (``None``), what is left open
+    may differ with the size (the name of a mesh), and all are of one kind.
+    """
+    nearest, *others = sizes
+    left = nearest.curves if others else []
+    while left:
+        curve = answers(nearest.question, left).match.curve
+        like = _like(curve, nearest.question)
+        if any(_in_results(others, like, agreeing=True)):
+            return like
+        left = [one for one in left if one is not curve]
+    return None
 
 
 def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) -> Iterator[Measured]:
