@@ -15,8 +15,8 @@ from modak.choosing.scoring import Floats
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.optimise import ranking_of
-from modak.perfmodel.forecasts import RERUN_SPREAD
 from modak.perfmodel.matching import Z90
+from modak.perfmodel.repeats import RERUN_SPREAD
 
 DRAWS: Final = 256
 """Number of draws; one less than a prime, as the lattice rule needs."""

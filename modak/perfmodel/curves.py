@@ -101,6 +101,11 @@ class Curve(Fact):
         layout = self.layout
         return self.scale == "nodes" and not (layout.ranks_per_node or layout.threads_per_rank or layout.gpus_per_node)
 
+    @cached_property
+    def octaves(self) -> tuple[int, int]:
+        """The fewest and the most nodes that it was measured on, as doublings of one node, rounded up."""
+        return (min(self.nodes) - 1).bit_length(), (max(self.nodes) - 1).bit_length()
+
     @property
     def varying(self) -> str | None:
         """The count within a node that varies along the curve; ``None``: none does."""

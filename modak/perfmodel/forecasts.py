@@ -13,63 +13,94 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from modak.cache import Cache
 from modak.facts import same_name
 from modak.grouping import grouped
 from modak.perfmodel import intervals, joining, nodestep, relatives, scaling, startup
-from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
+from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
+from modak.perfmodel.repeats import RERUN_SPREAD, at_least, noise
 
-RERUN_SPREAD: Final = 0.08
-"""Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
-about 5 %."""
-USUAL: Final = 2.0
-"""Degrees of freedom of the usual scatter when it is combined with that of repeats. Judgement: two repeats alone say little."""
+MOST_FORECASTS: Final = 4096
+"""At most so many forecasts are kept for further questions."""
+
+
+class At(NamedTuple):
+    """What a forecast is made for."""
+
+    sizes: Array
+    nodes: Array
+    """At each of the sizes ``[n]``."""
+    level: float
+    """Probability that the next run lies in the interval."""
+
+    def beside(self, curve: Curve) -> Array | None:
+        """The nodes where the sizes of a curve count something else."""
+        return None if curve.scale == "nodes" else self.nodes
+
+    @property
+    def reach(self) -> float:
+        """Half-width of the interval of a normal distribution, in standard deviations."""
+        return Z90 * intervals.stretch(self.level)
 
 
 class PooledForecast(NamedTuple):
-    """The forecast of a curve and its kin: arrays of one shape."""
+    """The forecast of a curve at ``n`` sizes, and of others that contributed: arrays ``[n]``."""
 
     log_value: Array
     width: intervals.Sides
     doublings: Array
     """Beyond the measured sizes on either side."""
-    pooled: npt.NDArray[np.bool_]
-    """Where kin contributed: beyond the measured sizes, and also between them if these are few."""
-    kin: Sequence[relatives.Kin]
+    reached: npt.NDArray[np.bool_]
+    """Where kin were measured."""
+    others: tuple[scaling.Series, ...]
+    """The measured values of ``k`` other curves."""
+    contributed: npt.NDArray[np.bool_]
+    """Where each of these contributed: ``[k, n]``."""
     noise: float
-    """See :func:`noise`; the intervals are at least this wide."""
+    """See :func:`modak.perfmodel.repeats.noise`; the intervals are at least this wide."""
     smallest: int
     """The smallest measured number of nodes."""
 
+    @property
+    def pooled(self) -> npt.NDArray[np.bool_]:
+        """Where others contributed: beyond the measured sizes, and also between them if these are few."""
+        return np.asarray(self.contributed.any(axis=0))
+
     def at(self, places: npt.NDArray[np.int_]) -> PooledForecast:
-        """The forecast at some of the sizes, which must be in one row."""
+        """The forecast at some of the sizes, with those others that contributed there."""
+        contributed = self.contributed[:, places]
+        used = np.flatnonzero(contributed.any(axis=1))
         return self._replace(
             log_value=self.log_value[places],
             width=self.width.at(places),
             doublings=self.doublings[places],
-            pooled=self.pooled[places],
+            reached=self.reached[places],
+            others=tuple(self.others[k] for k in used.tolist()),
+            contributed=contributed[used],
         )
 
 
 class Forecasts:
-    """The forecasts of an application's ``curves`` on ``nodes [n]``: each is made once, whatever it is asked for."""
+    """The forecasts of an application's ``curves`` on ``nodes [n]`` (ascending): each is made once, for all of them, whatever it is asked
+    for."""
 
     def __init__(self, curves: Sequence[Curve], nodes: Array) -> None:
-        self.nodes = nodes
-        self._curves = curves
-        self._made: dict[tuple[int, float], PooledForecast] = {}
+        self._curves, self._nodes = curves, nodes
+        self._made = Cache(MOST_FORECASTS)
 
-    def of(self, curve: Curve, per_node: float, places: npt.NDArray[np.int_]) -> PooledForecast:
-        """That of a curve for a size of ``per_node`` on a node, at some of the numbers of nodes."""
-        made = (id(curve), per_node)
-        if made not in self._made:
-            self._made[made] = pooled_forecast(curve, self._curves, self.nodes * per_node, self.nodes)
-        return self._made[made].at(places)
+    def of(self, curve: Curve, per_node: float, nodes: Array) -> PooledForecast:
+        """That of a curve for a size of ``per_node`` on a node, on some of the numbers of nodes."""
+
+        def made() -> PooledForecast:
+            return pooled_forecast(curve, self._curves, self._nodes * per_node, self._nodes)
+
+        return self._made.get((id(curve), per_node), made).at(np.searchsorted(self._nodes, nodes))
 
 
 def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> PooledForecast:
-    """The curve's own forecast at ``sizes`` on ``nodes``, pooled with its kin where these were measured; intervals at ``level``.
+    """The curve's own forecast at ``sizes [n]`` on ``nodes [n]``, pooled with its kin where these were measured; intervals at ``level``.
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
@@ -77,74 +108,105 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
     where no kin was measured, another configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is
     forecast.
     """
-    forecast = _joined(_as_measured(curve, curves, sizes, nodes, level), curve, curves, sizes, nodes, level)
+    at = At(sizes, nodes, level)
+    forecast = _joined(_as_measured(curve, curves, at), curve, curves, at)
     return forecast._replace(log_value=forecast.log_value + np.log(sizes)) if curve.grows else forecast
 
 
-def _as_measured(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:
-    """The same for costs as in :attr:`~modak.perfmodel.Curve.measured`."""
-    if (whole := _without_layout(curve, curves)) is not None:
-        return _moved(curve, whole, [one for one in curves if one is not curve], sizes, nodes, level)
-    beside = None if curve.scale == "nodes" else nodes
-    own = scaling.evaluate(curve.mixture, sizes, beside)
-    value, width = own.log_value, intervals.half_widths(own, level)
-    few, last, beyond = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1], own.doublings > 0
+def _as_measured(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+    """The same for costs as in :attr:`~modak.perfmodel.Curve.measured`, of the run itself and its kin."""
+    whole = _without_layout(curve, curves)
+    return _moved(curve, whole, curves, at) if whole else _pooled(curve, curves, at)
+
+
+def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+    """The forecast of the curve's own forms; pooled with its kin where these were measured, and with the forecasts of these beyond."""
+    beside = at.beside(curve)
+    own = scaling.evaluate(curve.mixture, at.sizes, beside)
+    few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
     alike = [one for one in curves if one is not curve and _scale_alike(one, curve)] if few or beyond.any() else []
     kin = _kin_of(curve, alike)
-    pooled = (beyond | few) & relatives.reached(kin, sizes, beside)
-    if pooled.any():
+    reached = relatives.reached(kin, at.sizes, beside)
+    measured, continued = (beyond | few) & reached, beyond & ~reached & _continued_by(kin, curve)
+
+    value, width = own.log_value, intervals.half_widths(own, at.level)
+    if measured.any():
+        together = relatives.pool(own, curve.sizes[-1], kin, at.sizes, nodes=beside)
         # Relatives do not know how much runs scatter: between the sizes the interval is not narrower than at a size measured once.
-        once = np.where(own.doublings == 0, RERUN_SPREAD * intervals.stretch(level), 0.0)
+        once = np.where(beyond, 0.0, RERUN_SPREAD * intervals.stretch(at.level))
         least = width.each(lambda side: np.minimum(side, once))
-        value, width = _replaced_where(pooled, relatives.pool(own, last, kin, sizes, nodes=beside), value, width, level)
-        width = width.each(np.maximum, least)
-    far = beyond & ~pooled
-    if far.any() and _continued_by(kin, curve):
-        of_kin = _forecasts_of(kin, alike, sizes, beside)
-        continued = replace(relatives.pool(own, last, kin, sizes, of_kin, beside), relatives=0)
-        value, width = _replaced_where(far, continued, value, width, level)
-        pooled |= far
-    of_repeats = noise(curve, curves)
+        pooled_width = intervals.half_widths(together, at.level).each(np.maximum, least)
+        value, width = np.where(measured, together.log_value, value), _where(measured, pooled_width, width)
+    if continued.any():
+        forecasts = _forecasts_of(kin, alike, at.sizes, beside)
+        # Its interval is that of a series alone: nobody ran there.
+        together = replace(relatives.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
+        value = np.where(continued, together.log_value, value)
+        width = _where(continued, intervals.half_widths(together, at.level), width)
+
     doublings = own.doublings
     if beside is not None:
         doublings = np.maximum(doublings, _doublings_of_nodes(curve, beside))
         if not curve.mixture.single_node:
-            unlike = nodestep.unlike(_nodes_apart(curve, sizes, beside), beside, curve.nodes)
-            width = width.widened(Z90 * intervals.stretch(level) * unlike)
-    return PooledForecast(value, at_least(width, of_repeats, level), doublings, pooled, kin, of_repeats, min(curve.nodes))
+            width = width.widened(at.reach * nodestep.unlike(_nodes_apart(curve, at.sizes, beside), beside, curve.nodes))
+    of_repeats = noise(curve, curves)
+    return PooledForecast(
+        log_value=value,
+        width=at_least(width, of_repeats, at.level),
+        doublings=doublings,
+        reached=reached,
+        others=tuple(one.relative for one in kin),
+        contributed=np.tile(measured | continued, (len(kin), 1)),
+        noise=of_repeats,
+        smallest=min(curve.nodes),
+    )
 
 
-def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:
+def _where(mask: npt.NDArray[np.bool_], width: intervals.Sides, otherwise: intervals.Sides) -> intervals.Sides:
+    return width.each(lambda one, other: np.where(mask, one, other), otherwise)
+
+
+def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     """The forecast, joined with those of configurations that share no size with the curve and were measured nearer
     (:mod:`modak.perfmodel.joining`)."""
-    beside = None if curve.scale == "nodes" else nodes
-    away = np.flatnonzero((forecast.doublings > 0) & ~relatives.reached(forecast.kin, sizes, beside))
+    away = np.flatnonzero((forecast.doublings > 0) & ~forecast.reached)
     found = joining.neighbours(curve, curves) if away.size else []
-    if not found:
-        return forecast
-    half = Z90 * intervals.stretch(level)
-    others = [one for one in curves if one is not curve]
-
-    def told(of: PooledForecast) -> joining.Told:
-        return joining.Told(of.log_value, of.width.middle / half, of.doublings)
-
-    own, values, widths = told(forecast), forecast.log_value.copy(), np.ones(sizes.shape)
-    doublings, pooled, used = forecast.doublings.copy(), forecast.pooled.copy(), []
-    for one, some in joining.nearest(found, sizes[away], own.doublings[away]):
+    own = joining.Told(forecast.log_value, forecast.width.middle / at.reach, forecast.doublings)
+    for one, some in joining.nearest(found, at.sizes[away], own.doublings[away]):
         here = away[some]
-        edges = np.clip(sizes[here], curve.sizes[0], curve.sizes[-1])
-        at, on = np.concatenate([sizes[here], edges]), np.concatenate([nodes[here], np.interp(edges, curve.sizes, curve.nodes)])
-        both = told(_as_measured(one.curve, others, at, on, level))
-        there, at_edge = (joining.Told(*each) for each in zip(*(np.split(column, 2) for column in both), strict=True))
-        ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
-        known = max(RERUN_SPREAD, forecast.noise) / Z90
-        theirs = joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(sizes[here] / edges)))
-        joint, widths[here] = joining.together(joining.Told(*(column[here] for column in own)), theirs)
-        values[here], doublings[here], pooled[here] = joint.log_value, joint.doublings, True
-        used.append(relatives.Kin(one.curve.measured, level=0.0, slope=0.0, unlikeness=one.spread))
-    kin = (*(forecast.kin if forecast.pooled.any() else ()), *used)
-    width = forecast.width.each(lambda side: side * widths)
-    return forecast._replace(log_value=values, width=width, doublings=doublings, pooled=pooled, kin=kin)
+        other = _told_by(one, curve, curves, At(at.sizes[here], at.nodes[here], at.level), forecast.noise)
+        joint, factor = joining.together(joining.Told(*(column[here] for column in own)), other)
+        forecast = _with(forecast, here, joint, factor, one.curve.measured)
+    return forecast
+
+
+def _with(
+    forecast: PooledForecast, here: npt.NDArray[np.int_], joint: joining.Told, factor: Array, other: scaling.Series
+) -> PooledForecast:
+    """The forecast with what it and an ``other`` series tell ``here`` together, where its deviation changes by a ``factor``."""
+    value, doublings, factors = forecast.log_value.copy(), forecast.doublings.copy(), np.ones(forecast.log_value.shape)
+    value[here], doublings[here], factors[here] = joint.log_value, joint.doublings, factor
+    used = np.isin(np.arange(len(value)), here)
+    return forecast._replace(
+        log_value=value,
+        width=forecast.width.each(lambda side: side * factors),
+        doublings=doublings,
+        others=(*forecast.others, other),
+        contributed=np.vstack([forecast.contributed, used]),
+    )
+
+
+def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: At, of_repeats: float) -> joining.Told:
+    """What another configuration tells of the curve: its forecast, moved by the ratio of their costs at the edge of the curve's sizes."""
+    others = [each for each in curves if each is not curve]
+    edges = np.clip(at.sizes, curve.sizes[0], curve.sizes[-1])
+    nodes = np.interp(edges, curve.sizes, curve.nodes)
+    both = _as_measured(one.curve, others, At(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]), at.level))
+    columns = (both.log_value, both.width.middle / at.reach, both.doublings)
+    there, at_edge = (joining.Told(*each) for each in zip(*(np.split(column, 2) for column in columns), strict=True))
+    ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
+    known = max(RERUN_SPREAD, of_repeats) / Z90
+    return joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(at.sizes / edges)))
 
 
 def _doublings_of_nodes(curve: Curve, nodes: Array) -> Array:
@@ -174,38 +236,42 @@ def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
 
 
 class _Ratio(NamedTuple):
-    """The ratio of the costs of a curve to those of ``kin``, on each number of nodes."""
+    """The ratio of the costs of a curve to those of the same run without a layout, on each number of nodes."""
 
     log_ratio: Array
     width: intervals.Sides
     doublings: Array
     """Beyond the counts within a node that the curve was measured at."""
-    kin: relatives.Kin
+    unlikeness: float
+    """Standard deviation of the change of the ratio with each doubling of nodes."""
 
 
-def _moved(curve: Curve, whole: Curve, others: Sequence[Curve], sizes: Array, nodes: Array, level: float) -> PooledForecast:
+def _moved(curve: Curve, whole: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     """The forecast of ``whole``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
 
     The interval widens with the distance from the nodes of ``curve``.
     """
+    others = [one for one in curves if one is not curve]
     measured = np.unique(np.array(curve.nodes, dtype=np.float64))
-    forecast, there = (_as_measured(whole, others, at, at, level) for at in (nodes, measured))
+    forecast, there = (_pooled(whole, others, At(nodes, nodes, at.level)) for nodes in (at.nodes, measured))
     if curve.scale == "nodes":
-        ratio = _ratio_along_nodes(curve, whole, there, nodes)
+        ratio = _ratio_along_nodes(curve, whole, there, at.nodes)
     else:
         alone = [one for one in others if one is not whole]
-        own = _as_measured(curve, alone, sizes / nodes * measured, np.broadcast_to(measured, nodes.shape), level)
-        ratio = _ratio_at_layout(own, whole, there)
-    away = np.abs(np.log2(nodes[..., None] / measured)).min(axis=-1)
-    beyond = np.where((nodes < measured[0]) | (nodes > measured[-1]), np.minimum(forecast.doublings, away), 0.0)
-    width = forecast.width.each(np.hypot, ratio.width).widened(Z90 * intervals.stretch(level) * ratio.kin.unlikeness * away)
+        (one_count,) = measured
+        own = _pooled(curve, alone, At(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count), at.level))
+        ratio = _Ratio(own.log_value - there.log_value, own.width, own.doublings, relatives.UNKNOWN_LIKENESS)
+    away = np.abs(np.log2(at.nodes[:, None] / measured)).min(axis=-1)
+    beyond = np.where((at.nodes < measured[0]) | (at.nodes > measured[-1]), np.minimum(forecast.doublings, away), 0.0)
+    width = forecast.width.each(np.hypot, ratio.width).widened(at.reach * ratio.unlikeness * away)
     of_repeats = noise(curve, others)
     return PooledForecast(
         log_value=forecast.log_value + ratio.log_ratio,
-        width=at_least(width, of_repeats, level),
+        width=at_least(width, of_repeats, at.level),
         doublings=np.maximum(ratio.doublings, beyond),
-        pooled=np.ones(nodes.shape, dtype=bool),
-        kin=(ratio.kin, *(forecast.kin if forecast.pooled.any() else ())),
+        reached=forecast.reached | relatives.seen(whole.measured, at.sizes, at.beside(curve)),
+        others=(whole.measured, *forecast.others),
+        contributed=np.vstack([np.ones(at.nodes.shape, dtype=bool), forecast.contributed]),
         noise=of_repeats,
         smallest=min(*curve.nodes, *whole.nodes),
     )
@@ -215,27 +281,7 @@ def _ratio_along_nodes(curve: Curve, whole: Curve, there: PooledForecast, nodes:
     """That of a curve over nodes, fitted as for other kin. ``there``: the forecast of ``whole`` on the nodes of ``curve``."""
     (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
     none = np.zeros(nodes.shape)
-    return _Ratio(kin.level + kin.slope * np.log2(nodes / max(curve.nodes)), intervals.Sides(none, none), none, kin)
-
-
-def _ratio_at_layout(own: PooledForecast, whole: Curve, there: PooledForecast) -> _Ratio:
-    """That of a curve over counts within a node: on its one number of nodes, where it has the forecast ``own`` at the layout in question,
-    and ``whole`` that of ``there``."""
-    kin = relatives.Kin(whole.measured, level=0.0, slope=0.0, unlikeness=relatives.UNKNOWN_LIKENESS)
-    return _Ratio(own.log_value - there.log_value, own.width, own.doublings, kin)
-
-
-def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:
-    """The intervals, widened to at least :func:`noise`."""
-    return width.each(lambda side: np.maximum(side, of_repeats * intervals.stretch(level)))
-
-
-def _replaced_where(
-    mask: npt.NDArray[np.bool_], pooled: scaling.Forecast, value: Array, width: intervals.Sides, level: float
-) -> tuple[Array, intervals.Sides]:
-    """The log costs ``value`` and their half-widths, replaced by those of ``pooled`` where ``mask`` is true."""
-    replaced = intervals.half_widths(pooled, level).each(lambda new, old: np.where(mask, new, old), width)
-    return np.where(mask, pooled.log_value, value), replaced
+    return _Ratio(kin.level + kin.slope * np.log2(nodes / max(curve.nodes)), intervals.Sides(none, none), none, kin.unlikeness)
 
 
 def _kin_of(curve: Curve, alike: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
@@ -280,35 +326,3 @@ def _other_program(curve: Curve, other: Curve) -> bool:
     """Whether two curves are known to be of different frameworks."""
     known = (curve.series.framework, other.series.framework)
     return None not in known and same_name(known[0]) != same_name(known[1])
-
-
-def noise(curve: Curve, curves: Sequence[Curve]) -> float:
-    """:data:`RERUN_SPREAD` times the factor by which repeats scatter more than usual; 0 if they do not.
-
-    The scatter is that of the curve's own repeats, combined with the usual one of the application on that system, by repeats of other
-    ``curves``.
-    """
-    group = scatter_group(curve)
-    return noise_of(curve.scatter, [one.scatter for one in curves if one.scatter and one is not curve and scatter_group(one) == group])
-
-
-def noise_of(own: Scatter | None, beside: Sequence[Scatter]) -> float:
-    """:func:`noise` by the scatter of a curve and that of the others at its place."""
-    usual = max(1.0, _scatter(beside, 1.0))
-    more = _scatter([own] if own else [], usual)
-    return RERUN_SPREAD * math.sqrt(more) if more > 1 else 0.0
-
-
-def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
-    """The variance of repeats in units of the variance behind :data:`RERUN_SPREAD`; ``usual`` counts as :data:`USUAL` degrees of freedom.
-
-    The difference of two runs has twice the variance of one, hence the factor of 2.
-    """
-    freedom = sum(one.freedom for one in of_repeats)
-    shown = sum(one.freedom * 2 * (one.deviation * Z90 / RERUN_SPREAD) ** 2 for one in of_repeats)
-    return (USUAL * usual + shown) / (USUAL + freedom)
-
-
-def scatter_group(curve: Curve) -> tuple[str, str]:
-    """Metric and system: curves of an application that have the same are expected to scatter alike."""
-    return curve.series.metric, same_name(curve.series.system)

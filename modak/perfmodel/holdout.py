@@ -19,11 +19,11 @@ from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
-from modak.perfmodel.forecasts import at_least, noise_of, scatter_group
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides, half_widths, stretch
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.problemproof import hide_problems
+from modak.perfmodel.repeats import at_least, noise_of, scatter_group
 from modak.perfmodel.scaling import Forecast
 
 SHOWN: Final = FEW_SIZES

@@ -101,7 +101,7 @@ def _asked(row: Row, reader: Reader) -> tuple[Question, Run]:
     asked = _metric_in(row)
     layout = question.layout.model_copy(update={"nodes": count_in(row.get("nodes"))})
     labels = {"application": row["application"], "metric": asked.name, "unit": asked.unit}
-    open_ = {**question.attributes, "unit": asked.unit, "params": words_of(question.attributes.get("params", {}))}
+    open_ = {**question.attributes, "unit": asked.unit, "params": words_of(question.params)}
     any_ = replace(question, attributes=open_, layout=layout.model_copy(update={"batch_size": None}), metric=asked.name)
     return any_, run_of({**question.attributes, **labels}, layout)
 

@@ -21,7 +21,7 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
     The time of a whole run of known length is also that of its epochs or steps: of these kinds, the nearest to the question answers. Times
     of whole runs of unknown length cannot be scaled. If there is nothing else, a length stays a parameter: they are of another run.
     """
-    params = question.attributes.get("params", {})
+    params = question.params
     asked = lengths(params)
     if not asked:
         return question, curves
@@ -39,7 +39,7 @@ def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question,
     """The question with the samples of an epoch apart from other parameters, and their number, where all results give theirs and none that
     agree with the question otherwise had as many: then times of epochs are scaled (:func:`of_samples`). Else the question itself, and
     ``None``."""
-    params = question.attributes.get("params", {})
+    params = question.params
     samples, of_metric = number(params.get(SAMPLES)), [one for one in curves if question.metric in (None, one.series.metric)]
     measured = [samples_of(one.series) if metric_of(one.series).per == "epoch" else None for one in of_metric]
     if samples is None or not measured or None in measured:
@@ -77,6 +77,8 @@ def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
         return found
     done = lengths(found.curve.series.params)
     scale = next((length / done[name] for name, length in wanted.items() if name in done), 1.0)
+    if scale == 1:
+        return found
     reach = start_up_correction(scale)
     width = found.width.each(np.hypot, Sides(below=np.fmin(reach, 0.0), above=np.fmax(reach, 0.0)))
     return replace(found, value=found.value * scale, width=width)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from modak.cache import Cache
 from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel import layouts, ratios, startup, unlikeness
@@ -27,6 +28,8 @@ intervals, of which :mod:`modak.perfmodel.intervals` tells the width, grow by ab
 doublings)."""
 TELLS: Final = 2
 """A curve of as many sizes shows how the run scales."""
+MOST_KINDS: Final = 64
+"""The comparison of curves with so many kinds of runs is kept for further questions."""
 SAME: Final = 0.05
 """A curve with a smaller spread than this counts as measured in the configuration of the question."""
 
@@ -96,18 +99,50 @@ class Match:
         return unlikeness.of_attributes(differing, self.curve, self.question)
 
 
-def matches(curves: Sequence[Curve], question: Question, power: Power | None) -> list[Match]:
-    """Every curve of the question's metric as a match, in the given order."""
-    return [_match(curve, question, power) for curve in curves if question.metric in (None, curve.series.metric)]
+class Matcher:
+    """Compares curves with questions. Tables ask for many parameters of one kind of run: all else is compared once."""
+
+    def __init__(self, power: Power | None) -> None:
+        self._power = power
+        self._compared = Cache(MOST_KINDS)
+
+    def matches(self, curves: Sequence[Curve], question: Question) -> list[Match]:
+        """Every curve of the question's metric as a match, in the given order."""
+        differs = question.tests.get("params", lambda _: False)
+        compared: dict[int, _Compared] = self._compared.get(question.without_params, dict)
+        found = []
+        for curve in curves:
+            if question.metric in (None, curve.series.metric):
+                one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, question.without_params))
+                attributes, spread = one.attributes, one.unlikeness
+                if differs(curve.series.params):
+                    attributes = one.with_params
+                    spread = math.hypot(spread, unlikeness.of_attributes(["params"], curve, question))
+                found.append(Match(curve, question, self._power, attributes, one.shape, spread, one.of_layout))
+        return found
+
+    def _compare(self, curve: Curve, question: Question) -> _Compared:
+        shape = unlikeness.differing_counts(curve, question.layout, self._power)
+        differing = {*unlikeness.differing_attributes(curve, question, same_layout=not shape)} - {"params"}
+        of_device = unlikeness.of_device(curve, question, self._power, other_system="system" in differing)
+        return _Compared(
+            attributes=tuple(name for name in SPREAD if name in differing),
+            with_params=tuple(name for name in SPREAD if name in {*differing, "params"}),
+            shape=tuple(shape),
+            unlikeness=math.hypot(unlikeness.of_attributes(differing, curve, question), of_device),
+            of_layout=unlikeness.of_layout(curve, question.layout, shape),
+        )
 
 
-def _match(curve: Curve, question: Question, power: Power | None) -> Match:
-    shape = unlikeness.differing_counts(curve, question.layout, power)
-    attributes = unlikeness.differing_attributes(curve, question, same_layout=not shape)
-    of_attributes = unlikeness.of_attributes(attributes, curve, question)
-    of_device = unlikeness.of_device(curve, question, power, other_system="system" in attributes)
-    of_layout = unlikeness.of_layout(curve, question.layout, shape)
-    return Match(curve, question, power, tuple(attributes), tuple(shape), math.hypot(of_attributes, of_device), of_layout)
+class _Compared(NamedTuple):
+    """What of a match holds for all parameters."""
+
+    attributes: tuple[str, ...]
+    with_params: tuple[str, ...]
+    """The attributes if parameters differ, too."""
+    shape: tuple[str, ...]
+    unlikeness: float
+    of_layout: float
 
 
 def best_match(found: Sequence[Match], nodes: Array) -> Match:
@@ -130,7 +165,7 @@ def _doubts(found: Sequence[Match], nodes: Array) -> list[float]:
     """The doubt of each match; where none is of the question's configuration, combined with its distance from the nodes."""
     doubts = [one.doubt for one in found]
     if min(doubts) >= SAME:
-        spans = [_octaves(one.curve) for one in found]
+        spans = [one.curve.octaves for one in found]
         away = {span: DOUBLING_SPREAD * float(_doublings_outside(span, nodes).min()) for span in set(spans)}
         doubts = [math.hypot(doubt, away[span]) for doubt, span in zip(doubts, spans, strict=True)]
     return [round(doubt, 9) for doubt in doubts]
@@ -226,7 +261,7 @@ def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tup
 
 def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
     """The places of ``nodes`` for which the same matches are nearest to a question: those as far from what each was measured on."""
-    spans = {_octaves(one.curve) for one in found}
+    spans = {one.curve.octaves for one in found}
     if len(spans) < 2 or len(nodes) == 1 or min(one.doubt for one in found) < SAME:
         return [np.arange(len(nodes))]
     far = [_doublings_outside(span, nodes).tolist() for span in spans]
@@ -239,14 +274,9 @@ def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
     return [np.array(places) for places in grouped(range(len(nodes)), distances).values()]
 
 
-def _octaves(curve: Curve) -> tuple[int, int]:
-    """The doublings of one node, rounded up, of the fewest and the most nodes that a curve was measured on."""
-    return (min(curve.nodes) - 1).bit_length(), (max(curve.nodes) - 1).bit_length()
-
-
 def _doublings_outside(octaves: tuple[int, int], nodes: Array) -> Array:
-    """Whole doublings between each of ``nodes`` and what :func:`_octaves` tells. Powers of two divide all sizes into few groups, whatever
-    the numbers of nodes are that results have."""
+    """Whole doublings between each of ``nodes`` and :attr:`~modak.perfmodel.Curve.octaves`: powers of two divide all sizes into few groups,
+    whatever the numbers of nodes are that results have."""
     fewest, most = octaves
     there = np.ceil(np.log2(nodes))
     return np.asarray(np.maximum(np.maximum(there - most, fewest - there), 0.0))

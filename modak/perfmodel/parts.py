@@ -196,9 +196,13 @@ def _key(*values: int | None) -> tuple[int, ...]:
 
 def size_of(layout: Layout, scale: Scale) -> float:
     """The size of a layout on a curve's axis; unknown counts are 1."""
-    nodes = layout.nodes or 1
+    return float((layout.nodes or 1) * on_node(layout, scale))
+
+
+def on_node(layout: Layout, scale: Scale) -> int:
+    """The part of that size on each node."""
     name = VARYING[scale]
-    return float(nodes * ((getattr(layout, name) or 1) if name else 1))
+    return (getattr(layout, name) or 1) if name else 1
 
 
 def per_batch(series: SeriesKey, layout: Layout) -> bool:

@@ -8,6 +8,8 @@ question differ adds a spread in quadrature, so that weak evidence gives a wide 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -19,14 +21,18 @@ from modak.facts import Layout
 from modak.perfmodel import peers, problems
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.devices import Power
-from modak.perfmodel.forecasts import RERUN_SPREAD, Forecasts
-from modak.perfmodel.matching import Z90, Match, alike, best_match, matches
-from modak.perfmodel.parts import size_of
+from modak.perfmodel.forecasts import Forecasts
+from modak.perfmodel.forms import Array
+from modak.perfmodel.matching import Z90, Match, Matcher, alike, best_match
+from modak.perfmodel.parts import on_node
 from modak.perfmodel.predictions import Portion, Predictions, together, unknown
 from modak.perfmodel.questions import Question, closed
+from modak.perfmodel.repeats import RERUN_SPREAD
 
 FAR_DOUBLINGS: Final = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
+MOST_ANSWERS: Final = 4096
+"""What so many questions about measured problem sizes were told is kept for further ones."""
 
 
 def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> Predictions:
@@ -38,64 +44,89 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
     return together(portions(curves, question, count.ravel(), power), count.shape)
 
 
-def portions(
-    curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None, kept: Cache | None = None
-) -> list[Portion]:
-    """The predictions of :func:`predict` on ``nodes [n]``, apart by the results on which they rest.
-
-    ``kept`` keeps the forecasts of curves for further questions about the same sizes.
-    """
-    count = np.asarray(nodes, dtype=np.float64)
-    question = problems.without_names(closed(curves, question), curves)
-    found = matches(curves, question, power)
-    if not found:
-        return [Portion(np.arange(count.size), unknown(count.size))]
-    kept = kept or Cache(1)
-    forecasts = kept.get((count.tobytes(), *map(id, curves)), lambda: Forecasts(curves, count))
-    return [one for places in alike(found, count) for one in _portions_of(found, places, forecasts)]
+def portions(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> list[Portion]:
+    """The predictions of :func:`predict` on ``nodes [n]``, apart by the results on which they rest."""
+    return Predictor(curves, nodes, power).portions(question, nodes)
 
 
-def _portions_of(found: Sequence[Match], places: npt.NDArray[np.int_], forecasts: Forecasts) -> Iterator[Portion]:
-    """The predictions at some of the sizes, for which the same matches are nearest: at each by the surest law over problem sizes that tells
-    more than the nearest results, else by these."""
-    question, nodes = found[0].question, forecasts.nodes[places]
+class Predictor:
+    """Predictions from the ``curves`` of an application. What questions about some of ``nodes [n]`` have in common is worked out once: the
+    forecasts of the curves, and what is told of each measured problem size."""
 
-    def answer(match: Match, layout: Layout) -> Predictions:
-        return _answer(match, layout, places, forecasts)
+    def __init__(self, curves: Sequence[Curve], nodes: npt.ArrayLike, power: Power | None = None) -> None:
+        self._curves = curves
+        self._matcher = Matcher(power)
+        self._forecasts = Forecasts(curves, np.unique(np.asarray(nodes, dtype=np.float64)))
+        self._answers = Cache(MOST_ANSWERS)
 
-    def from_one(nearest: Match, like: Sequence[Match]) -> Predictions:
-        return peers.across(nearest, like, question.layout, nodes, answer) or answer(nearest, question.layout)
+    def portions(self, question: Question, nodes: npt.ArrayLike) -> list[Portion]:
+        """The predictions on some of the ``nodes [n]``, apart by the results on which they rest."""
+        count = np.asarray(nodes, dtype=np.float64)
+        asked = problems.without_names(closed(self._curves, question), self._curves)
+        found = self._matcher.matches(self._curves, asked)
+        if not found:
+            return [Portion(np.arange(count.size), unknown(count.size))]
+        groups = ((places, self._portions_of(Answer(found, count[places], self._forecasts))) for places in alike(found, count))
+        return [one._replace(places=places[one.places]) for places, of_group in groups for one in of_group]
 
-    nearest = best_match(found, nodes)
-    by_nearest = from_one(nearest, found)
-    laws = [] if nearest.own else problems.across(found, nodes, from_one)
-    widths = [np.where(problems.tells_more(law, by_nearest, found), law.width.above, np.inf) for law in laws]
-    told = np.argmin([np.full(len(places), np.inf), *widths], axis=0)  # of equals, as where no law tells more, the first one
-    for option, each in enumerate((by_nearest, *laws)):
-        if (here := np.flatnonzero(told == option)).size:
-            yield Portion(places[here], each.at(here))
+    def _portions_of(self, by_nearest: Answer) -> Iterator[Portion]:
+        """The predictions at sizes for which the same matches are nearest: at each by the surest law over problem sizes that tells more
+        than the nearest results, else by these."""
+        found, nodes, alone = by_nearest.found, by_nearest.nodes, by_nearest.predictions
+
+        def measured(question: Question, curves: Sequence[Curve]) -> Answer:
+            def answer() -> Answer:
+                return Answer(self._matcher.matches(curves, question), nodes, self._forecasts)
+
+            return self._answers.get((question, *map(id, curves), nodes.tobytes()), answer)
+
+        laws = [] if by_nearest.match.own else problems.across(found, measured)
+        widths = [np.where(problems.tells_more(law, alone, found), law.width.above, np.inf) for law in laws]
+        told = np.argmin([np.full(len(nodes), np.inf), *widths], axis=0)  # of equals, as where no law tells more, the first one
+        for option, each in enumerate((alone, *laws)):
+            if (here := np.flatnonzero(told == option)).size:
+                yield Portion(here, each.at(here))
 
 
-def _answer(match: Match, layout: Layout, places: npt.NDArray[np.int_], forecasts: Forecasts) -> Predictions:
-    """The predictions from the curve of a match alone, at some of the sizes: measured values where there are any, else its forecast."""
-    curve, nodes = match.curve, forecasts.nodes[places]
-    per_node = size_of(layout.model_copy(update={"nodes": None}), curve.scale)
-    forecast, sizes, known = forecasts.of(curve, per_node, places), nodes * per_node, np.array(curve.sizes)
-    measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
-    value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor
-    at_measured = 0.0 if curve.estimated else RERUN_SPREAD  # the interval of an estimate is that of the next run already
-    width = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))
-    kinds = zip(measured.tolist(), (forecast.doublings > 0).tolist(), forecast.pooled.tolist(), strict=True)
-    return Predictions(
-        value,
-        width.widened(Z90 * match.doubt),
-        basis=tuple(_basis(match, *kind) for kind in kinds),
-        doublings=forecast.doublings,
-        curve=curve,
-        differences=match.differences,
-        others=tuple(one.relative for one in forecast.kin) if forecast.pooled.any() else (),
-        smallest=forecast.smallest,
-    )
+@dataclass(frozen=True)
+class Answer:
+    """What the matches ``found`` of a question (at least one) tell on ``nodes [n]``, without a law over problem sizes."""
+
+    found: Sequence[Match]
+    nodes: Array
+    forecasts: Forecasts
+
+    @cached_property
+    def match(self) -> Match:
+        """The nearest one."""
+        return best_match(self.found, self.nodes)
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """From its curve; if that was measured in another layout, from other layouts, too."""
+        asked = self.match.question.layout
+        return peers.across(self.match, self.found, asked, self.nodes, self._alone) or self._alone(self.match, asked)
+
+    def _alone(self, match: Match, layout: Layout) -> Predictions:
+        """From the curve of a match alone: measured values where there are any, else its forecast."""
+        curve, nodes = match.curve, self.nodes
+        per_node = float(on_node(layout, curve.scale))
+        forecast, sizes, known = self.forecasts.of(curve, per_node, nodes), nodes * per_node, np.array(curve.sizes)
+        measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
+        value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor
+        at_measured = 0.0 if curve.estimated else RERUN_SPREAD  # the interval of an estimate is that of the next run already
+        width = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))
+        kinds = zip(measured.tolist(), (forecast.doublings > 0).tolist(), forecast.pooled.tolist(), strict=True)
+        return Predictions(
+            value,
+            width.widened(Z90 * match.doubt),
+            basis=tuple(_basis(match, *kind) for kind in kinds),
+            doublings=forecast.doublings,
+            curve=curve,
+            differences=match.differences,
+            others=forecast.others,
+            smallest=forecast.smallest,
+        )
 
 
 def _basis(match: Match, measured: bool, beyond: bool, pooled: bool) -> Basis:

@@ -7,10 +7,11 @@ is a smooth function of the log of each number among the parameters (:mod:`modak
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, parted, predicted, walks
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import Z90, Match, best_match, matches, seen
+from modak.perfmodel.matching import Z90, Match, seen
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
 from modak.perfmodel.unlikeness import WORK_SPREAD, tells_of_work
@@ -72,8 +73,22 @@ LEAST_NAMED: Final = 3
 """Texts beside as many different numbers are names of them, if each goes with a number of its own. Of two that may be chance."""
 
 Value = TypeVar("Value")
-FromOne = Callable[[Match, Sequence[Match]], Predictions]
-"""Predictions from the best of several matches, and from other layouts if its layout is not the one in question."""
+
+
+class Answer(Protocol):
+    """What results of one problem size tell of it."""
+
+    @property
+    def match(self) -> Match:
+        """The nearest of them."""
+
+    @property
+    def predictions(self) -> Predictions:
+        """From these, and from other layouts if their layout is not the one in question."""
+
+
+Answers = Callable[[Question, Sequence[Curve]], Answer]
+"""A question about a measured problem size, curves of that size -> what they tell."""
 Source = tuple[Layout | None, tuple[tuple[str, str], ...]]
 """The layout of results, if it is not the one in question, and all else in which they differ (attributes, texts among the parameters), with
 the values."""
@@ -84,20 +99,19 @@ class Measured(NamedTuple):
 
     away: Mapping[str, float]
     """Log ratios of the numbers among its parameters to those in question, where they differ."""
-    params: Mapping[str, str]
-    """The parameters in question, with these numbers."""
     matches: Sequence[Match]
 
     @property
     def question(self) -> Question:
-        """The question about this size."""
-        asked = self.matches[0].question
-        return replace(asked, attributes={**asked.attributes, "params": self.params})
+        """The question about this size: with these numbers as they are in results."""
+        asked, there = self.matches[0].question, self.matches[0].curve.series.params
+        params = {**asked.params, **{name: there[name] for name in self.away}}
+        return replace(asked, attributes={**asked.attributes, "params": params})
 
-    def best(self, curves: Sequence[Curve], nodes: Array) -> tuple[Match, list[Match]]:
-        """Of these curves the best match for this size, and all of them as matches."""
-        alike = matches(curves, self.question, self.matches[0].power)
-        return best_match(alike, nodes), alike
+    @property
+    def curves(self) -> list[Curve]:
+        """Those of this size."""
+        return [one.curve for one in self.matches]
 
 
 class AtProblem(NamedTuple):
@@ -110,21 +124,21 @@ class AtProblem(NamedTuple):
     """What answers, for the measured problem size."""
 
 
-def across(found: Sequence[Match], nodes: Array, from_one: FromOne) -> list[Predictions]:
+def across(found: Sequence[Match], answers: Answers) -> list[Predictions]:
     """Predictions for an unmeasured problem size by one law or two; none: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
     systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
     former alone is surer.
     """
-    kinds = _kinds(found, nodes)
-    own = _answers(next(kinds, ()), nodes, from_one)
+    kinds = _kinds(found, answers)
+    own = _at_problems(next(kinds, ()), answers)
     beside: list[list[AtProblem]] = []
     for sizes in kinds:
         if len(own) >= MOST_PROBLEMS or sum(map(len, beside)) >= MOST_PROBLEMS:
             break
-        if len(sizes) > 1 and (answers := _answers(sizes, nodes, from_one, own[0].found.curve)):
-            beside.append(answers)
+        if len(sizes) > 1 and (told := _at_problems(sizes, answers, own[0].found.curve)):
+            beside.append(told)
     laws = [[own, *beside], [own]] if beside else [[own]]
     return [_along(kinds) for kinds in laws if len({tuple(one.away.items()) for answers in kinds for one in answers}) > 1]
 
@@ -132,7 +146,7 @@ def across(found: Sequence[Match], nodes: Array, from_one: FromOne) -> list[Pred
 def without_names(question: Question, curves: Iterable[Curve]) -> Question:
     """The question without the texts among its parameters, and its data set, that only name its problem size: ``mesh: huge`` beside
     ``cells: 64e6``, if each mesh has its own number of cells, in the results and in the question."""
-    asked = _named(question.attributes.get("params", {}), question.attributes.get("dataset"))
+    asked = _named(question.params, question.attributes.get("dataset"))
     texts = {name for name, text in asked.items() if magnitude(text) is None}
     if not texts or len(texts) == len(asked):
         return question
@@ -182,69 +196,71 @@ def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -
     return all(len({away.get(name, 0.0) for away in there}) > 1 for name in differing)
 
 
-def _kinds(found: Sequence[Match], nodes: Array) -> Iterator[Sequence[Measured]]:
+def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[Measured]]:
     """Kinds of results, each with its measured problem sizes: first all those from the nearest source, then one of each other source."""
     sources = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)]
     for number, sizes in enumerate(sources):
-        kinds = _kinds_of(sizes, nodes)
+        kinds = _kinds_of(sizes, answers)
         yield from kinds if number == 0 else islice(kinds, 1)
 
 
-def _kinds_of(sizes: Sequence[Measured], nodes: Array) -> Iterator[Sequence[Measured]]:
-    """The kinds of results from one source, the nearest first."""
+def _kinds_of(sizes: Sequence[Measured], answers: Answers) -> Iterator[Sequence[Measured]]:
+    """The kinds of results from one source, the nearest first, each with at most :data:`MOST_PROBLEMS` problem sizes."""
     while sizes:
-        kind, sizes = _nearest_kind(sizes, nodes)
-        yield kind
+        like = _nearest_kind(sizes, answers)
+        yield list(islice(_in_results(sizes, like, agreeing=True), MOST_PROBLEMS)) if like else sizes[:MOST_PROBLEMS]
+        sizes = list(_in_results(sizes, like, agreeing=False)) if like else ()
 
 
-def _nearest_kind(sizes: Sequence[Measured], nodes: Array) -> tuple[Sequence[Measured], Sequence[Measured]]:
-    """The problem sizes in results that agree in what the question leaves open (a compiler, another parameter), and those in the others.
+def _nearest_kind(sizes: Sequence[Measured], answers: Answers) -> Question | None:
+    """What the nearest kind of results has in common, of what the question leaves open (a compiler, another parameter).
 
-    They agree with the nearest results for the nearest size that agree with some at another size. If none do, what is left open may differ
-    with the size (the name of a mesh), and all are of one kind.
+    It is that of the nearest results for the nearest size that agree with some at another size. If none do (``None``), what is left open
+    may differ with the size (the name of a mesh), and all are of one kind.
     """
-    first, *others = sizes
-    left = [one.curve for one in first.matches] if others else []
+    nearest, *others = sizes
+    left = nearest.curves if others else []
     while left:
-        nearest, _ = first.best(left, nodes)
-        like = _like(nearest.curve, first.question)
-        agree = _in_results(sizes, like, agreeing=True)
-        if len(agree) > 1:
-            return agree, _in_results(sizes, like, agreeing=False)
-        left = [curve for curve in left if curve is not nearest.curve]
-    return sizes, ()
+        curve = answers(nearest.question, left).match.curve
+        like = _like(curve, nearest.question)
+        if any(_in_results(others, like, agreeing=True)):
+            return like
+        left = [one for one in left if one is not curve]
+    return None
 
 
-def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) -> list[Measured]:
+def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) -> Iterator[Measured]:
     """The problem sizes in those of their results that agree with a question, or in those that do not."""
-    kept = [[each for each in one.matches if like.agrees(each.curve.series, each.curve.layout) == agreeing] for one in sizes]
-    return [one._replace(matches=alike) for one, alike in zip(sizes, kept, strict=True) if alike]
+    for one in sizes:
+        if alike := [each for each in one.matches if like.agrees(each.curve.series, each.curve.layout) == agreeing]:
+            yield one._replace(matches=alike)
 
 
 def _like(curve: Curve, question: Question) -> Question:
     """A question about runs like those of a curve in all that ``question`` leaves open."""
     asked = question.attributes
-    params = {name: text for name, text in curve.series.params.items() if name not in (*asked.get("params", {}), *startup.LENGTHS)}
+    params = {name: text for name, text in curve.series.params.items() if name not in (*question.params, *startup.LENGTHS)}
     left_open = {name: getattr(curve.series, name) for name in SPREAD if name not in asked}
     known = {name: value for name, value in left_open.items() if value is not None}
     return Question({**known, "params": params}, curve.layout)
 
 
-def _answers(sizes: Sequence[Measured], nodes: Array, from_one: FromOne, like: Curve | None = None) -> list[AtProblem]:
+def _at_problems(sizes: Sequence[Measured], answers: Answers, like: Curve | None = None) -> list[AtProblem]:
     """Predictions for the nearest problem sizes, all of costs of the same kind, and of runs of the same length, as those of ``like`` (none:
     as for the nearest one)."""
     found: list[AtProblem] = []
-    for one in sizes[:MOST_PROBLEMS]:
-        match, alike = one.best([each.curve for each in one.matches], nodes)
-        like = like or match.curve
-        if _same_work(match.curve, like):
-            found.append(AtProblem(one.away, of_length(from_one(match, alike), startup.lengths(like.series.params)), match))
+    for one in sizes:
+        answer = answers(one.question, one.curves)
+        like = like or answer.match.curve
+        if _same_work(answer.match.curve, like):
+            predictions = of_length(answer.predictions, startup.lengths(like.series.params))
+            found.append(AtProblem(one.away, predictions, answer.match))
     return found
 
 
 def size_of(match: Match) -> tuple[float | None, ...]:
     """The numbers among those parameters of results that the question gives; ``None``: text, or not given."""
-    return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.attributes.get("params", {})))
+    return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.params))
 
 
 def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
@@ -305,41 +321,36 @@ def _by_source(found: Sequence[Match]) -> Mapping[Source, Sequence[Measured]]:
     """The measured problem sizes from each source, the nearest first. The one in question is among them if another system, layout or
     program ran it."""
     sized = [(one, away) for one in found if (away := _away(one)) is not None]
-    return {source: _measured(members) for source, members in grouped(sized, lambda pair: _source(pair[0])).items()}
-
-
-def _measured(members: Sequence[tuple[Match, Mapping[str, float]]]) -> list[Measured]:
-    """The problem sizes of matches, by how far they are :func:`_away`."""
-    return [Measured(away, _numbers_at(of_size[0], away), of_size) for away, of_size in nearest_first(members)]
-
-
-def _numbers_at(match: Match, away: Collection[str]) -> Mapping[str, str]:
-    """The parameters in question, with those that are ``away`` as they are in the results."""
-    asked, there = match.question.attributes.get("params", {}), match.curve.series.params
-    return {**asked, **{name: there[name] for name in away}}
+    by_source = grouped(sized, lambda pair: _source(pair[0]))
+    return {source: [Measured(*of_size) for of_size in nearest_first(members)] for source, members in by_source.items()}
 
 
 def _away(match: Match) -> Mapping[str, float] | None:
     """How far the problem of results is from the one in question; ``None``: they differ in more than numbers and texts (another algorithm),
     or there are none."""
     question, there = match.question, match.curve.series.params
-    asked = question.attributes.get("params", {})
+    asked = question.params
     if not asked or (question.plain and switched_on(there, asked, question.measures)):
         return None
-    texts = _texts(asked, there)
-    return apart({name: text for name, text in asked.items() if name not in texts}, there)
+    return _compared(tuple(asked.items()), tuple(there.items()))[0]
 
 
-def _texts(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, str]:
-    """The parameters of results that are another text than the one asked for."""
-    pairs = ((name, text, there[name]) for name, text in asked.items() if name in there)
-    return {name: other for name, text, other in pairs if text != other and magnitude(text) is None and magnitude(other) is None}
+@lru_cache(maxsize=4096)
+def _compared(
+    asked: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...]
+) -> tuple[Mapping[str, float] | None, Mapping[str, str]]:
+    """How far the numbers among parameters are :func:`apart` (``None``: they differ in more than numbers and texts), and those of results
+    that are another text than the one asked for. Many results have the same."""
+    of_results = dict(there)
+    pairs = ((name, text, of_results[name]) for name, text in asked if name in of_results)
+    texts = {name: other for name, text, other in pairs if text != other and magnitude(text) is None and magnitude(other) is None}
+    return apart({name: text for name, text in asked if name not in texts}, of_results), texts
 
 
 def _source(match: Match) -> Source:
     """What results differ in from the question, besides the size of the problem."""
-    layout, series = match.curve.layout.model_copy(update={"nodes": None}) if match.shape else None, match.curve.series
-    texts = _texts(match.question.attributes.get("params", {}), series.params)
+    layout, series = match.curve.layout if match.shape else None, match.curve.series
+    _, texts = _compared(tuple(match.question.params.items()), tuple(series.params.items()))
     attributes = [(name, str(getattr(series, name))) for name in match.attributes if name != "params"]
     return layout, (*attributes, *(("params", f"{name} {text}") for name, text in texts.items()))
 

@@ -62,12 +62,28 @@ class Question:
     crowded: bool = False
     """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
 
+    def __hash__(self) -> int:
+        """Of what most questions differ in; ``attributes`` are no key by themselves."""
+        named = {**self.attributes, "params": frozenset(self.params.items())}
+        return hash((frozenset(named.items()), self.layout, self.metric))
+
     @cached_property
     def measures(self) -> frozenset[str]:
         """Parameters that are no switches: those that tell the length of a run, or the samples of an epoch, if the question has its own,
         and those that are always on."""
         always = (name.removeprefix(PARAMETER) for name in self.always if name.startswith(PARAMETER))
         return frozenset((*(startup.LENGTHS if self.lengths else ()), *((startup.SAMPLES,) if self.scales_epochs else ()), *always))
+
+    @cached_property
+    def params(self) -> Mapping[str, str]:
+        """Its parameters."""
+        found: Mapping[str, str] = self.attributes.get("params", {})
+        return found
+
+    @cached_property
+    def without_params(self) -> Question:
+        """The question with its parameters left open."""
+        return replace(self, attributes={name: value for name, value in self.attributes.items() if name != "params"}, lengths={})
 
     @cached_property
     def tests(self) -> Mapping[str, Callable[[Any], bool]]:
@@ -81,6 +97,9 @@ class Question:
 
     def is_of(self, series: SeriesKey) -> bool:
         """Whether results differ from the question in no attribute."""
+        of_params = self.tests.get("params")
+        if of_params and of_params(series.params):
+            return False  # as most results of an unmeasured problem
         return not any(differs(getattr(series, name)) for name, differs in self.tests.items())
 
     def agrees(self, series: SeriesKey, layout: Layout) -> bool:
@@ -119,7 +138,7 @@ def _switches_on(series: SeriesKey, question: Question) -> frozenset[str]:
     """Switches that results have on and the question does not name, as in :attr:`Question.always`."""
     names = (name for name in SWITCHES if name != "params")
     on = {name for name in names if switched_on(getattr(series, name), question.attributes.get(name), frozenset())}
-    params = set(series.params) - set(question.attributes.get("params") or {}) - question.measures
+    params = set(series.params) - question.params.keys() - question.measures
     return frozenset((*on, *(PARAMETER + name for name in params)))
 
 
@@ -146,7 +165,10 @@ def _test(name: str, question: Question) -> Callable[[Any], bool]:
     def differs(evidence: Any) -> bool:
         return _differs(name, evidence, asked) or _switched(name, evidence, asked, question)
 
-    return differs if name == "params" else cache(differs)  # parameters are no key
+    if name != "params":
+        return cache(differs)
+    of_items = cache(lambda items: differs(dict(items)))
+    return lambda params: of_items(tuple(params.items()))
 
 
 def _differs(name: str, evidence: Any, asked: Any) -> bool:

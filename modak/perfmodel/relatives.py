@@ -107,11 +107,12 @@ def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> npt
     ``nodes``: the nodes there, if sizes count something else. Of workers on several nodes, which communicate over the network, runs of as
     many on one node tell nothing, and the other way round.
     """
-    within = [_seen(one.relative, sizes, nodes) for one in kin]
+    within = [seen(one.relative, sizes, nodes) for one in kin]
     return np.asarray(np.any([np.zeros(sizes.shape, dtype=bool), *within], axis=0))
 
 
-def _seen(relative: Series, sizes: Array, nodes: Array | None) -> npt.NDArray[np.bool_]:
+def seen(relative: Series, sizes: Array, nodes: Array | None) -> npt.NDArray[np.bool_]:
+    """The same for one of them."""
     within = (sizes >= relative.sizes[0]) & (sizes <= relative.sizes[-1])
     if nodes is None or relative.nodes is None:
         return within
@@ -141,7 +142,7 @@ def pool(
         return own
     p = np.asarray(sizes, dtype=np.float64).ravel()
     there = None if nodes is None else np.asarray(nodes, dtype=np.float64).ravel()
-    rows = np.array([np.where(_seen(one.relative, p, there), _log_cost(one.relative, np.log(p)), np.nan) for one in kin])
+    rows = np.array([np.where(seen(one.relative, p, there), _log_cost(one.relative, np.log(p)), np.nan) for one in kin])
     unlike = np.broadcast_to(np.array([one.unlikeness for one in kin])[:, None], rows.shape)
     doubt = np.zeros(rows.shape)
     if forecasts:

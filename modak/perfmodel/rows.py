@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import of_samples, scaled, with_length, with_samples
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.predict import portions
+from modak.perfmodel.predict import Predictor
 from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
@@ -35,8 +36,10 @@ OFF: Final = "none"
 """A row's compiler if graph compilers are off; an empty cell leaves that open."""
 WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
 """Metrics that say that they are the time of a whole run."""
-MOST_FORECASTS: Final = 16
-"""Tables often ask the same sizes of many problems: forecasts are kept for so many of the last sizes, each with its curves."""
+MOST_PREDICTORS: Final = 16
+"""So many of the last predictors are kept for further rows."""
+MOST_TOGETHER: Final = 256
+"""Each forecast is made for all numbers of nodes of the rows of an application, if these are at most so many."""
 ADDED: Final = ("predicted", "lower", "upper", "unit", "basis", "model", "results_used", "extrapolation")
 """Columns that :func:`predict_rows` adds or fills."""
 
@@ -107,14 +110,14 @@ def predict_rows(
     predictions, and ends them if it raises.
     """
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
-    forecasts = Cache(MOST_FORECASTS)
+    predictors = _Predictors(rows, power)
     for asked, members in reader.groups(rows):
         one = rows[members[0]]
         unit = _counted(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
-        several, nodes = _open(one, known), np.array([count_in(rows[index].get("nodes")) or 1 for index in members], dtype=np.float64)
+        several, nodes = _open(one, known), np.array([_nodes(rows[index]) for index in members], dtype=np.float64)
         go_on()
-        for places, found in _predicted(asked, known, nodes, power, forecasts):
+        for places, found in _predicted(asked, known, nodes, partial(predictors.of, one["application"])):
             predictions = _of_any_system(found, asked, known)
             origin = sources(predictions, known) if "transferred" in predictions.basis else ""
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
@@ -141,19 +144,36 @@ def left_out(
     for asked, members in reader.groups(rows) if of_size else ():
         name = rows[members[0]]["application"]
         known, question = of_size.get(name, {}), closed(curves.get(name, ()), asked)
-        sizes = (count_in(rows[index].get("nodes")) or 1 for index in members if answered[index]["basis"] != "measured")
+        sizes = (_nodes(rows[index]) for index in members if answered[index]["basis"] != "measured")
         count += sum(doubted_of(known.get(nodes, ()), question, nodes) > 0 for nodes in sizes)
     return count
 
 
-def _predicted(asked: Question, curves: Sequence[Curve], nodes: Array, power: Power | None, forecasts: Cache) -> Sequence[Portion]:
+class _Predictors:
+    """Those of a table: rows often ask the same sizes of many problems, of which what they have in common is worked out once."""
+
+    def __init__(self, rows: Sequence[Row], power: Power | None) -> None:
+        by_application = grouped(rows, lambda row: row["application"])
+        self._nodes = {name: np.unique([_nodes(row) for row in of_name]) for name, of_name in by_application.items()}
+        self._power, self._kept = power, Cache(MOST_PREDICTORS)
+
+    def of(self, application: str, curves: Sequence[Curve], nodes: Array) -> Predictor:
+        """From these curves of an application, on these nodes and on those of its other rows, unless these are too many."""
+        every = self._nodes[application]
+        together = every if len(every) <= MOST_TOGETHER else np.unique(nodes)
+        return self._kept.get((together.tobytes(), *map(id, curves)), lambda: Predictor(curves, together, self._power))
+
+
+def _predicted(
+    asked: Question, curves: Sequence[Curve], nodes: Array, predictor: Callable[[Sequence[Curve], Array], Predictor]
+) -> Sequence[Portion]:
     """The question answered from curves of its metric. If there is none and the metric is the time of a whole run, from what would answer
     for :data:`~modak.perfmodel.startup.WHOLE`, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
 
     def of_metric(name: str | None, named: Sequence[Curve], wanted: str | None) -> list[Portion]:
         question, able = with_length(replace(asked, metric=name), named)
         question, samples = with_samples(question, able)
-        found = portions(able, question, nodes, power, forecasts)
+        found = predictor(able, nodes).portions(question, nodes)
         return [Portion(places, scaled(of_samples(each, samples), question, wanted)) for places, each in found]
 
     found = of_metric(asked.metric, curves, asked.metric)
@@ -255,6 +275,10 @@ def _counted(row: Row) -> str | None:
     """The base unit that a row asks for (``tokens/s`` is not ``samples/s``); ``None``: any."""
     unit = row.get("unit")
     return metric(str(row["metric"]), str(unit)).unit if unit else None
+
+
+def _nodes(row: Row) -> int:
+    return count_in(row.get("nodes")) or 1
 
 
 def count_in(value: Any) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from modak.facts import Layout, SeriesKey
@@ -105,8 +106,12 @@ def on_other_nodes(curve: Curve, different: Collection[str], question: Question)
 
 def of_other_size(series: SeriesKey, question: Question) -> float:
     """How far the numbers among the parameters of results are from those in question: the sum of absolute log ratios."""
-    asked = question.attributes.get("params", {})
-    pairs = ((magnitude(series.params.get(name)), magnitude(text)) for name, text in asked.items())
+    return _between_numbers(tuple(series.params.items()), tuple(question.params.items()))
+
+
+@lru_cache(maxsize=4096)
+def _between_numbers(there: Sequence[tuple[str, str]], asked: Sequence[tuple[str, str]]) -> float:
+    pairs = ((magnitude(dict(there).get(name)), magnitude(text)) for name, text in asked)
     return round(sum(abs(math.log(one / other)) for one, other in pairs if one and other), 9)
 
 

@@ -24,11 +24,11 @@ from modak.grouping import grouped
 from modak.perfmodel import parameters
 from modak.perfmodel.batches import Batches, Sizes, nearest
 from modak.perfmodel.curves import cost
-from modak.perfmodel.forecasts import RERUN_SPREAD
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.merging import SPELLINGS
 from modak.perfmodel.parameters import Estimate
+from modak.perfmodel.repeats import RERUN_SPREAD
 from modak.perfmodel.startup import LENGTHS, number
 from modak.perfmodel.unlikeness import BATCH_SPREAD
 from modak.text.numbering import Numbers, shortened, spelt_out

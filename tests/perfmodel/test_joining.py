@@ -11,7 +11,7 @@ import pytest
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Predictions, Question, fit, predict
 from modak.perfmodel.curves import Estimated
-from modak.perfmodel.forecasts import pooled_forecast
+from modak.perfmodel.forecasts import Forecasts, pooled_forecast
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.joining import Told, moved, nearest, neighbours, together
 
@@ -216,3 +216,11 @@ def test_other_levels_of_the_interval_are_of_the_same_distribution() -> None:
     half, ninety = (pooled_forecast(curve[0], [*curve, *other], sizes, sizes, level) for level in (0.5, 0.9))
     assert half.log_value == pytest.approx(ninety.log_value, abs=1e-6)
     assert half.width.above == pytest.approx(ninety.width.above * stretch(0.5), rel=1e-6)
+
+
+def test_what_tells_of_some_sizes_is_not_told_of_others() -> None:
+    """A forecast that was made for all of them names, at some, those configurations alone that contributed there."""
+    own, other = fit(runs((1, 2))), fit(runs((16, 32), compiler="icc"))
+    every = Forecasts([*own, *other], np.array([1.0, 2.0, 32.0]))
+    others = [every.of(own[0], 1, np.array(nodes)).others for nodes in ([1.0, 2.0], [2.0, 32.0])]
+    assert others == [(), (other[0].measured,)]
