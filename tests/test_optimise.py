@@ -135,7 +135,8 @@ def test_a_run_that_no_job_can_hold_is_refused(known: Known) -> None:
     assert fault.field == "job_options.wall_time_limit"
     assert fault.message == (
         "3-00:00:00 requested, but a job of 4 nodes on supermuc-ng may run for at most 2-00:00:00: ask for no more; with "
-        "application.checkpoint, or a signal, each job asks for that, and the next one continues it; longer jobs may run in long (1 to 2 nodes)"
+        "application.checkpoint, or a signal, each job asks for that, and the next one continues it; "
+        "longer jobs may run in long (1 to 2 nodes)"
     )
 
 
