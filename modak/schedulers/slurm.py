@@ -165,8 +165,14 @@ def _of_all_nodes(job: JobSpec) -> JobSpec:
 
 
 def hint(job: JobSpec) -> str | None:
-    """``nomultithread`` if Slurm counts hardware threads and the job does not use them: it would get half of its cores otherwise."""
-    return "nomultithread" if job.counts_threads and not job.resources.hyperthreads else None
+    """``nomultithread`` if Slurm counts hardware threads and the job does not use them: it would get half of its cores otherwise.
+
+    Not on nodes without any, beside others that have some.
+    """
+    if not job.counts_threads or job.resources.hyperthreads:
+        return None
+    others = any(one.node.threads_per_core > 1 for one in job.system.partitions) if job.system else False
+    return None if others and job.resources.threads_per_core == 1 else "nomultithread"
 
 
 def _gpus(job: JobSpec) -> dict[str, str | int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Node
+from modak.facts import Node, Partition
 from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.slurm import Slurm, foreign
 from tests.systems import site
@@ -152,6 +152,16 @@ def test_every_core_is_got_where_slurm_counts_hardware_threads() -> None:
     """Without the hint, 4 tasks of 12 CPUs would be 24 of the 48 cores."""
     job = replace(sized(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2), system=COUNTS_THREADS)
     assert header(job) == ["--ntasks-per-node=4", "--cpus-per-task=12", "--hint=nomultithread"]
+
+
+def test_nodes_without_hyper_threads_need_no_hint() -> None:
+    """Beside others that have some; if no node is said to have any, the file is not taken at its word."""
+    job = sized(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12)
+    plain = NODE.model_copy(update={"threads_per_core": 1})
+    silent = site(plain, cpu_unit="thread")
+    mixed = site(plain, cpu_unit="thread", partitions=(*silent.partitions, Partition(name="smt", nodes=4, node=NODE)))
+    assert header(replace(job, system=mixed)) == ["--ntasks-per-node=4", "--cpus-per-task=12"]
+    assert "--hint=nomultithread" in header(replace(job, system=silent))
 
 
 def test_hyper_threads_are_asked_for_as_slurm_counts_them() -> None:
