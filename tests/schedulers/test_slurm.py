@@ -159,7 +159,7 @@ def test_nodes_without_hyper_threads_need_no_hint() -> None:
     job = sized(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12)
     plain = NODE.model_copy(update={"threads_per_core": 1})
     silent = site(plain, cpu_unit="thread")
-    mixed = site(plain, cpu_unit="thread", partitions=(*silent.partitions, Partition(name="smt", nodes=4, node=NODE)))
+    mixed = site(plain, cpu_unit="thread", partitions=(*silent.partitions, Partition(name="smt", nodes=4, node=NODE, default=True)))
     assert header(replace(job, system=mixed)) == ["--ntasks-per-node=4", "--cpus-per-task=12"]
     assert "--hint=nomultithread" in header(replace(job, system=silent))
 
