@@ -76,21 +76,24 @@ def _is_over_by(seconds: int, decision: Decision) -> bool:
 
 def _without_end(request: Request, decision: Decision, limit: int) -> str:
     """The message for a run that no job there can hold, with what can be done."""
-    asked, system = request.job_options.wall_time_limit or 0, decision.target.system
-    longer = dict.fromkeys(_taking(asked, system.partitions if system else ()))
-    elsewhere = f"; longer jobs may run in {', '.join(longer)}" if longer else ""
+    asked = request.job_options.wall_time_limit or 0
+    limits = dict(_limits(decision.target.system.partitions if decision.target.system else ()))
+    longer, most = [name for name, seconds in limits.items() if seconds >= asked], max(limits.values(), default=0)
     chain = "with application.checkpoint, or a signal, each job asks for that, and the next one continues it"
+    elsewhere = f"; longer jobs may run in {', '.join(longer)}" if longer else ""
+    if limit < most < asked:
+        where = ", ".join(name for name, seconds in limits.items() if seconds == most)
+        elsewhere = f"; {clock(int(most))} is the most, in {where}"
     return f"{clock(asked)} requested, but {_at_most(decision, limit)}: ask for no more; {chain}{elsewhere}"
 
 
-def _taking(seconds: int, partitions: Iterable[Partition]) -> Iterator[str]:
-    """The queues, and partitions without queues, that take jobs for that long, with the sizes of these."""
+def _limits(partitions: Iterable[Partition]) -> Iterator[tuple[str, float]]:
+    """The queues with their sizes, and partitions without queues, each with the seconds that a job may run there; infinite: unknown."""
     for partition in partitions:
         for queue in partition.queues:
-            if partition.longest_in(queue) >= seconds:
-                yield f"{queue.name} ({queue.min_nodes} to {counted(queue.max_nodes, 'node')})"
-        if not partition.queues and (partition.max_wall_time_s or math.inf) >= seconds:
-            yield partition.queue or partition.name
+            yield f"{queue.name} ({queue.min_nodes} to {counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
+        if not partition.queues:
+            yield partition.queue or partition.name, partition.max_wall_time_s or math.inf
 
 
 def _has_to_be_given(decision: Decision) -> bool:

@@ -122,7 +122,7 @@ modak_metric() {
 }
 """
 _SEND: Final = """
-modak_send() {
+modak_send() { # the result file, and nothing else, to the service that MODAK_SERVER of the job's environment names
     local token="${MODAK_TOKEN:-}"
     test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\\n' "${token//[!A-Za-z0-9._~+\\/=-]/}" |
