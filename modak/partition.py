@@ -55,7 +55,7 @@ def _called_so(asked: str, field: Literal["partition", "queue"], request: Reques
     are those of the partition that would be chosen without it."""
     for partition in system.partitions:
         if asked in (partition.name, partition.queue):
-            return _of_kinds([one for one in system.partitions if asked in (one.name, one.queue)], asked, request, facts)
+            return _of_kinds([one for one in system.partitions if asked in (one.name, one.queue)], asked, request, system, facts)
         if asked in [queue.name for queue in partition.queues]:
             return Where(partition, asked)
     nearest = _not_named(request, system, facts).partition
@@ -67,15 +67,15 @@ def _called_so(asked: str, field: Literal["partition", "queue"], request: Reques
     return Where(nearest, asked, notes=(Notice(field=f"job_options.{field}", message=message),))
 
 
-def _of_kinds(called: Sequence[Partition], asked: str, request: Request, facts: Facts) -> Where:
+def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system: System, facts: Facts) -> Where:
     """Of the kinds of nodes that the scheduler calls by one name, the first with the features, GPUs and limits that the job asks for, as
     far as one has them."""
     features, gpus = _node_features(request.job_options.architecture_constraint), request.job_options.request_gpus or 0
-    kind = request.optimisation.opt_build.acc_type
+    kind, threads = request.optimisation.opt_build.acc_type, measured_threads(system, facts)
     wishes: dict[str, Callable[[Partition], bool]] = {
         "the requested features": lambda one: features <= _features(one),
         "the requested GPUs": lambda one: _gpus(one, kind, facts) >= gpus,
-        "room for the requested nodes, time and memory": lambda one: not beyond(request, one),
+        "room for the requested nodes, time and memory": lambda one: not beyond(request, one, threads),
     }
     left, missed = list(called), list[str]()
     for what, wish in wishes.items():
@@ -92,20 +92,20 @@ def _not_named(request: Request, system: System, facts: Facts) -> Where:
     """Where a job runs that names neither partition nor queue: on nodes with the features or GPUs that it needs, else in the default
     partition; if it is beyond the limits there, in another one that takes it."""
     usual = _with_features(request, system) or _with_gpus(request, system, facts)
-    return _within_limits(usual, request, system) or usual
+    return _within_limits(usual, request, system, facts) or usual
 
 
-def _within_limits(usual: Where, request: Request, system: System) -> Where | None:
+def _within_limits(usual: Where, request: Request, system: System, facts: Facts) -> Where | None:
     """The first partition with the same GPUs that takes a job beyond the limits of the usual one, one with nodes of the same kind before
     others; ``None``: it is within them, or there is none. A quality of service or a reservation may have limits of its own."""
     options = request.job_options
     if options.qos or options.reservation or system.partition_directive == "never":
         return None
-    there = usual.partition
-    limit = beyond(request, there)
+    there, threads = usual.partition, measured_threads(system, facts)
+    limit = beyond(request, there, threads)
     if not limit:
         return None
-    able = [one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one)]
+    able = [one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one, threads)]
     if options.architecture_constraint:
         needed = _node_features(options.architecture_constraint) & _features(there)
         able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
@@ -115,8 +115,17 @@ def _within_limits(usual: Where, request: Request, system: System) -> Where | No
     return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
 
 
-def beyond(request: Request, partition: Partition) -> str:
-    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
+def measured_threads(system: System, facts: Facts) -> int:
+    """The most threads that runs of the application had on a node of the system, by its results; 0: none says."""
+    of_node = prepared(facts).threads_of_node
+    return max((of_node.get(name, 0) for name in system.folded_names), default=0)
+
+
+def beyond(request: Request, partition: Partition, threads: int) -> str:
+    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job.
+
+    ``threads``: as :func:`measured_threads`.
+    """
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
     has = node.usable_memory_gb or node.memory_gb
@@ -125,7 +134,7 @@ def beyond(request: Request, partition: Partition) -> str:
     queues = partition.queues_for(nodes) if nodes else partition.queues
     if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
         return f"takes jobs of {_sizes(partition)}"
-    if not nodes and (least := _fewest(request, partition)) > _ranges(partition)[-1][1]:
+    if not nodes and (least := _fewest(request, partition, threads)) > _ranges(partition)[-1][1]:
         return f"takes jobs of {_sizes(partition)}, and the ranks need {least}"
     if not seconds:
         return ""
@@ -139,16 +148,17 @@ def _nodes(request: Request) -> int | None:
     return request.job_options.node_count or (math.ceil(ranks / per_node) if ranks and per_node else None)
 
 
-def _fewest(request: Request, partition: Partition) -> int:
-    """The fewest nodes of the partition that have a core for each thread of the requested ranks; in training and inference with GPUs, a GPU
-    for each rank. 1 if the request does not give ranks."""
+def _fewest(request: Request, partition: Partition, measured: int) -> int:
+    """The fewest nodes of the partition that have a core for each thread of the requested ranks, or a hyper-thread where so many threads
+    were ``measured`` on a node; in training and inference with GPUs, a GPU for each rank. 1 if the request does not give ranks."""
     application, options, node = request.application, request.job_options, partition.node
     ranks = application.mpi_ranks or min(application.allowed_ranks, default=None)
     if ranks is None:
         return 1
     gpus = min(options.request_gpus or 0, node.accelerators) if request.optimisation.app_type in LEARNING else 0
     threads = application.threads or options.core_count_per_process or 1
-    return math.ceil(ranks / (options.process_count_per_node or gpus or max(1, node.usable_cores // threads)))
+    room = max(node.usable_cores, min(measured, node.usable_cores * node.threads_per_core))
+    return math.ceil(ranks / (options.process_count_per_node or gpus or max(1, room // threads)))
 
 
 def _sizes(partition: Partition) -> str:

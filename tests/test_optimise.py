@@ -16,7 +16,7 @@ from modak.choosing.nodes import node_power
 from modak.choosing.objective import pareto
 from modak.dsl import Request
 from modak.errors import Conflict, Infeasible, RequestError, UnknownName
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, decide, optimise, recommend
 from modak.perfmodel import Question, Used, fit, predict
@@ -94,14 +94,80 @@ def test_the_size_that_the_default_efficiency_excludes_is_named(known: Known) ->
     assert re.search(r"; 544 nodes \(.+ predicted\) would have an efficiency below 0.5, start-up included$", line), line
 
 
+AT_MOST = "2-00:00:01 requested, but a job of 24 nodes on supermuc-ng/thin may run for at most 2-00:00:00"
+
+
 @pytest.mark.parametrize(
-    ("limit", "warned"),
-    [("48:00:00", []), ("48:00:01", ["2-00:00:01 requested, but a job of 24 nodes on supermuc-ng/thin may run for at most 2-00:00:00"])],
+    ("options", "warned", "limit"),
+    [
+        ({"wall_time_limit": "48:00:00"}, [], 172_800),
+        ({"wall_time_limit": "48:00:01"}, [f"{AT_MOST}: the script asks for that"], 172_800),
+        ({"wall_time_limit": "48:00:01", "reservation": "long"}, [AT_MOST], 172_801),
+        ({"wall_time_limit": "48:00:01", "qos": "long"}, [AT_MOST], 172_801),
+    ],
 )
-def test_a_limit_that_no_queue_allows_is_warned_about(limit: str, warned: list[str], known: Known) -> None:
-    """The scheduler would not start the job."""
-    plan = answer(example("3dgan-supermuc-ng", job_options={"wall_time_limit": limit}), known).plan
+def test_a_run_that_is_over_in_time_asks_for_no_more_than_a_job_may_have(
+    options: dict[str, str], warned: list[str], limit: int, known: Known
+) -> None:
+    """The scheduler would not start the job, unless a quality of service or a reservation has limits of its own."""
+    plan = answer(example("3dgan-supermuc-ng", job_options=options), known).plan
     assert [one.message for one in plan.warnings if one.field == "job_options.wall_time_limit"] == warned
+    assert plan.wall_time_s == limit
+
+
+def nobody_ran_this(known: Known, queues: tuple[Queue, ...] = (), **job: Any) -> Answer:
+    """The answer to a request for three days on a partition that allows two, of a program without results."""
+    facts = known(None)
+    here = facts.systems["supermuc-ng"]
+    thin = here.partitions[0].model_copy(update={"queues": queues, "max_wall_time_s": 172_800})
+    system = here.model_copy(update={"partitions": (thin,)})
+    options = {"wall_time_limit": "72:00:00", "node_count": 4, **job.pop("job_options", {})}
+    application = {"app_tag": "nobody-ran-this", "app_type": "mpi", "executable": "./a", **job.pop("application", {})}
+    document = {"job": {"target": {"name": "supermuc-ng"}, "application": application, "job_options": options}}
+    return optimise(normalise(document).request, replace(facts, systems={"supermuc-ng": system}))
+
+
+def test_a_run_that_no_job_can_hold_is_refused(known: Known) -> None:
+    """It would be rejected, or wait in the queue for ever, or be stopped before its end with all its work lost."""
+    with pytest.raises(Infeasible) as refused:
+        nobody_ran_this(known, (Queue(name="short", max_nodes=64), Queue(name="long", max_nodes=2, max_wall_time_s=604_800)))
+    (fault,) = refused.value.faults
+    assert fault.field == "job_options.wall_time_limit"
+    assert fault.message == (
+        "3-00:00:00 requested, but a job of 4 nodes on supermuc-ng may run for at most 2-00:00:00: ask for no more; with "
+        "application.checkpoint, or a signal, each job asks for that, and the next one continues it; "
+        "longer jobs may run in long (1 to 2 nodes)"
+    )
+
+
+def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known: Known) -> None:
+    """In a queue of its own, for jobs of one node."""
+    with pytest.raises(Infeasible, match=r"continues it; 2-12:00:00 is the most, in single \(1 to 1 node\)$"):
+        nobody_ran_this(known, (Queue(name="short", max_nodes=64), Queue(name="single", max_nodes=1, max_wall_time_s=216_000)))
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"application": {"checkpoint": "touch saved"}},
+        {"job_options": {"signal": "USR1@120"}},
+        {"job_options": {"job_dependency": "afterany:7"}},
+    ],
+)
+def test_a_run_that_another_job_continues_asks_for_all_that_a_job_may_have(known: Known, job: dict[str, Any]) -> None:
+    """Nothing of it is lost at the limit."""
+    found = nobody_ran_this(known, **job)
+    assert "#SBATCH --time=2-00:00:00\n" in found.texts.job_script
+    (said,) = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
+    assert said.endswith("may run for at most 2-00:00:00: the script asks for that")
+
+
+@pytest.mark.parametrize("asked", [{"partition": "of-my-own"}, {"qos": "long"}])
+def test_a_limit_that_may_be_another_one_refuses_nothing(known: Known, asked: dict[str, str]) -> None:
+    """That of a partition that is not on record, or of a quality of service: the script asks for what is requested, with a warning."""
+    found = nobody_ran_this(known, job_options=asked)
+    assert "#SBATCH --time=3-00:00:00\n" in found.texts.job_script
+    assert "job_options.wall_time_limit" in [one.field for one in found.plan.warnings]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,8 @@ class Candidates:
     """Whether the run has several processes."""
     most_nodes: int | None = None
     """The most nodes that the request would allow without its ``max_nodes``; ``None``: unknown."""
+    serial: tuple[Shape, ...] = ()
+    """Those of serial runs of a parallel program, which stay on the fewest nodes."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -89,6 +91,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
         problem=problem,
         distributed=search.distributed,
         most_nodes=_most_nodes(search, largest),
+        serial=found.serial,
     )
 
 

@@ -143,38 +143,51 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
     """
     minimise = _minimised(objective)
     known = np.isfinite(scored.time)
-    if not np.count_nonzero(known):  # in a third of the time of any()
-        if objective.max_nodes and scored.nodes[0] > objective.max_nodes:
-            raise Infeasible(_beyond_most_nodes(scored.nodes, objective), field="optimisation.objective")
-        kept = f" but for nodes <= {objective.max_nodes}" if objective.max_nodes else ""
-        nothing = (f"objective: not applied{kept}, because nothing could be predicted",)
-        return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, minimise)
+    if not known.any():
+        return _unpredicted(scored, objective)
     constraints = tuple(_constraints(scored, objective))
-    stated = objective.minimise is not None or len(constraints) > (objective.max_nodes is not None)  # max_nodes alone states no aim
-    by_default = bool(not stated and scored.nodes[0] < scored.nodes[-1])
     allowed = _meeting(constraints, known)
-    limit = UNREQUESTED_DOUBLINGS if objective.max_nodes is None else math.inf
+    limit = _furthest(scored, objective, allowed)
     near = allowed & (scored.doublings <= limit)
-    if not np.count_nonzero(near) and np.count_nonzero(allowed):
-        limit = float(scored.doublings[allowed].min())  # that of the nearest size
-        near = allowed & (scored.doublings <= limit)
     if scored.one_size_each:
         near |= _worth_its_doubt(scored, minimise, allowed)
-    if not np.count_nonzero(near):
+    if not near.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
-    default = _default(scored, near) if by_default else None
-    feasible = _kept_by(default, scored, near)
+    by_default = not _states_an_aim(objective) and scored.nodes[0] < scored.nodes[-1]
+    default, feasible = _kept_by_default(scored, near) if by_default else (None, near)
 
     def explain() -> tuple[str, ...]:
         first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
         if default:
             first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
-        if not (_kept_by(default and _default(scored, allowed), scored, allowed) & ~near).any():
+        _, without_limit = _kept_by_default(scored, allowed) if by_default else (None, allowed)
+        if not (without_limit & ~near).any():
             return (first,)
         return first, f"{_not_considered(limit, scored.one_size_each)}; set max_nodes to consider them"
 
     score = np.where(feasible, _but_for_rounding(scores(scored, minimise)), np.inf)
     return Ranking(score, explain, minimise, default == "useful", limit, objective.min_efficiency)
+
+
+def _unpredicted(scored: Scored, objective: Objective) -> Ranking:
+    """All configurations as they are, if no time is known; of the constraints only ``max_nodes`` can be judged."""
+    if objective.max_nodes and scored.nodes[0] > objective.max_nodes:
+        raise Infeasible(_beyond_most_nodes(scored.nodes, objective), field="optimisation.objective")
+    kept = f" but for nodes <= {objective.max_nodes}" if objective.max_nodes else ""
+    nothing = (f"objective: not applied{kept}, because nothing could be predicted",)
+    return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, _minimised(objective))
+
+
+def _states_an_aim(objective: Objective) -> bool:
+    """Whether the objective says more than ``max_nodes``."""
+    return bool(objective.minimise or objective.deadline or objective.budget_node_hours or objective.min_efficiency)
+
+
+def _furthest(scored: Scored, objective: Objective, allowed: Flags) -> float:
+    """Doublings beyond the measured sizes up to which configurations are considered: at least to the nearest of the ``allowed`` ones."""
+    if objective.max_nodes is not None:
+        return math.inf
+    return max(UNREQUESTED_DOUBLINGS, float(scored.doublings.min(where=allowed, initial=math.inf)))
 
 
 def rank_closest(scored: Scored, objective: Objective) -> Ranking:
@@ -211,9 +224,10 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
 
 
 def _but_for_rounding(score: Array) -> Array:
-    """The scores to 33 binary digits, some ten decimal ones: those that are equal but for errors of rounding are equal, so that the width
-    of the intervals decides. A double has 52 digits behind its point; adding half of the last one that stays rounds to the nearest."""
-    return ((score.view(np.int64) + (1 << 18)) & -(1 << 19)).view(np.float64)
+    """The scores to ten digits: those that are equal but for errors of rounding are equal, so that the width of the intervals decides."""
+    fraction, exponent = np.frexp(score)  # score = fraction * 2**exponent, the fraction from 0.5 to 1
+    rounded: Array = np.ldexp(fraction.round(10), exponent)
+    return rounded
 
 
 class _Constraint(NamedTuple):
@@ -304,20 +318,16 @@ _DEFAULTS: Final[Mapping[_Default, str]] = {
 }
 
 
-def _default(scored: Scored, feasible: Flags) -> _Default:
+def _kept_by_default(scored: Scored, feasible: Flags) -> tuple[_Default, Flags]:
+    """The default that holds for the ``feasible`` configurations, of which there is one at least, and those that meet it."""
     if scored.grows:
-        return "growing"
-    return "useful" if np.count_nonzero(feasible & (scored.useful >= DEFAULT_EFFICIENCY)) else "fewest"
+        nearest = feasible & (scored.doublings == scored.doublings[feasible].min())
+        return "growing", _on_fewest_nodes(scored, nearest)
+    useful = feasible & (scored.useful >= DEFAULT_EFFICIENCY)
+    return ("useful", useful) if useful.any() else ("fewest", _on_fewest_nodes(scored, feasible))
 
 
-def _kept_by(default: _Default | None, scored: Scored, feasible: Flags) -> Flags:
-    """The ``feasible`` configurations that meet the default, too."""
-    if default is None or not np.count_nonzero(feasible):
-        return feasible
-    if default == "useful":
-        return np.asarray(feasible & (scored.useful >= DEFAULT_EFFICIENCY))
-    if default == "growing":
-        feasible = feasible & (scored.doublings == scored.doublings[feasible].min())
+def _on_fewest_nodes(scored: Scored, feasible: Flags) -> Flags:
     return np.asarray(feasible & (scored.nodes == scored.nodes[feasible].min()))
 
 

@@ -131,7 +131,7 @@ class _Case:
 
     @cached_property
     def extras(self) -> Extras:
-        """What the image contains beside the framework, as recipes know it."""
+        """What the image has to contain beside the framework, as far as recipes know it."""
         host = fitting_mpi(self.target, self.shape, self.request)
         return Extras(
             compilers=self.compilers,
@@ -165,19 +165,12 @@ class _Case:
         wanted = Wanted(
             framework=found.framework,
             version=found.version,
-            compilers=extras.compilers,
-            accelerator=hardware.accelerator,
-            architecture=hardware.architecture,
-            microarchitecture=hardware.microarchitecture,
-            compute_capability=hardware.compute_capability,
-            mpi=extras.mpi,
-            mpi_version=extras.mpi_version,
+            hardware=hardware,
+            inside=replace(extras, distribution=DEEPSPEED) if layer == DEEPSPEED and not recipe else extras,
             own_mpi=own,
-            distribution=layer if layer == DEEPSPEED and not recipe else extras.distribution,
             opt_build=self.from_source,
             runtime=self.target.runtime.name if self.target.runtime else None,
             recipe_version=recipe.version if recipe else None,
-            driver_cuda=hardware.driver_cuda,
             seconds=_measured(self, self.nodes) if self.nodes else (),
         )
         return wanted, recipe
@@ -214,7 +207,7 @@ def _instead_of_private(case: _Case, image: Image, wanted: Wanted) -> Recipe | N
     ``None``: it can be pulled, the request names it, it is of such a recipe, or there is none with all that is wanted of it."""
     if is_there(image) or image.reference == case.request.application.container_runtime:
         return None
-    if wanted.distribution == DEEPSPEED and DEEPSPEED in image.labels.distribution:  # no recipe installs it
+    if wanted.inside.distribution == DEEPSPEED and DEEPSPEED in image.labels.distribution:  # no recipe installs it
         return None
     labels, inside = image.labels, replace(case.extras, mpi=case.extras.mpi or own_mpi(case.shape, case.request))
     versions = [labels.version] if selection.version_fits(wanted, labels.version) else [str(wanted.version), labels.version]
@@ -257,7 +250,7 @@ def _of_other_versions(wanted: Wanted) -> dict[str, Notice]:
     program."""
     plugin, asked = plugins.named("frameworks", wanted.framework), wanted.version
     known = {one.name: one.versions for one in plugin.compilers} if plugin and asked else {}
-    others = {name: having for name in wanted.compilers if asked and (having := known.get(name)) and not overlap(asked, having)}
+    others = {name: having for name in wanted.inside.compilers if asked and (having := known.get(name)) and not overlap(asked, having)}
     return {
         name: Notice(
             field=f"optimisation.options.{name}",
@@ -285,7 +278,7 @@ def _no_source_build(case: _Case) -> str | None:
     image = selection.choose(case.catalogue, wanted).image
     if (image and image.labels.source == "opt-build") or (image is None and recipe):
         return None
-    what = f"{found.framework} with {wanted.mpi}" if wanted.mpi else found.framework
+    what = f"{found.framework} with {wanted.inside.mpi}" if wanted.inside.mpi else found.framework
     return f"no source build of {what} can be pulled, and there is no recipe for it"
 
 

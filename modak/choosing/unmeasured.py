@@ -34,7 +34,10 @@ def with_unmeasured(request: Request, target: Target, found: Candidates, no_imag
     new = dict([*_switched(target, found, no_image), *layouts])
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
     shapes, grids = zip(*pairs, strict=True)
-    return replace(found, shapes=shapes, nodes=tuple(_sizes(grid, request, target, found) for grid in grids))
+    serial = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.serial}  # also with a switch turned
+    alone = [(shape.ranks_per_node, shape.threads_per_rank) in serial for shape in shapes]
+    nodes = (grid if fixed else _sizes(grid, request, target, found) for grid, fixed in zip(grids, alone, strict=True))
+    return replace(found, shapes=shapes, nodes=tuple(nodes))
 
 
 def _switched(target: Target, found: Candidates, no_image: NoImage) -> Iterator[Pair]:

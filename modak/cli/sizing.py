@@ -93,8 +93,8 @@ def _reasons(platforms: Sequence[Mapping[str, Any]]) -> list[str]:
     """What each platform's figures are based on; a line that applies to several is printed once, for the first."""
     found: dict[str, str] = {}
     for one in platforms:
-        layout, gpus = one.get("layout"), one.get("gpus") or {}
-        idle = f"GPUs: {gpus['why']}" if "of which" in gpus.get("why", "") else None
+        layout = one.get("layout")
+        idle = f"GPUs: {one['gpus']['why']}" if one.get("idle_gpus_per_node") else None
         lines = (
             one["nodes"]["why"],
             layout and f"layout: {layout}",

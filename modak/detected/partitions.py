@@ -13,6 +13,7 @@ from modak.detected.kinds import Kind
 from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_FEATURES
+from modak.schedulers.slurm import GPUS
 from modak.text.amounts import counted
 from modak.text.faults import fault_in, faults_of
 from modak.text.grammar import Name
@@ -235,7 +236,7 @@ def _asking(kind: Kind, scheduler: str) -> list[str] | None:
     silent = _gives_no_memory(kind, scheduler)
     if not (kind.typed or silent):
         return None
-    gpus = [f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}" if kind.typed else "--gpus-per-node={gpus_per_node}"]
+    gpus = [f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}" if kind.typed else GPUS]
     return [*NODES, *([] if silent else [MEMORY]), *(gpus if kind.node.gpus else [])]
 
 

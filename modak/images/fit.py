@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final
 
 from packaging.version import Version
 
 from modak import plugins
-from modak.facts import Image, Vendor, mpi_family
+from modak.facts import Image, mpi_family
 from modak.launchers.family import compatible
+from modak.recipes.plan import Extras, Hardware
 from modak.text.grammar import IMAGE_ENDINGS, version_range
 
 _MINOR_COMPATIBLE_SINCE: Final = 11
@@ -30,26 +31,16 @@ class Wanted:
     framework: str
     version: str | None = None
     """A version or range: ``2.1``, ``2.*``, ``>=1.14,<2``."""
-    compilers: tuple[str, ...] = ()
-    """Graph compilers that must be inside; those that are switched off are not listed."""
-    accelerator: Vendor | Literal["none"] = "none"
-    architecture: str = "x86_64"
-    microarchitecture: str | None = None
-    """The archspec name of the target's processor; ``None``: only images for any processor of the architecture can run."""
-    compute_capability: str | None = None
-    mpi: str | None = None
-    """The MPI family that ranks use: the host's where it is bound into the container."""
-    mpi_version: str | None = None
+    hardware: Hardware = field(default_factory=Hardware)
+    """Without a microarchitecture only images for any processor of the architecture can run."""
+    inside: Extras = field(default_factory=Extras)
+    """Without graph compilers that are switched off; its MPI is that of the ranks: the host's where it is bound into the container."""
     own_mpi: str | None = None
     """The MPI family, in the containers, of the measured runs: an image with another one is taken only if no suitable one has it."""
-    distribution: str | None = None
-    """A distribution that the image must carry, for instance ``horovod``."""
     opt_build: bool = False
     runtime: str | None = None
     recipe_version: str | None = None
     """The version that a recipe would build for this request; ``None``: no recipe does."""
-    driver_cuda: str | None = None
-    """The newest CUDA that the driver supports."""
     seconds: tuple[tuple[str, float], ...] = ()
     """Images with results, each with the predicted time of this run in it."""
 
@@ -67,19 +58,19 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
     """The criteria for choosing between suitable images, the most important first: reason and value; smaller is better."""
     labels = image.labels
     unasked = not wanted.opt_build and image.verified_on is None and labels.source == "opt-build"
-    spare = len({*labels.distribution} - {wanted.distribution}) + (labels.mpi is not None and wanted.mpi is None)
+    spare = len({*labels.distribution} - {wanted.inside.distribution}) + (labels.mpi is not None and wanted.inside.mpi is None)
     return (
         ("its MPI is that of the measured runs, or nearer to it", _from_own_mpi(image, wanted)),
         ("it can be pulled", not is_there(image)),
-        ("it needs no accelerator", labels.accelerator != wanted.accelerator),
+        ("it needs no accelerator", labels.accelerator != wanted.hardware.accelerator),
         ("it is built from source", wanted.opt_build and labels.source != "opt-build"),
         ("it is verified", image.verified_on is None),
         ("it is not an unverified source build, which was not requested", unasked),
         ("its version is newer", _newest_first(labels.version)),
         ("the driver fully supports its CUDA", _ahead(image, wanted)),
-        ("it has the MPI of the job", wanted.mpi is not None and labels.mpi != wanted.mpi),
+        ("it has the MPI of the job", wanted.inside.mpi is not None and labels.mpi != wanted.inside.mpi),
         ("its MPI has the version of the job", not _same_mpi_version(image, wanted)),
-        ("it is compiled for a CPU closer to that of the target", distance(labels.microarchitecture, wanted.microarchitecture)),
+        ("it is compiled for a CPU closer to that of the target", distance(labels.microarchitecture, wanted.hardware.microarchitecture)),
         ("it contains less that was not requested", spare),
         ("it is the project's own image", labels.source != "hub"),
         ("more is known of its contents", -_known_of(image)),
@@ -171,59 +162,67 @@ def _refuted(image: Image, wanted: Wanted) -> str | None:
 def _accelerator(image: Image, wanted: Wanted) -> str | None:
     """An image for GPUs is also suitable without a GPU; an image without GPU support is not suitable for a GPU."""
     has = image.labels.accelerator
-    if has == wanted.accelerator or wanted.accelerator == "none":
+    if has == wanted.hardware.accelerator or wanted.hardware.accelerator == "none":
         return None
-    return f"without {wanted.accelerator} support"
+    return f"without {wanted.hardware.accelerator} support"
 
 
 def _architecture(image: Image, wanted: Wanted) -> str | None:
-    return f"for {image.labels.architecture}" if image.labels.architecture != wanted.architecture else None
+    return f"for {image.labels.architecture}" if image.labels.architecture != wanted.hardware.architecture else None
 
 
 def _processor(image: Image, wanted: Wanted) -> str | None:
     built_for = image.labels.microarchitecture
-    if built_for is None or runs_on(built_for, wanted.microarchitecture):
+    if built_for is None or runs_on(built_for, wanted.hardware.microarchitecture):
         return None
-    return f"compiled for {built_for}, which {wanted.microarchitecture or 'an unknown processor'} may not run"
+    return f"compiled for {built_for}, which {wanted.hardware.microarchitecture or 'an unknown processor'} may not run"
 
 
 def _capability(image: Image, wanted: Wanted) -> str | None:
     """Whether the image has kernels for the GPU; without a GPU it needs none."""
-    if wanted.compute_capability is None or wanted.accelerator != "nvidia":
+    if wanted.hardware.compute_capability is None or wanted.hardware.accelerator != "nvidia":
         return None
-    has, oldest, newest = Version(wanted.compute_capability), image.labels.compute_capability_min, image.labels.compute_capability_max
+    has, oldest, newest = (
+        Version(wanted.hardware.compute_capability),
+        image.labels.compute_capability_min,
+        image.labels.compute_capability_max,
+    )
     dead = (oldest and has < Version(oldest)) or (newest and has > Version(newest))
-    return f"without kernels for compute capability {wanted.compute_capability}" if dead else None
+    return f"without kernels for compute capability {wanted.hardware.compute_capability}" if dead else None
 
 
 def _driver(image: Image, wanted: Wanted) -> str | None:
     """Whether the driver supports the image's CUDA: since 11 any of the same major version, before that none that is newer."""
-    if not image.labels.cuda or wanted.driver_cuda is None or wanted.accelerator != "nvidia":
+    if not image.labels.cuda or wanted.hardware.driver_cuda is None or wanted.hardware.accelerator != "nvidia":
         return None
-    has, takes = Version(image.labels.cuda), Version(wanted.driver_cuda)
+    has, takes = Version(image.labels.cuda), Version(wanted.hardware.driver_cuda)
     dead = has.major > takes.major or (takes.major < _MINOR_COMPATIBLE_SINCE and has > takes)
-    return f"for CUDA {image.labels.cuda}, while the driver supports {wanted.driver_cuda}" if dead else None
+    return f"for CUDA {image.labels.cuda}, while the driver supports {wanted.hardware.driver_cuda}" if dead else None
 
 
 def _ahead(image: Image, wanted: Wanted) -> bool:
     """Whether the image's CUDA is newer than the driver's: code that is compiled at run time then fails."""
-    return bool(image.labels.cuda and wanted.driver_cuda and Version(image.labels.cuda) > Version(wanted.driver_cuda))
+    return bool(image.labels.cuda and wanted.hardware.driver_cuda and Version(image.labels.cuda) > Version(wanted.hardware.driver_cuda))
 
 
 def _compilers(image: Image, wanted: Wanted) -> str | None:
-    missing = [compiler for compiler in wanted.compilers if compiler not in image.labels.compilers]
+    missing = [compiler for compiler in wanted.inside.compilers if compiler not in image.labels.compilers]
     return f"without {' and '.join(missing)}" if missing else None
 
 
 def _distribution(image: Image, wanted: Wanted) -> str | None:
-    return f"without {wanted.distribution}" if wanted.distribution and wanted.distribution not in image.labels.distribution else None
+    return (
+        f"without {wanted.inside.distribution}"
+        if wanted.inside.distribution and wanted.inside.distribution not in image.labels.distribution
+        else None
+    )
 
 
 def _mpi(image: Image, wanted: Wanted) -> str | None:
     has = image.labels.mpi
-    if wanted.mpi is None or (has and compatible(has, wanted.mpi)):
+    if wanted.inside.mpi is None or (has and compatible(has, wanted.inside.mpi)):
         return None
-    return f"with {has or 'no MPI'} where {wanted.mpi} is needed"
+    return f"with {has or 'no MPI'} where {wanted.inside.mpi} is needed"
 
 
 def _from_own_mpi(image: Image, wanted: Wanted) -> int:
@@ -269,5 +268,5 @@ def _newest_first(version: str) -> tuple[int, ...]:
 
 
 def _same_mpi_version(image: Image, wanted: Wanted) -> bool:
-    has, asked = image.labels.mpi_version, wanted.mpi_version
+    has, asked = image.labels.mpi_version, wanted.inside.mpi_version
     return asked is None or (has is not None and Version(has).major == Version(asked).major)

@@ -162,7 +162,7 @@ def passed_over(image: Image, best: Image | None, wanted: Wanted) -> str:
 
 def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:
     for gone in _sacrifices(wanted):
-        asked = replace(wanted, **{name: _NOT_WANTED[name] for name in gone if name in _NOT_WANTED})
+        asked = replace(wanted, inside=replace(wanted.inside, **{name: _WITHOUT[name] for name in gone if name in _WITHOUT}))
         fitting = (kind for kind in known if obstacle(kind.any, asked) is None)
         able = [kind for kind in fitting if "version" in gone or kind.within(wanted.version).count]
         if able:
@@ -172,15 +172,15 @@ def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) ->
     return _nothing(known, wanted)
 
 
-_NOT_WANTED: Final[Mapping[str, Any]] = {"compilers": (), "mpi": None, "distribution": None}
-"""Labels that can be given up besides the version, without a value."""
+_WITHOUT: Final[Mapping[str, Any]] = {"compilers": (), "mpi": None, "distribution": None}
+"""What can be given up besides the version, as :class:`modak.recipes.plan.Extras` without it."""
 
 
 def _sacrifices(wanted: Wanted) -> Iterator[tuple[str, ...]]:
     """Names of the labels to give up: none, then ever more; a later name only where no choice of the earlier ones is enough."""
     if wanted.recipe_version:
         yield from _ever_more(("version",), wanted)
-    elif wanted.distribution:
+    elif wanted.inside.distribution:
         yield from _ever_more(("version", "compilers", "mpi"), wanted)
         yield from (("distribution", *gone) for gone in _ever_more(("mpi", "version", "compilers"), wanted))
     else:
@@ -189,7 +189,8 @@ def _sacrifices(wanted: Wanted) -> Iterator[tuple[str, ...]]:
 
 def _ever_more(order: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, ...]]:
     """The subsets of the labels that are wanted, those of earlier labels first."""
-    names = [name for name in order if getattr(wanted, name)]
+    said = {"version": wanted.version, **vars(wanted.inside)}
+    names = [name for name in order if said[name]]
     for gone in product((False, True), repeat=len(names)):  # the last one changes first
         yield tuple(compress(reversed(names), gone))
 
@@ -198,16 +199,17 @@ def _given_up(gone: Collection[str], wanted: Wanted) -> tuple[Notice, ...]:
     """A warning for each label that was given up, apart from the version."""
     notices = [*_compilers_given_up(wanted).values()] if "compilers" in gone else []
     if "mpi" in gone:
-        text = f"no suitable image of {wanted.framework} has an MPI compatible with {wanted.mpi}: ranks may not connect, test on two nodes"
+        family = f"an MPI compatible with {wanted.inside.mpi}"
+        text = f"no suitable image of {wanted.framework} has {family}: ranks may not connect, test on two nodes"
         notices.append(Notice(field="target.name", message=text))
     if "distribution" in gone:
-        text = f"no suitable image of {wanted.framework} contains {wanted.distribution}; the application must provide it"
+        text = f"no suitable image of {wanted.framework} contains {wanted.inside.distribution}; the application must provide it"
         notices.append(Notice(field="optimisation.options.distribution", message=text))
     return tuple(notices)
 
 
 def _compilers_given_up(wanted: Wanted) -> dict[str, Notice]:
-    texts = {name: f"no suitable image of {wanted.framework} contains {name}; the job runs without it" for name in wanted.compilers}
+    texts = {name: f"no suitable image of {wanted.framework} contains {name}; the job runs without it" for name in wanted.inside.compilers}
     return {name: Notice(field=f"optimisation.options.{name}", message=text) for name, text in texts.items()}
 
 
@@ -280,7 +282,7 @@ def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
 def _fits_fully(best: Image, wanted: Wanted) -> bool:
     """Whether it is built from source if that is wanted, is for the accelerator of the job, and has the MPI of the measured containers."""
     built = not wanted.opt_build or (best.labels.source == "opt-build" and is_there(best))
-    return built and best.labels.accelerator == wanted.accelerator and wanted.own_mpi in (None, mpi_inside(best))
+    return built and best.labels.accelerator == wanted.hardware.accelerator and wanted.own_mpi in (None, mpi_inside(best))
 
 
 def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:
@@ -289,7 +291,7 @@ def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:
     The nearest version is the lowest above with the same major number, else the highest below, else the lowest above.
     """
     asked = _anchor(version_range(wanted.version or ">=0"))
-    able = [kind for kind in able if kind.any.labels.accelerator == wanted.accelerator] or able
+    able = [kind for kind in able if kind.any.labels.accelerator == wanted.hardware.accelerator] or able
     versions = _versions(able)
     above, below = [item for item in versions if item >= asked], [item for item in versions if item < asked]
     nearest = next((item for item in above if item.major == asked.major), below[-1] if below else above[0])
@@ -316,10 +318,10 @@ def _version_warning(best: Image, able: Sequence[Kind], wanted: Wanted) -> Notic
 
 
 def _mpi_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:
-    if wanted.mpi is None or best.labels.mpi == wanted.mpi:
+    if wanted.inside.mpi is None or best.labels.mpi == wanted.inside.mpi:
         return ()
     text = (
-        f"the image is built with {best.labels.mpi}, but the job runs with {wanted.mpi}: both have the MPICH ABI, "
+        f"the image is built with {best.labels.mpi}, but the job runs with {wanted.inside.mpi}: both have the MPICH ABI, "
         "but their versions and process managers must match; test on two nodes before a long run"
     )
     return (Notice(field="target.name", message=text),)
@@ -331,7 +333,7 @@ def _line(best: Image, wanted: Wanted, why: str) -> str:
     inside = f"{labels.framework} {labels.version} ({labels.source}{', with ' + ', '.join(extras) if extras else ''})"
     device = "CPUs" if labels.accelerator == "none" else labels.accelerator
     built = f", compiled for {labels.microarchitecture}" if labels.microarchitecture else ""
-    spare = "; it is built for GPUs, which this job does not use" if labels.accelerator != wanted.accelerator else ""
+    spare = "; it is built for GPUs, which this job does not use" if labels.accelerator != wanted.hardware.accelerator else ""
     return f"image: {best.reference}, {inside} for {device}{built}: {why}{spare}"
 
 
@@ -364,6 +366,6 @@ def _standing(best: Image, wanted: Wanted) -> str:
 
 def _described(wanted: Wanted) -> str:
     """``tensorflow 2.1 with xla for nvidia``."""
-    extras = [*wanted.compilers, *([wanted.distribution] if wanted.distribution else [])]
-    gpu = f" for {wanted.accelerator}" if wanted.accelerator != "none" else ""
+    extras = [*wanted.inside.compilers, *([wanted.inside.distribution] if wanted.inside.distribution else [])]
+    gpu = f" for {wanted.hardware.accelerator}" if wanted.hardware.accelerator != "none" else ""
     return f"{wanted.framework}{' ' + wanted.version if wanted.version else ''}{' with ' + ' and '.join(extras) if extras else ''}{gpu}"

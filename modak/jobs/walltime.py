@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from modak.choosing.decision import Decision
 from modak.dsl import Notice, Request
+from modak.errors import Infeasible
+from modak.facts import Partition
 from modak.schedulers.header import LEFT_TO_REQUEST
 from modak.text.amounts import as_given, counted
 from modak.text.units import clock
@@ -21,9 +24,15 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
     """The wall time in seconds, and why: the request's, else the prediction's upper bound plus start-up, within the partition's limit.
 
     A deadline that is to be met with more confidence than the upper bound needs a later bound: the job must not be stopped before it.
+    Raises :class:`modak.errors.Infeasible` if more is requested than a job there can have, unless the run is over before, or is to be
+    continued by another job: then it gets all that there is.
     """
     partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
+    if asked and (limit := _binding(request, decision)):
+        if not (_is_continued(request) or _is_over_by(limit, decision)):
+            raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
+        return limit, (f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested",)
     if asked:
         return asked, (f"wall time: {clock(asked)}, as requested",)
     upper = decision.evidence.upper(decision.best)
@@ -42,6 +51,49 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
     if limit and wanted > limit:
         return limit, (f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}",)
     return wanted, (f"wall time: {clock(wanted)}, {bound} plus start-up",)
+
+
+def _binding(request: Request, decision: Decision) -> int | None:
+    """The seconds that a job there can have, if that is less than the request asks for; ``None``: it is not, or not surely: a quality of
+    service or a reservation may have limits of its own, and so may a partition that is not on record or is not named in scripts."""
+    target, options = decision.target, request.job_options
+    asked, limit = options.wall_time_limit, target.max_wall_time_s(decision.nodes)
+    unnamed = target.system is not None and target.system.partition_directive == "never"
+    if not (asked and limit and asked > limit) or options.qos or options.reservation or unnamed or not target.is_recorded:
+        return None
+    return limit
+
+
+def _is_continued(request: Request) -> bool:
+    """Whether another job may go on where this one is stopped."""
+    return bool(request.job_options.signal or request.job_options.job_dependency or request.application.checkpoint)
+
+
+def _is_over_by(seconds: int, decision: Decision) -> bool:
+    upper = decision.evidence.upper(decision.best)
+    return upper is not None and upper + START_UP_S <= seconds
+
+
+def _without_end(request: Request, decision: Decision, limit: int) -> str:
+    """The message for a run that no job there can hold, with what can be done."""
+    asked = request.job_options.wall_time_limit or 0
+    limits = dict(_limits(decision.target.system.partitions if decision.target.system else ()))
+    longer, most = [name for name, seconds in limits.items() if seconds >= asked], max(limits.values(), default=0)
+    chain = "with application.checkpoint, or a signal, each job asks for that, and the next one continues it"
+    elsewhere = f"; longer jobs may run in {', '.join(longer)}" if longer else ""
+    if limit < most < asked:
+        where = ", ".join(name for name, seconds in limits.items() if seconds == most)
+        elsewhere = f"; {clock(int(most))} is the most, in {where}"
+    return f"{clock(asked)} requested, but {_at_most(decision, limit)}: ask for no more; {chain}{elsewhere}"
+
+
+def _limits(partitions: Iterable[Partition]) -> Iterator[tuple[str, float]]:
+    """The queues with their sizes, and partitions without queues, each with the seconds that a job may run there; infinite: unknown."""
+    for partition in partitions:
+        for queue in partition.queues:
+            yield f"{queue.name} ({queue.min_nodes} to {counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
+        if not partition.queues:
+            yield partition.queue or partition.name, partition.max_wall_time_s or math.inf
 
 
 def _has_to_be_given(decision: Decision) -> bool:
@@ -81,7 +133,8 @@ def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:
     limit = decision.target.max_wall_time_s(decision.nodes) if asked else None
     if not (asked and limit and asked > limit):
         return ()
-    text = f"{clock(asked)} requested, but {_at_most(decision, limit)}"
+    instead = ": the script asks for that" if _binding(request, decision) else ""
+    text = f"{clock(asked)} requested, but {_at_most(decision, limit)}{instead}"
     return (Notice(field="job_options.wall_time_limit", message=text),)
 
 
@@ -94,9 +147,9 @@ def _at_most(decision: Decision, limit: int) -> str:
 def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
     """A warning if the run is not over within the requested time, or the longest that a job may have, even if it is as fast as its interval
     allows, and no other job is said to continue it."""
-    options, asked = request.job_options, request.job_options.wall_time_limit
+    asked = request.job_options.wall_time_limit
     most, upper = asked or decision.target.max_wall_time_s(decision.nodes), decision.evidence.upper(decision.best)
-    if not most or upper is None or upper <= most or options.signal or options.job_dependency or request.application.checkpoint:
+    if not most or upper is None or upper <= most or _is_continued(request):
         return ()
     found = decision.evidence.prediction(decision.best)
     if found.lower is None or found.lower <= most:

@@ -87,14 +87,15 @@ def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
 def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
     """OpenMP's ``OMP_NUM_THREADS`` (threads, not cores), and one place per core, or per hardware thread if hyper-threads are used.
 
-    Without places if the ranks are not ``bound``: threads of all ranks would be bound to the node's first cores.
+    Without places if the ranks are not ``bound``: threads of all ranks would be bound to the node's first cores. Nor for a single thread,
+    which is where its rank is, and would hold what the program starts beside OpenMP on one core; nor if ranks share cores: each would bind
+    its threads from the first hardware thread on.
     """
+    threads = {"OMP_NUM_THREADS": str(has.threads_per_rank)}
     if not bound or has.unbound or has.loose_threads:
-        return {"OMP_NUM_THREADS": str(has.threads_per_rank)}
-    if has.oversubscribed:
-        return {"OMP_NUM_THREADS": str(has.threads_per_rank), "OMP_PROC_BIND": "false"}
-    return {
-        "OMP_NUM_THREADS": str(has.threads_per_rank),
-        "OMP_PLACES": "threads" if has.hyperthreads else "cores",
-        "OMP_PROC_BIND": "close",
-    }
+        return threads
+    if has.oversubscribed or (has.hyperthreads and has.threads_per_rank % has.threads_per_core):
+        return {**threads, "OMP_PROC_BIND": "false"}
+    if has.threads_per_rank == 1:
+        return threads
+    return {**threads, "OMP_PLACES": "threads" if has.hyperthreads else "cores", "OMP_PROC_BIND": "close"}

@@ -91,7 +91,7 @@ class Recipe(Described):
 
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware that an image is built for. ``None``: unknown, so for any."""
+    """The hardware that an image is built for, or has to run on. ``None``: unknown, so for any."""
 
     accelerator: Device = "none"
     compute_capability: str | None = None
@@ -103,7 +103,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Extras:
-    """What the image contains beside the framework. ``None``: nothing."""
+    """What an image contains beside the framework, or has to. ``None``: nothing."""
 
     compilers: tuple[str, ...] = ()
     distribution: str | None = None

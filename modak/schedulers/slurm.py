@@ -35,6 +35,8 @@ SYNONYMS: Final = {
 ASKING: Final = frozenset(
     f"--{name}" for name in ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
 )
+GPUS: Final = "--gpus-per-node={gpus_per_node}"
+"""MODAK's own words for GPUs as a resource directive, which ``modak systems detect`` writes: a site's ``gpu_directive`` replaces them."""
 
 _TAKEN: Final = (
     *("SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_DISTRIBUTION", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE"),
@@ -128,6 +130,7 @@ class Slurm(Scheduler):
             "export": passed_variables(job, "ALL", "NONE"),
         }
         chosen: tuple[Option, ...] = options(table)
+        job = _with_gpu_directive(job)
         if has.oversubscribed:
             return with_site(_of_all_nodes(job), chosen, _warnings(job), SYNONYMS, ASKING - {"--ntasks"})
         return with_site(job, chosen, _warnings(job), SYNONYMS, ASKING)
@@ -162,8 +165,14 @@ def _of_all_nodes(job: JobSpec) -> JobSpec:
 
 
 def hint(job: JobSpec) -> str | None:
-    """``nomultithread`` if Slurm counts hardware threads and the job does not use them: it would get half of its cores otherwise."""
-    return "nomultithread" if job.counts_threads and not job.resources.hyperthreads else None
+    """``nomultithread`` if Slurm counts hardware threads and the job does not use them: it would get half of its cores otherwise.
+
+    Not on nodes without any, beside others that have some.
+    """
+    if not job.counts_threads or job.resources.hyperthreads:
+        return None
+    others = any(one.node.threads_per_core > 1 for one in job.system.partitions) if job.system else False
+    return None if others and job.resources.threads_per_core == 1 else "nomultithread"
 
 
 def _gpus(job: JobSpec) -> dict[str, str | int]:
@@ -172,6 +181,15 @@ def _gpus(job: JobSpec) -> dict[str, str | int]:
     if not count:
         return {}
     return {"gres": f"gpu:{count}"} if job.system and job.system.gpu_directive == "gres" else {"gpus-per-node": count}
+
+
+def _with_gpu_directive(job: JobSpec) -> JobSpec:
+    """The job with resource directives that ask for GPUs by the site's ``gpu_directive``, unless they have words of their own for them."""
+    if GPUS not in job.resource_directives or not (job.system and job.system.gpu_directive == "gres"):
+        return job
+    return replace(
+        job, resource_directives=tuple("--gres=gpu:{gpus_per_node}" if text == GPUS else text for text in job.resource_directives)
+    )
 
 
 def _memory(job: JobSpec) -> dict[str, str]:

@@ -27,6 +27,7 @@ from modak.script.bash import (
     Expansion,
     Line,
     command_line,
+    comment,
     either,
     export,
     fixed,
@@ -54,6 +55,7 @@ _MOST_CACHED: Final = 200
 """The same in number."""
 _ANY_RUN: Final = Attributes()
 _SETS: Final = frozenset({"export", "set"})
+_OWN_PACKAGES: Final = comment("PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone")
 _RULE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
@@ -173,6 +175,8 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
     job = changed(job, slurm_step=launcher.slurm_step(job, scheduler))
     variables = _variables(job, launcher)
     exported = exports({name: value for name, value in variables.items() if name not in job.values})
+    if job.container:
+        exported = (_OWN_PACKAGES, *exported)
     told = changed(job, environment=_seen(job, {**variables, **job.values}))
     before_command, inside = _wrapped(runtime, told)
     return Common(

@@ -103,6 +103,8 @@ class Platform(Document):
     at_nodes: int | None = None
     """The number of nodes of all other figures: the smallest that meets the goal, or the fastest one if the goal is out of reach."""
     gpus: Figure | None = None
+    idle_gpus_per_node: int | None = None
+    """GPUs of each node that the run does not use; left out: it uses all."""
     accelerator: str | None = None
     """Model of the GPU."""
     layout: str | None = None

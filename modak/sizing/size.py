@@ -10,7 +10,6 @@ from modak.choosing.candidates import enumerate_candidates
 from modak.choosing.grids import node_grid, taken
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
-from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers
 from modak.choosing.wishes import is_distributed, is_said_distributed, without_compilers
 from modak.choosing.workload import with_problem, with_setting
@@ -118,6 +117,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
     variant = guide.variant(system.name, partition.name)
     unused = request.optimisation.opt_build.acc_type == "none" or (found.shape and not found.shape.gpus_per_node)
     gpus = 0 if unused else partition.node.accelerators
+    idle = gpus - min(gpus, found.shape.gpus_per_node) if found.shape else 0
     accelerator = target.accelerator if gpus else None
     too_large = _memory(wanted, accelerator)
     return Platform(
@@ -130,7 +130,8 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         feasible=False if too_large else found.feasible,
         nodes=found.nodes,
         at_nodes=found.at,
-        gpus=found.nodes.mapped(lambda nodes: nodes * gpus, "GPUs", _of_nodes(gpus, found.shape)) if gpus else None,
+        gpus=found.nodes.mapped(lambda nodes: nodes * gpus, "GPUs", _of_nodes(gpus, idle)) if gpus else None,
+        idle_gpus_per_node=idle or None,
         accelerator=accelerator.model if accelerator else None,
         layout=found.layout,
         time=found.time,
@@ -141,10 +142,9 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
     )
 
 
-def _of_nodes(gpus: int, shape: Shape | None) -> str:
-    """How many GPUs a node has, and how many of them the run uses if these are fewer."""
-    used = shape.gpus_per_node if shape else gpus
-    return f"{gpus} per node" + (f", of which the run uses {used}" if used < gpus else "")
+def _of_nodes(gpus: int, idle: int) -> str:
+    """How many GPUs a node has, and how many of them the run uses if some are idle."""
+    return f"{gpus} per node" + (f", of which the run uses {gpus - idle}" if idle else "")
 
 
 def _question(request: Request, system: System, partition: Partition) -> Request:

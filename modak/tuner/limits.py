@@ -22,6 +22,9 @@ TRIALS: Final = 30
 FAILURES: Final = 5
 """The search ends after so many trials in a row without a measurement."""
 
+SLOWER: Final = 1.25
+"""The runs of the comparison may take so many times what their setting took in its trial."""
+
 
 @dataclass(frozen=True)
 class SearchOptions:
@@ -67,8 +70,9 @@ class Limits:
         if budget is not None and self._left(active) * 3600 < self._price(trials):
             if not started and not active:
                 raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
-            used = self.study.node_hours()
-            return f"the budget of {as_given(budget)} node-hours is used: {used:.3g} by trials, the rest kept for the comparison"
+            used, kept = self.study.node_hours(), self._kept() / 3600
+            shares = f"{used:.3g} by trials, {kept:.3g} kept for the comparison; what is left is too little for another trial"
+            return f"the budget of {as_given(budget)} node-hours is used: {shares}"
         return self._little_to_gain()
 
     def _little_to_gain(self) -> str | None:
@@ -100,11 +104,22 @@ class Limits:
 
     def _left(self, active: Sequence[Trial]) -> float:
         """Node-hours left for further trials, after those that run and the comparison of best and default."""
-        trials = self.study.trials()
         running = sum(one.run.nodes * (one.run.limit_s or 0.0) for one in active) / 3600
+        return (self.options.budget_node_hours or 0.0) - self.study.node_hours() - running - self._kept() / 3600
+
+    def _kept(self) -> float:
+        """Node-seconds for the runs of the comparison that have not begun: by what the two settings took so far, or else a minute each."""
         begun = len([*self.study.folder.glob("confirm-*")])
-        kept = max(0, 2 * self.options.confirm - begun) * self._price(trials) / 3600
-        return (self.options.budget_node_hours or 0.0) - self.study.node_hours() - running - kept
+        took = [
+            (trial, trial.run.nodes * trial.run.seconds) for trial in self.study.trials() if trial.cost is not None and trial.run.seconds
+        ]
+        if took:
+            _, best = min(took, key=lambda one: one[0].cost or 0.0)
+            of_default = [each for trial, each in took if trial.point == self.space.default]
+            run = SLOWER * (best + max(of_default or [each for _, each in took])) / 2
+        else:
+            run = LEAST_LIMIT_S * self._most_nodes()
+        return max(0, 2 * self.options.confirm - begun) * run
 
     def of_trial(self, point: Point) -> float | None:
         """Seconds after which a trial of that point is ended, because it cannot be the best, the budget is used, or the queue ends it."""

@@ -439,7 +439,7 @@ def test_a_serial_run_is_no_layout_of_a_parallel_program(
 
 
 def test_a_serial_run_stays_on_one_node_where_another_system_shows_how_the_program_scales(known: Known) -> None:
-    """The layouts by rules of thumb do not, nor those of first runs: one core of each of many nodes is no choice, however it scales."""
+    """The layouts by rules of thumb do not, nor those of first runs: one core of each of many nodes is no choice, nor worth measuring."""
     there = [Layout(nodes=each, ranks_per_node=40, threads_per_rank=1) for each in (1, 2, 4)]
     runs = [("supermuc-ng", Layout(nodes=1, ranks_per_node=1, threads_per_rank=1)), *(("elsewhere", each) for each in there)]
     series = {name: SeriesKey(application="solver", system=name, metric="wall_time", unit="s") for name, _ in runs}
@@ -453,8 +453,9 @@ def test_a_serial_run_stays_on_one_node_where_another_system_shows_how_the_progr
     hybrid = request.changed(optimisation={"config": config})
     found = enumerate_candidates(hybrid, target, curves)
     with_first_runs = with_unmeasured(hybrid, target, found, lambda _: None)
-    proposed = zip(with_first_runs.shapes, with_first_runs.nodes, strict=True)
+    proposed = [*zip(with_first_runs.shapes, with_first_runs.nodes, strict=True)]
     assert {int(grid.max()) for shape, grid in proposed if shape.origin == "plan"} == {int(max(grid.max() for grid in found.nodes))}
+    assert [grid.tolist() for shape, grid in proposed if (shape.ranks_per_node, shape.threads_per_rank) == (1, 1)] == [[1]]
 
 
 @pytest.mark.parametrize(("said", "found"), [(True, {1, 2, 4, 8}), (False, {1})])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import date
 from typing import Any
 
@@ -12,6 +13,7 @@ from modak import knowledge
 from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted, allows, criteria, distance, obstacle, runs_on
 from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose, passed_over
+from modak.recipes.plan import Extras, Hardware
 
 HLRS: dict[str, Any] = {"accelerator": "nvidia", "compute_capability": "6.1", "microarchitecture": "broadwell", "runtime": "singularity"}
 SUPERMUC_NG: dict[str, Any] = {"microarchitecture": "skylake_avx512", "runtime": "charliecloud"}
@@ -23,9 +25,15 @@ def image(reference: str, *, verified: date | None = None, **labels: Any) -> Ima
     return Image(reference=reference, labels=ImageLabels.model_validate(values), verified_on=verified, source="a test")
 
 
+def asking(framework: str = "tensorflow", version: str | None = None, **said: Any) -> Wanted:
+    """What an image has to be, of plain values."""
+    hardware, inside = ({one.name: said.pop(one.name) for one in fields(part) if one.name in said} for part in (Hardware, Extras))
+    return Wanted(framework, version, Hardware(**hardware), Extras(**inside), **said)
+
+
 def pick(images: list[Image], **wanted: Any) -> ImageChoice:
     """The choice among these images."""
-    return choose(catalogue(images), Wanted(**{"framework": "tensorflow", **wanted}))
+    return choose(catalogue(images), asking(**wanted))
 
 
 def name(choice: ImageChoice) -> str | None:
@@ -124,7 +132,7 @@ def test_the_image_of_whose_contents_more_is_known_goes_first() -> None:
 def test_what_the_chosen_image_lacks_too_is_no_reason_against_another() -> None:
     """No image has the graph compiler: the newer one is chosen for its version."""
     old, new = PLAIN, image("docker://a/new:1", version="2.2.0")
-    wanted = Wanted(framework="tensorflow", compilers=("xla",))
+    wanted = asking(compilers=("xla",))
     assert choose(catalogue([old, new]), wanted).image == new
     assert passed_over(old, new, wanted) == "the chosen one is preferred because its version is newer"
     assert passed_over(old, XLA, wanted) == passed_over(old, None, wanted) == "it is an image without xla"
@@ -407,7 +415,7 @@ def test_looking_at_kinds_finds_what_looking_at_each_would(
     images: list[Image], version: str | None, compilers: tuple[str, ...], mpi: str | None
 ) -> None:
     """Of the images without an obstacle and of that version, the least by the criteria is chosen."""
-    wanted = Wanted("tensorflow", version, compilers, mpi=mpi)
+    wanted = asking(version=version, compilers=compilers, mpi=mpi)
     able = [one for one in images if obstacle(one, wanted) is None and (version is None or allows(version, Version(one.labels.version)))]
     best = min(able, key=lambda one: [value for _, value in criteria(one, wanted)], default=None)
     assert best is None or choose(catalogue(images), wanted).image == best
@@ -439,7 +447,7 @@ def test_old_packaged_images_claim_no_verification() -> None:
 
 def test_listing_one_on_the_testbed(packaged: Catalogue) -> None:
     """TensorFlow "1.1" with XLA on a GTX 1080 Ti: 1.14 with XLA for that GPU, which can be pulled; warned of version and build."""
-    choice = choose(packaged, Wanted("tensorflow", "1.1", ("xla",), opt_build=True, **HLRS))
+    choice = choose(packaged, asking(version="1.1", compilers=("xla",), opt_build=True, **HLRS))
     assert name(choice) == "docker://tensorflow/tensorflow:1.14.0-gpu-py3"
     assert [warning.field for warning in choice.warnings] == [VERSION_FIELD, "optimisation.enable_opt_build"]
     assert not choice.exact
@@ -447,13 +455,13 @@ def test_listing_one_on_the_testbed(packaged: Catalogue) -> None:
 
 def test_listing_one_with_2_1_is_a_tagged_image(packaged: Catalogue) -> None:
     """With 2.1 there is a source build for that processor and GPU, and nothing to warn of."""
-    choice = choose(packaged, Wanted("tensorflow", "2.1", ("xla",), opt_build=True, recipe_version="2.1.0", **HLRS))
+    choice = choose(packaged, asking(version="2.1", compilers=("xla",), opt_build=True, recipe_version="2.1.0", **HLRS))
     assert (name(choice), choice.exact, choice.warnings) == ("docker://modakopt/modak:tensorflow-2.1-gpu-src", True, ())
 
 
 def test_3dgan_on_supermuc_ng_gets_the_host_s_mpi(packaged: Catalogue) -> None:
     """TensorFlow with Horovod for processors whose Intel MPI is the host's, to be bound over."""
-    choice = choose(packaged, Wanted("tensorflow", distribution="horovod", mpi="intel-mpi", mpi_version="2019", **SUPERMUC_NG))
+    choice = choose(packaged, asking(distribution="horovod", mpi="intel-mpi", mpi_version="2019", **SUPERMUC_NG))
     assert choice.image is not None
     assert (choice.image.labels.mpi, choice.image.labels.accelerator, choice.warnings) == ("intel-mpi", "none", ())
     assert "private" in choice.decisions[-1]
@@ -462,6 +470,6 @@ def test_3dgan_on_supermuc_ng_gets_the_host_s_mpi(packaged: Catalogue) -> None:
 @pytest.mark.parametrize(("capability", "served"), [("6.1", "12.6"), ("9.0", "12.6"), ("12.0", "13.0")])
 def test_today_s_pytorch_fits_the_gpu(packaged: Catalogue, capability: str, served: str) -> None:
     """Of PyTorch's builds the one with kernels for the GPU: CUDA 12.6 for Pascal, 13.0 for Blackwell."""
-    choice = choose(packaged, Wanted("pytorch", "2.13", ("inductor",), accelerator="nvidia", compute_capability=capability))
+    choice = choose(packaged, asking("pytorch", "2.13", compilers=("inductor",), accelerator="nvidia", compute_capability=capability))
     assert choice.image is not None
     assert choice.image.labels.cuda == served

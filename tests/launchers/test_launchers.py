@@ -10,6 +10,7 @@ import pytest
 
 from modak import plugins
 from modak.jobs.spec import Container, JobSpec, Resources, RuleText
+from modak.launchers.base import openmp
 from modak.script.job import render
 from modak.text import words
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
@@ -166,6 +167,25 @@ def test_openmp_gets_the_threads_of_a_rank_on_its_cores(launcher: str) -> None:
     said = variables(replace(JOB, launcher=launcher, resources=has))
     assert (said["OMP_NUM_THREADS"], said["OMP_PLACES"], said["OMP_PROC_BIND"]) == ("48", "threads", "close")
     assert variables(replace(JOB, launcher=launcher))["OMP_PLACES"] == "cores"
+
+
+@pytest.mark.parametrize(
+    ("threads", "cores", "bound"),
+    [
+        (1, 1, {"OMP_PROC_BIND": "false"}),
+        (3, 2, {"OMP_PROC_BIND": "false"}),
+        (4, 2, {"OMP_PLACES": "threads", "OMP_PROC_BIND": "close"}),
+    ],
+)
+def test_threads_of_ranks_that_share_a_core_are_not_bound(threads: int, cores: int, bound: dict[str, str]) -> None:
+    """Two ranks with one hyper-thread each were both on the first one of their core, and the other was idle (measured under Slurm)."""
+    layout = Resources(ranks_per_node=4, threads_per_rank=threads, cores_per_rank=cores, hyperthreads=True, threads_per_core=2)
+    assert openmp(layout) == {"OMP_NUM_THREADS": str(threads), **bound}
+
+
+def test_a_single_thread_is_bound_by_its_rank_alone() -> None:
+    """Bound to one core of several, it would hold there what the program starts beside OpenMP."""
+    assert openmp(Resources(ranks_per_node=4, cores_per_rank=8)) == {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize(

@@ -96,17 +96,9 @@ def test_what_is_built_is_what_was_wanted(name: str) -> None:
     """The labels of the image that a recipe makes satisfy the request that it was planned for."""
     item = made(name)
     built = Image(reference=item.reference, labels=labels(item), source="a recipe")
-    wanted = Wanted(
-        item.framework,
-        item.version,
-        ("xla",) if item.framework == "tensorflow" else (),
-        item.accelerator,
-        item.architecture,
-        item.microarchitecture or "broadwell",
-        item.compute_capability,
-        item.mpi,
-        distribution=item.distribution,
-    )
+    hardware = Hardware(item.accelerator, item.compute_capability, item.architecture, item.microarchitecture or "broadwell")
+    compilers = ("xla",) if item.framework == "tensorflow" else ()
+    wanted = Wanted(item.framework, item.version, hardware, Extras(compilers, item.distribution, item.mpi))
     assert obstacle(built, wanted) is None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Node
+from modak.facts import Node, Partition
 from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.slurm import Slurm, foreign
 from tests.systems import site
@@ -139,10 +139,29 @@ def test_a_gpu_is_asked_for_in_the_sites_own_way() -> None:
     assert header(by_gres) == ["--gres=gpu:2"]
 
 
+@pytest.mark.parametrize(
+    ("words", "asked"), [("--gpus-per-node={gpus_per_node}", "--gres=gpu:2"), ("--gpus-per-node=a:{gpus_per_node}", "--gpus-per-node=a:2")]
+)
+def test_the_site_s_option_for_gpus_holds_in_detected_resource_directives_too(words: str, asked: str) -> None:
+    """They name the usual option where nodes have no known memory; words of the site's own, as with a type, stay."""
+    job = replace(sized(gpus_per_node=2), system=SITE.model_copy(update={"gpu_directive": "gres"}), resource_directives=(words,))
+    assert [word for word in header(job) if "gpu" in word or "gres" in word] == [asked]
+
+
 def test_every_core_is_got_where_slurm_counts_hardware_threads() -> None:
     """Without the hint, 4 tasks of 12 CPUs would be 24 of the 48 cores."""
     job = replace(sized(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2), system=COUNTS_THREADS)
     assert header(job) == ["--ntasks-per-node=4", "--cpus-per-task=12", "--hint=nomultithread"]
+
+
+def test_nodes_without_hyper_threads_need_no_hint() -> None:
+    """Beside others that have some; if no node is said to have any, the file is not taken at its word."""
+    job = sized(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12)
+    plain = NODE.model_copy(update={"threads_per_core": 1})
+    silent = site(plain, cpu_unit="thread")
+    mixed = site(plain, cpu_unit="thread", partitions=(*silent.partitions, Partition(name="smt", nodes=4, node=NODE, default=True)))
+    assert header(replace(job, system=mixed)) == ["--ntasks-per-node=4", "--cpus-per-task=12"]
+    assert "--hint=nomultithread" in header(replace(job, system=silent))
 
 
 def test_hyper_threads_are_asked_for_as_slurm_counts_them() -> None:

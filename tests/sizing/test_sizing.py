@@ -204,7 +204,7 @@ def test_the_answer_says_how_the_nodes_are_used(known: Callable[[str | None], Fa
     (one,) = size(request, replace(known(None), models=models), guide).platforms
     assert one.layout == "1 rank per node x 3 threads per rank, 1 GPU per node, compiler gcc-9.3"
     assert one.gpus
-    assert (one.gpus.value, one.gpus.why) == (4, "4 per node, of which the run uses 1")
+    assert (one.gpus.value, one.gpus.why, one.idle_gpus_per_node) == (4, "4 per node, of which the run uses 1", 3)
 
 
 def test_a_goal_that_only_a_wide_interval_misses_is_not_called_out_of_reach(known: Callable[[str | None], Facts], guide: Guide) -> None:

@@ -228,6 +228,15 @@ def test_a_budget_ends_a_search(work: Path, capsys: pytest.CaptureFixture[str]) 
     assert found["node_hours"] <= 0.017
 
 
+def test_the_comparison_of_short_runs_is_kept_by_what_they_took(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not a minute for each: three minutes and four seconds leave enough to look until there is nothing to gain."""
+    (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "sleep 1"))
+    job = document(space={"environment": {"LEVEL": [1, 2, 3]}, "options": {"-n": [5, 7]}})
+    found = tuned(capsys, job, "--budget", "0.0512", "--confirm", "1", "--gain", "0")
+    assert "budget" not in found["stopped"]
+    assert found["node_hours"] <= 0.0512
+
+
 def test_no_trial_may_run_into_what_is_kept_for_the_comparison(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of half an hour of a node two minutes are: the first trial is ended before."""
     tuned(capsys, document(), "--budget", "0.5", "--confirm", "1", "--trials", "1")

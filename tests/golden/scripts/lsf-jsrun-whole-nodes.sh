@@ -17,8 +17,6 @@ modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment
 export OMP_NUM_THREADS=1
-export OMP_PLACES=cores
-export OMP_PROC_BIND=close
 
 # --- checks
 command -v jsrun >/dev/null 2>&1 ||

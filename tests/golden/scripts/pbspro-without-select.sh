@@ -20,8 +20,6 @@ modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment
 export OMP_NUM_THREADS=1
-export OMP_PLACES=cores
-export OMP_PROC_BIND=close
 
 # --- checks
 MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
@@ -31,6 +29,5 @@ test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
 # --- the run
-mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node:PE=16 --bind-to core -x PATH -x OMP_NUM_THREADS -x OMP_PLACES \
-        -x OMP_PROC_BIND \
+mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node:PE=16 --bind-to core -x PATH -x OMP_NUM_THREADS \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out

@@ -9,6 +9,7 @@ unset BASH_ENV ENV CDPATH
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment
+# PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 

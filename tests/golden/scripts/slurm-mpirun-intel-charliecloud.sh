@@ -34,6 +34,7 @@ module load intel-mpi/2019 ||
     modak_stop 70 "module intel-mpi/2019 could not be loaded: module avail lists the modules of this system"
 
 # --- environment
+# PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone
 export OMP_NUM_THREADS=12
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close

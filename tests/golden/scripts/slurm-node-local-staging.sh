@@ -64,7 +64,7 @@ modak_report() {
  "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
         "${ended}" "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
-modak_send() {
+modak_send() { # the result file, and nothing else, to the service that MODAK_SERVER of the job's environment names
     local token="${MODAK_TOKEN:-}"
     test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |

@@ -20,8 +20,6 @@ modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment
 export OMP_NUM_THREADS=1
-export OMP_PLACES=cores
-export OMP_PROC_BIND=close
 
 # --- set-up of the launcher
 # srun would take these for options; they may be of the environment in which this script was submitted

@@ -46,30 +46,36 @@ modak_metric() {
     fi
 }
 MODAK_BEFORE="${SLURM_JOB_DEPENDENCY:-}"
-modak_earlier() { # milliseconds of this run in the jobs before, each with those before itself; fails if not known
-    local part parts job jobs file text own before known=1 most=0
-    local times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
-    read -r -a parts <<<"${MODAK_BEFORE//[,?]/ }" || return 1
-    for part in "${parts[@]}"; do
-        IFS=: read -r -a jobs <<<"${part}" || return 1
-        test "${jobs[0]}" != singleton || return 1 # it names no job
-        [[ ${jobs[0]} =~ ^after(any|ok|notok)$ ]] || continue
-        for job in "${jobs[@]:1}"; do
-            test "${jobs[0]}" = afterok || known='' # one that succeeded may have been no part of the run
-            for file in "${MODAK_HERE}/modak-result-${job}".*json; do
+modak_part() { # milliseconds that a result counts of this run, with those of the jobs before it; 0: none
+    local text="$1" own=0 before=0 times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
+    if [[ ${text} == *", \"unfinished\": {${MODAK_RECORD}}}" && ${text} =~ ${times} ]]; then
+        own="0${BASH_REMATCH[2]}${BASH_REMATCH[3]}" before="0${BASH_REMATCH[5]}${BASH_REMATCH[6]}"
+    fi
+    printf '%d' "$((10#${own} + 10#${before}))"
+}
+modak_earlier() { # milliseconds of this run in the jobs before; fails if not known
+    local kind names job jobs file files text part most=0 missing=''
+    while IFS=: read -r kind names; do
+        case "${kind}" in
+            singleton) return 1 ;; # it names no job
+            afterany | afterok | afternotok) IFS=: read -r -a jobs <<<"${names}" ;;
+            *) continue ;;
+        esac
+        for job in "${jobs[@]}"; do
+            test "${kind}" = afterok || missing=1 # one that succeeded may have been no part of the run
+            files=("${MODAK_HERE}/modak-result-${job}".*json)
+            for file in "${files[@]}"; do
                 test -f "${file}" || continue
                 text="$(<"${file}")"
                 [[ ${text} == *"\"job\": \"${job}"[.\"]* ]] || continue
                 [[ ${text} != *', "unfinished": null}' ]] || return 1
-                known=1
-                [[ ${text} == *", \"unfinished\": {${MODAK_RECORD}}}" && ${text} =~ ${times} ]] || continue
-                own="0${BASH_REMATCH[2]}${BASH_REMATCH[3]}" before="0${BASH_REMATCH[5]}${BASH_REMATCH[6]}"
-                own="$((10#${own} + 10#${before}))"
-                test "${own}" -le "${most}" || most="${own}"
+                missing='' # it knows of the jobs that it named itself
+                part="$(modak_part "${text}")"
+                test "${part}" -le "${most}" || most="${part}"
             done
         done
-    done
-    test -n "${known}" && printf '%d' "${most}"
+    done <<<"${MODAK_BEFORE//[,?]/$'\n'}"
+    test -z "${missing}" && printf '%d' "${most}"
 }
 modak_report() {
     local took=0 seconds=null ended lost='' results='' unfinished=''
@@ -101,7 +107,7 @@ modak_report() {
  "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
         "${ended}" "${MODAK_STATUS}" "${seconds}, \"earlier\": ${earlier}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
-modak_send() {
+modak_send() { # the result file, and nothing else, to the service that MODAK_SERVER of the job's environment names
     local token="${MODAK_TOKEN:-}"
     test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |

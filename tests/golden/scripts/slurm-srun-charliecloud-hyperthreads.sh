@@ -28,6 +28,7 @@ module load slurm_setup ||
     modak_stop 70 "module slurm_setup could not be loaded: module avail lists the modules of this system"
 
 # --- environment
+# PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone
 export OMP_NUM_THREADS=48
 export OMP_PLACES=threads
 export OMP_PROC_BIND=close

@@ -17,6 +17,7 @@ cd -- "${SLURM_SUBMIT_DIR:?}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment
+# PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 

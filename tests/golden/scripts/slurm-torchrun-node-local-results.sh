@@ -36,6 +36,7 @@ modak_end() {
 trap modak_end EXIT
 
 # --- environment
+# PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone
 export OMP_NUM_THREADS=16
 export PYTHONNOUSERSITE=1
 

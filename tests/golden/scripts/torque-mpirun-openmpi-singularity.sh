@@ -25,6 +25,7 @@ module load openmpi/4.1 ||
     modak_stop 70 "module openmpi/4.1 could not be loaded: module avail lists the modules of this system"
 
 # --- environment
+# PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone
 export OMP_NUM_THREADS=2
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close

@@ -25,6 +25,7 @@ module load singularity ||
     modak_stop 70 "module singularity could not be loaded: module avail lists the modules of this system"
 
 # --- environment
+# PYTHONNOUSERSITE: Python in the container leaves packages of the host's ~/.local alone
 export OMP_NUM_THREADS=20
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close
