@@ -259,7 +259,7 @@ def _counts(
     options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
 ) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
     """Threads and accelerators in a framework's options apply to the job, too; if both give them, the job's own are used."""
-    said = {"mpi": wanted.options, **wanted.further}.values()
+    said = (wanted.options, *wanted.further.values())
     threads = next((found for one in said if (found := one.value_of("number_of_threads"))), None)
     gpus = next((found for one in said if (found := one.value_of("number_of_acc"))), None)
     notes = []

@@ -606,6 +606,31 @@ def test_a_field_given_twice_is_read_once() -> None:
     assert [warning.field for warning in found.warnings] == ["target.queue_type"]
 
 
+@pytest.mark.parametrize(
+    ("optimisation", "ignored", "version"),
+    [
+        ({"ai_training": {"keras": {"version": "2.1"}, "ai_framework-keras": {"version": "1"}}}, "ai_training.ai_framework-keras", "2.1"),
+        ({"ai_training": {"ai_framework-keras": {"version": "1"}, "keras": {"version": "2.1"}}}, "ai_training.keras", "1"),
+        ({"ai_training": {"keras": None, "ai_framework-keras": {"version": "1"}}}, "", "1"),
+        ({"ai_training": {"config": {}, "Config": {"type": "other"}, "keras": {"version": "1"}}}, "ai_training.Config", "1"),
+        ({"app_type-ai_training": {"keras": {"version": "1"}}, "ai_training": {"keras": {}}}, "ai_training", "1"),
+    ],
+)
+def test_a_section_given_in_two_spellings_is_read_once(optimisation: dict[str, Any], ignored: str, version: str) -> None:
+    """The other one is named, whatever it says."""
+    found = normalise({"job": {"optimisation": {"app_type": "ai_training", **optimisation}}})
+    told = [warning for warning in found.warnings if warning.message.endswith("is given, too")]
+    assert [warning.field for warning in told] == ([f"optimisation.{ignored}"] if ignored else [])
+    assert (found.request.optimisation.options.version, found.request.optimisation.config.type) == (version, None)
+
+
+def test_accelerators_of_the_chosen_model_count_beside_mpi() -> None:
+    """Also if the options of MPI are given with those of OpenACC, which the request names."""
+    section = {"config": {"parallelisation": "openacc"}, "parallelisation-mpi": {}, "parallelisation-openacc": {"number_of_acc": 2}}
+    found = normalise({"job": {"optimisation": {"app_type": "hpc", "app_type-hpc": section}}}, strict=True)
+    assert (found.request.optimisation.framework, found.request.job_options.request_gpus) == ("openacc", 2)
+
+
 def test_a_library_that_is_not_known_is_left_out() -> None:
     """An unknown word in a framework's options is a warning, not an error."""
     found = normalise(job("optimisation", app_type="hpc", hpc={"mpi": {"library": "foompi"}}))
