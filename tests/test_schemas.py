@@ -216,6 +216,24 @@ def test_every_field_is_described(kind: str) -> None:
     assert bare == []
 
 
+def test_every_key_of_a_request_is_explained_where_it_is_offered() -> None:
+    """Editors list keys with the description of the field, not of the model that it refers to."""
+    found = schema("request")
+    parts = {"request": found, **found["$defs"]}
+    bare = [
+        f"{name}.{key}" for name, part in parts.items() for key, field in part.get("properties", {}).items() if "description" not in field
+    ]
+    assert bare == []
+
+
+def test_a_request_may_name_its_schema() -> None:
+    """As editors expect it; it is no key that the reader warns of, nor one of the interface."""
+    document = {"$schema": "./request.schema.json", "job": {"application": {"executable": "./solve"}}}
+    assert jsonschema_rs.validator_for(schema("request")).is_valid(document)
+    assert normalise(document, strict=True).warnings == ()
+    assert set(components("request")["request_document"]["properties"]) == {"job"}
+
+
 def test_no_default_of_the_schema_is_an_object_or_nothing() -> None:
     """An editor writes defaults into documents; those of sections hold keys that a request does not have. Generated types require fields
     with a default."""

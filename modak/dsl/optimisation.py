@@ -51,7 +51,7 @@ class Objective(Document):
 
 
 class FrameworkOptions(Document):
-    """Base of every framework plug-in's options."""
+    """Options that every framework has."""
 
     version: VersionRange | None = None
     """That version (``2.1`` is not 2.10 or 2.1.1), ``2.1.*``, or a range: ``>=1.14,<2``."""
