@@ -189,6 +189,8 @@ def _image(value: Any, path: str) -> Read:
     got = text(value, path)
     if not isinstance(got.value, str):
         return got
+    if bare := _WITHOUT_SLASHES.fullmatch(got.value):
+        return noted(path, f"{bare[1].lower()}://{bare[2]}", f"{shown(value)} is read as {bare[1].lower()}://…")
     scheme, mark, name = got.value.partition("://")
     if scheme.isalpha() and mark and scheme != scheme.lower():
         return noted(path, f"{scheme.lower()}://{name}", f"{shown(value)} is read as {scheme.lower()}://…")
@@ -197,6 +199,8 @@ def _image(value: Any, path: str) -> Read:
     return got
 
 
+_WITHOUT_SLASHES: Final = re.compile(r"(?i:(docker|library|oras|shub|private)):([^/0-9][^/]*/.+)")
+"""``docker:repository/name:tag``, as answers of the published service had it: neither a tag, which has no ``/``, nor a port, a number."""
 OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")
 _RUNTIME_SPELLINGS: Final = {"ch-run": "charliecloud", "podman_hpc": "podman-hpc", "pyxis": "enroot", "apptainer/singularity": "apptainer"}
 

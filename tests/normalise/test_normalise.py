@@ -469,6 +469,22 @@ def test_the_scheme_of_an_image_may_have_capitals() -> None:
     assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("docker:modakopt/modak:tensorflow-2.1", "docker://modakopt/modak:tensorflow-2.1"),
+        ("Library:me/tools/x:1", "library://me/tools/x:1"),
+        ("docker:24.0", "docker://docker:24.0"),
+        ("docker:5000/solver:1", "docker://docker:5000/solver:1"),
+    ],
+)
+def test_the_slashes_after_a_scheme_may_be_missing(written: str, meant: str) -> None:
+    """As in answers of the published service, unless it is a name with its tag, or a host with its port."""
+    found = normalise(job("application", container_runtime=written))
+    assert found.request.application.container_runtime == meant
+    assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
+
+
 def test_one_section_is_chosen_the_other_is_named() -> None:
     """Where two kinds of application are filled in, ``app_type`` decides, and the other is left out with a warning."""
     document = job("optimisation", app_type="hpc", **{"app_type-ai_training": {"tensorflow": {}}, "app_type-hpc": {"mpi": {}}})
