@@ -42,7 +42,9 @@ def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], pa
 
 def _each_once(variants: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
     """The first key of each framework, and a note on each other key of the same one."""
-    first = {variant.name: key for key, variant in reversed(variants.items())}
+    first: dict[str, str] = {}
+    for key, variant in variants.items():
+        first.setdefault(variant.name, key)
     notes = [
         Fault(join(path, label(key)), f"ignored: {first[variant.name]!r} is given, too")
         for key, variant in variants.items()
