@@ -18,6 +18,7 @@ from modak import dsl, facts, plugins
 from modak.errors import UnknownName
 from modak.recipes.plan import Recipe
 from modak.sizing.answer import Sizing
+from modak.text.documents import SCHEMA_KEY
 
 Schema = dict[str, Any]
 Made = tuple[Schema, dict[str, Schema]]
@@ -35,7 +36,12 @@ def schema(kind: str) -> Schema:
     if kind not in KINDS:
         raise UnknownName("schema", kind, (*KINDS, "openapi"))  # the service generates the latter
     main, parts = KINDS[kind](LOCAL)
+    if kind in _WRITTEN_BY_HAND:
+        main["properties"][SCHEMA_KEY] = {"type": "string", "description": "where an editor finds this schema; has no effect"}
     return {"$schema": DIALECT, **main, "title": f"MODAK {kind}", **({"$defs": parts} if parts else {})}
+
+
+_WRITTEN_BY_HAND: Final = ("request", "system", "image", "rule")
 
 
 def components(*kinds: str) -> dict[str, Schema]:
@@ -124,13 +130,8 @@ def _request(refs: str) -> Made:
         parts["Target"]["properties"][field] = {"enum": list(plugins.names(kind)), "description": described}
     told = {refs.format(model=name): part["description"] for name, part in parts.items() if "description" in part}
     top = {"type": "object", "required": ["job"], "additionalProperties": False}
-    properties = {"job": _explained({"$ref": refs.format(model="Job")}, told), **(_FOR_EDITORS if refs == LOCAL else {})}
+    properties = {"job": _explained({"$ref": refs.format(model="Job")}, told)}
     return {**top, "properties": properties}, {name: _nullable(part, told) for name, part in parts.items()}
-
-
-_FOR_EDITORS: Final[Mapping[str, Schema]] = {
-    "$schema": {"type": "string", "description": "where an editor finds this schema; has no effect"}
-}
 
 
 _KINDS_OF_APPLICATION: Final[Mapping[str, tuple[str, ...]]] = {

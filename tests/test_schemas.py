@@ -13,8 +13,10 @@ import pytest
 
 from modak import dsl, plugins
 from modak.errors import DataError, RequestError, UnknownName
+from modak.facts import Image, Rule
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
+from modak.knowledge import from_document, read_all, read_array, read_system
 from modak.normalise import normalise
 from modak.schemas import COMPONENTS, KINDS, OPENAPI, components, schema
 from modak.service import open_service
@@ -232,6 +234,22 @@ def test_a_request_may_name_its_schema() -> None:
     assert jsonschema_rs.validator_for(schema("request")).is_valid(document)
     assert normalise(document, strict=True).warnings == ()
     assert set(components("request")["request_document"]["properties"]) == {"job"}
+
+
+@pytest.mark.parametrize("kind", ["system", "image", "rule"])
+def test_an_entry_may_name_its_schema(kind: str, tmp_path: Path) -> None:
+    """In a file as in a body, alone as in an array."""
+    known = read_all(ROOT / "benchmarks_db")
+    entry = {"system": known.systems, "image": known.images, "rule": known.rules}[kind][0]
+    plain = json.loads(entry.model_dump_json(exclude_defaults=True))
+    named = {"$schema": f"./{kind}.schema.json", **plain}
+    assert jsonschema_rs.validator_for(schema(kind)).is_valid(named)
+    for document in (named, {"$schema": "", f"{kind}s": [plain]}):
+        assert from_document(f"{kind}s", document) == (entry,)
+    file = tmp_path / "entry.json"
+    file.write_text(json.dumps(named))
+    read = (read_system(file),) if kind == "system" else read_array(file, Image) if kind == "image" else read_array(file, Rule)
+    assert read == (entry,)
 
 
 def test_no_default_of_the_schema_is_an_object_or_nothing() -> None:

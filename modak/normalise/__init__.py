@@ -37,6 +37,7 @@ from modak.normalise.spellings import (
     text,
     whole,
 )
+from modak.text.documents import without_schema
 from modak.text.grammar import IMAGE_ENDINGS
 
 
@@ -83,8 +84,6 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
 SECTIONS: Final = ("job_options", "application", "target", "optimisation")
 ANSWERS: Final = ("job_content", "job_script", "build_content", "build_script", "plan")
 """What a response adds; a response can be sent again as a request."""
-FOR_EDITORS: Final = "$schema"
-"""The key by which a document tells editors its schema."""
 _SPELLINGS: Final = spellings(SECTIONS + ANSWERS, {"optimization": "optimisation"})
 _SHAPE: Final = 'it is {"job": {"job_options": {}, "application": {}, "target": {}, "optimisation": {}}}'
 
@@ -93,7 +92,7 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     """Sections by canonical name, from below ``job`` or, with a note, from the top."""
     if not isinstance(document, OBJECT):
         raise RequestError(f"a request is an object; {_SHAPE}")
-    document = {key: value for key, value in document.items() if key != FOR_EDITORS} if FOR_EDITORS in document else document
+    document = without_schema(document)
     top, notes = spelt(document, ("job",), "", {"job": "job"}) if "job" in document else ({}, ())
     job = document[top["job"]] if top else document
     if not isinstance(job, OBJECT):
