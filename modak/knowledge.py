@@ -25,7 +25,7 @@ from modak.citations import label, unsourced
 from modak.errors import BadSyntax, DataError, Fault, unknown
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
 from modak.sizing.guide import Guide
-from modak.text.documents import strict_json
+from modak.text.documents import strict_json, without_schema
 from modak.text.faults import faults_of, join
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -142,6 +142,7 @@ def from_document(kind: str, document: object) -> tuple[System | Processor | Acc
     Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     path, models = Path("body"), _KINDS[kind]
+    document = without_schema(document) if isinstance(document, Mapping) else document
     arrays = document if isinstance(document, Mapping) and kind in document else {kind: [document]}
     _complain(*(Fault(_where(path, key), unknown("key", key, models)) for key in arrays if key not in models))
 
@@ -191,7 +192,7 @@ def _load(path: Path) -> dict[str, Any]:
         raise DataError(f"is not a TOML document: a number has more than {sys.get_int_max_str_digits()} digits", field=str(path)) from None
     if not isinstance(document, dict):
         raise DataError("holds no table of keys and values", field=str(path))
-    return document
+    return dict(without_schema(document))
 
 
 def _array(path: Path, document: Mapping[str, Any], key: str, model: type[Model]) -> tuple[Model, ...]:

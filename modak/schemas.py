@@ -18,6 +18,7 @@ from modak import dsl, facts, plugins
 from modak.errors import UnknownName
 from modak.recipes.plan import Recipe
 from modak.sizing.answer import Sizing
+from modak.text.documents import SCHEMA_KEY
 
 Schema = dict[str, Any]
 Made = tuple[Schema, dict[str, Schema]]
@@ -35,7 +36,12 @@ def schema(kind: str) -> Schema:
     if kind not in KINDS:
         raise UnknownName("schema", kind, (*KINDS, "openapi"))  # the service generates the latter
     main, parts = KINDS[kind](LOCAL)
+    if kind in _WRITTEN_BY_HAND:
+        main["properties"][SCHEMA_KEY] = {"type": "string", "description": "where an editor finds this schema; has no effect"}
     return {"$schema": DIALECT, **main, "title": f"MODAK {kind}", **({"$defs": parts} if parts else {})}
+
+
+_WRITTEN_BY_HAND: Final = ("request", "system", "image", "rule")
 
 
 def components(*kinds: str) -> dict[str, Schema]:
@@ -122,8 +128,10 @@ def _request(refs: str) -> Made:
     for field, kind in (("job_scheduler_type", "schedulers"), ("container_runtime", "runtimes")):
         described = parts["Target"]["properties"][field]["description"]
         parts["Target"]["properties"][field] = {"enum": list(plugins.names(kind)), "description": described}
+    told = {refs.format(model=name): part["description"] for name, part in parts.items() if "description" in part}
     top = {"type": "object", "required": ["job"], "additionalProperties": False}
-    return {**top, "properties": {"job": {"$ref": refs.format(model="Job")}}}, {name: _nullable(part) for name, part in parts.items()}
+    properties = {"job": _explained({"$ref": refs.format(model="Job")}, told)}
+    return {**top, "properties": properties}, {name: _nullable(part, told) for name, part in parts.items()}
 
 
 _KINDS_OF_APPLICATION: Final[Mapping[str, tuple[str, ...]]] = {
@@ -143,7 +151,8 @@ def _section(kinds: tuple[str, ...], refs: str) -> Schema:
             options = {"$ref": refs.format(model=variant.options.__name__)}
             frameworks |= {variant.name: options, f"{prefix}-{variant.name}": options}
     properties = {"config": {"$ref": refs.format(model="Config")}, "data": {"$ref": refs.format(model="Data")}, **frameworks}
-    return {"type": "object", "additionalProperties": False, "properties": properties}
+    described = "what the application is: its framework's options under the name of the framework, its configuration and its data"
+    return {"type": "object", "description": described, "additionalProperties": False, "properties": properties}
 
 
 def _as_written(part: Schema) -> Schema:
@@ -153,12 +162,19 @@ def _as_written(part: Schema) -> Schema:
     return {**part, "properties": properties} if properties else part
 
 
-def _nullable(part: Schema) -> Schema:
-    """A model's schema that accepts ``null`` for optional fields, without defaults that are objects."""
+def _nullable(part: Schema, told: Mapping[str, str]) -> Schema:
+    """A model's schema that accepts ``null`` for optional fields, without defaults that are objects; ``told`` as for :func:`_explained`."""
     required = part.get("required", ())
-    fields = part.get("properties", {})
+    fields = {name: _explained(field, told) for name, field in part.get("properties", {}).items()}
     properties = {name: field if name in required else _or_null(field) for name, field in fields.items()}
     return {**part, "properties": properties} if fields else part
+
+
+def _explained(field: Schema, told: Mapping[str, str]) -> Schema:
+    """A field that refers to a model, with the model's description, of those by reference: editors offer keys with that of the field."""
+    found = (told[way["$ref"]] for way in field.get("anyOf", [field]) if way.get("$ref") in told)
+    described = field.get("description") or next(found, None)
+    return {**field, "description": described} if described else field
 
 
 def _or_null(field: Schema) -> Schema:

@@ -13,8 +13,10 @@ import pytest
 
 from modak import dsl, plugins
 from modak.errors import DataError, RequestError, UnknownName
+from modak.facts import Image, Rule
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
+from modak.knowledge import from_document, read_all, read_array, read_system
 from modak.normalise import normalise
 from modak.schemas import COMPONENTS, KINDS, OPENAPI, components, schema
 from modak.service import open_service
@@ -214,6 +216,40 @@ def test_every_field_is_described(kind: str) -> None:
         if "description" not in told and not list(references(told))
     ]
     assert bare == []
+
+
+def test_every_key_of_a_request_is_explained_where_it_is_offered() -> None:
+    """Editors list keys with the description of the field, not of the model that it refers to."""
+    found = schema("request")
+    parts = {"request": found, **found["$defs"]}
+    bare = [
+        f"{name}.{key}" for name, part in parts.items() for key, field in part.get("properties", {}).items() if "description" not in field
+    ]
+    assert bare == []
+
+
+def test_a_request_may_name_its_schema() -> None:
+    """As editors expect it; it is no key that the reader warns of, nor one of the interface."""
+    document = {"$schema": "./request.schema.json", "job": {"application": {"executable": "./solve"}}}
+    assert jsonschema_rs.validator_for(schema("request")).is_valid(document)
+    assert normalise(document, strict=True).warnings == ()
+    assert set(components("request")["request_document"]["properties"]) == {"job"}
+
+
+@pytest.mark.parametrize("kind", ["system", "image", "rule"])
+def test_an_entry_may_name_its_schema(kind: str, tmp_path: Path) -> None:
+    """In a file as in a body, alone as in an array."""
+    known = read_all(ROOT / "benchmarks_db")
+    entry = {"system": known.systems, "image": known.images, "rule": known.rules}[kind][0]
+    plain = json.loads(entry.model_dump_json(exclude_defaults=True))
+    named = {"$schema": f"./{kind}.schema.json", **plain}
+    assert jsonschema_rs.validator_for(schema(kind)).is_valid(named)
+    for document in (named, {"$schema": "", f"{kind}s": [plain]}):
+        assert from_document(f"{kind}s", document) == (entry,)
+    file = tmp_path / "entry.json"
+    file.write_text(json.dumps(named))
+    read = (read_system(file),) if kind == "system" else read_array(file, Image) if kind == "image" else read_array(file, Rule)
+    assert read == (entry,)
 
 
 def test_no_default_of_the_schema_is_an_object_or_nothing() -> None:

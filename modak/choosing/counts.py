@@ -78,11 +78,10 @@ def _nodes_of_ranks(request: Request) -> tuple[int | None, int | None, tuple[Not
 
 def _unused(request: Request) -> Iterator[Notice]:
     """A warning for each option of the framework, or of one beside it, that is given and has no effect."""
-    optimisation = request.optimisation
-    section = optimisation.app_type or "hpc"
-    beside = ((f"{section}.{name}", options) for name, options in optimisation.further.items())
-    for place, options in (("options", optimisation.options), *beside):
-        yield from (Notice(field=f"optimisation.{place}.{name}", message=f"{name} {why}") for name, why in options.unused().items())
+    wanted = request.optimisation
+    beside = ((wanted.written.get(name, f"optimisation.hpc.{name}"), options) for name, options in wanted.further.items())
+    for place, options in (("optimisation.options", wanted.options), *beside):
+        yield from (Notice(field=f"{place}.{name}", message=f"{name} {why}") for name, why in options.unused().items())
 
 
 def _copies(request: Request, per_node: int | None, nodes: int | None) -> tuple[Notice, ...]:

@@ -241,7 +241,7 @@ def _place(request: Request, field: str) -> str:
         return field
     found = plugins.find("frameworks", optimisation.framework)
     usual, what = ("hpc", "parallelisation") if found.kind == "parallel" else ("ai_training", "ai_framework")
-    section = optimisation.written or f"optimisation.app_type-{optimisation.app_type or usual}.{what}-{found.name}"
+    section = optimisation.written.get(found.name) or f"optimisation.app_type-{optimisation.app_type or usual}.{what}-{found.name}"
     option = field.rpartition(".")[2]
     if option == "version" and "framework_version" in options:  # Horovod's own version selects no image
         option = "framework_version"

@@ -51,7 +51,7 @@ class Objective(Document):
 
 
 class FrameworkOptions(Document):
-    """Base of every framework plug-in's options."""
+    """Options that every framework has."""
 
     version: VersionRange | None = None
     """That version (``2.1`` is not 2.10 or 2.1.1), ``2.1.*``, or a range: ``>=1.14,<2``."""
@@ -82,8 +82,8 @@ class Optimisation(Document):
     """Name of the framework plug-in; written as the key of the chosen section."""
     options: SerializeAsAny[FrameworkOptions] = FrameworkOptions()
     """The framework plug-in's own options."""
-    written: str | None = Field(default=None, exclude=True)
-    """The path of these options in the document that was sent."""
+    written: Mapping[Name, str] = Field(default={}, exclude=True)
+    """The paths of the options in the document that was sent, by plug-in."""
     further: Mapping[Name, SerializeAsAny[FrameworkOptions]] = {}
     """Options of what stands beside the framework, by plug-in: OpenMP in an MPI application."""
     objective: Objective = Objective()

@@ -37,6 +37,7 @@ from modak.normalise.spellings import (
     text,
     whole,
 )
+from modak.text.documents import without_schema
 from modak.text.grammar import IMAGE_ENDINGS
 
 
@@ -91,6 +92,7 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     """Sections by canonical name, from below ``job`` or, with a note, from the top."""
     if not isinstance(document, OBJECT):
         raise RequestError(f"a request is an object; {_SHAPE}")
+    document = without_schema(document)
     top, notes = spelt(document, ("job",), "", {"job": "job"}) if "job" in document else ({}, ())
     job = document[top["job"]] if top else document
     if not isinstance(job, OBJECT):
@@ -186,6 +188,8 @@ def _image(value: Any, path: str) -> Read:
     got = text(value, path)
     if not isinstance(got.value, str):
         return got
+    if bare := _WITHOUT_SLASHES.fullmatch(got.value):
+        return noted(path, f"{bare[1].lower()}://{bare[2]}", f"{shown(value)} is read as {bare[1].lower()}://…")
     scheme, mark, name = got.value.partition("://")
     if scheme.isalpha() and mark and scheme != scheme.lower():
         return noted(path, f"{scheme.lower()}://{name}", f"{shown(value)} is read as {scheme.lower()}://…")
@@ -194,6 +198,8 @@ def _image(value: Any, path: str) -> Read:
     return got
 
 
+_WITHOUT_SLASHES: Final = re.compile(r"(?i:(docker|library|oras|shub|private)):([^/0-9][^/]*/.+)")
+"""``docker:repository/name:tag``, as answers of the published service had it: neither a tag, which has no ``/``, nor a port, a number."""
 OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")
 _RUNTIME_SPELLINGS: Final = {"ch-run": "charliecloud", "podman_hpc": "podman-hpc", "pyxis": "enroot", "apptainer/singularity": "apptainer"}
 
@@ -259,7 +265,7 @@ def _counts(
     options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
 ) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
     """Threads and accelerators in a framework's options apply to the job, too; if both give them, the job's own are used."""
-    said = {"mpi": wanted.options, **wanted.further}.values()
+    said = (wanted.options, *wanted.further.values())
     threads = next((found for one in said if (found := one.value_of("number_of_threads"))), None)
     gpus = next((found for one in said if (found := one.value_of("number_of_acc"))), None)
     notes = []

@@ -26,7 +26,8 @@ def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], pa
     than ``config`` and ``data``. ``asked`` and ``parallel`` are the framework and the parallelisation that ``config`` names."""
     known = {key: found for key in keys if (found := plugins.named("frameworks", _bare(key)))}
     notes = unknown_keys([key for key in keys if key not in known], (*plugins.names("frameworks"), "config", "data"), path)
-    variants = {key: found for key, found in known.items() if keys[key] is not None}
+    variants, twice = _each_once({key: found for key, found in known.items() if keys[key] is not None}, path)
+    notes += twice
     wanted, more = _wanted(asked, parallel, variants, path)
     read = {key: _options(variant.options, keys[key], join(path, label(key))) for key, variant in variants.items()}
     options = {variants[key].name: got.value for key, got in read.items()}
@@ -35,8 +36,21 @@ def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], pa
     if wanted is None:
         return Read({}, notes, faults)
     own, beside, last = _beside(wanted, options, variants, path)
-    written = next((join(path, label(key)) for key, variant in variants.items() if variant.name == wanted.name), None)
+    written = {variant.name: join(path, label(key)) for key, variant in variants.items() if variant.name in (wanted.name, *beside)}
     return Read({"framework": wanted.name, "options": own, "further": beside, "written": written}, notes + last, faults)
+
+
+def _each_once(variants: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """The first key of each framework, and a note on each other key of the same one."""
+    first: dict[str, str] = {}
+    for key, variant in variants.items():
+        first.setdefault(variant.name, key)
+    notes = [
+        Fault(join(path, label(key)), f"ignored: {first[variant.name]!r} is given, too")
+        for key, variant in variants.items()
+        if key != first[variant.name]
+    ]
+    return {key: variants[key] for key in variants if key in first.values()}, tuple(notes)
 
 
 def _bare(key: Any) -> str:

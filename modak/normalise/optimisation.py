@@ -13,7 +13,7 @@ from typing import Any, Final
 from modak import dsl
 from modak.errors import Fault
 from modak.normalise.frameworks import framework
-from modak.normalise.sections import OBJECT, as_object, checked, label, remembered, section
+from modak.normalise.sections import OBJECT, as_object, checked, label, remembered, section, spelt
 from modak.normalise.spellings import (
     LEFT_OUT,
     Read,
@@ -26,6 +26,7 @@ from modak.normalise.spellings import (
     seconds,
     several,
     size,
+    spellings,
     text,
     whole,
     wrong,
@@ -62,7 +63,11 @@ def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tu
     """Key of the chosen section and its kind, with notes on other spellings and unused sections."""
     kind = said or next(iter(sections.values()), None)
     key = next((key for key, its in sections.items() if its == kind), None)
-    notes = [Fault(join(path, label(other)), f"ignored: the application is {kind}") for other in sections if other != key]
+    notes = [
+        Fault(join(path, label(other)), f"ignored: {f'{key!r} is given, too' if its == kind else f'the application is {kind}'}")
+        for other, its in sections.items()
+        if other != key
+    ]
     if kind and not said:
         notes.append(Fault(join(path, "app_type"), f"is not given; read from the section: {kind}"))
     if key is not None and key not in (kind, f"app_type-{kind}"):
@@ -202,15 +207,17 @@ def _chosen_section(value: Any, path: str) -> Read:
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
-    parts = {fold(key): inner for key, inner in opened.value.items() if fold(key) in ("config", "data")}
-    config = _CONFIG(parts.get("config"), join(path, "config"))
-    data = _DATA(parts.get("data"), join(path, "data"))
-    frameworks = {key: inner for key, inner in opened.value.items() if fold(key) not in parts}
+    known = ("config", "data")
+    written, odd = spelt({key: inner for key, inner in opened.value.items() if fold(key) in known}, known, path, spellings(known))
+    parts = {name: opened.value[key] for name, key in written.items()}
+    config = _CONFIG(parts.get("config"), join(path, label(written.get("config", "config"))))
+    data = _DATA(parts.get("data"), join(path, label(written.get("data", "data"))))
+    frameworks = {key: inner for key, inner in opened.value.items() if fold(key) not in known}
     settings = dict(config.value) if isinstance(config.value, OBJECT) else {}
     asked = settings.pop("ai_framework", None)
     chosen = framework(frameworks, asked, settings.get("parallelisation", ()), path)
     values = {"config": settings, **({"data": data.value} if parts.get("data") is not None else {}), **chosen.value}
-    notes = opened.notes + config.notes + data.notes + chosen.notes
+    notes = opened.notes + odd + config.notes + data.notes + chosen.notes
     return Read(values, notes, config.faults + data.faults + chosen.faults)
 
 

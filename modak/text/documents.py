@@ -70,6 +70,15 @@ _UNLIKE_JSON: Final[Mapping[str, str]] = {
 """How what is no JSON begins, and what to say of it."""
 
 
+SCHEMA_KEY: Final = "$schema"
+"""The key by which a document tells editors where its schema is."""
+
+
+def without_schema(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document without the key that only editors read."""
+    return {key: value for key, value in document.items() if key != SCHEMA_KEY} if SCHEMA_KEY in document else document
+
+
 def with_value(document: Any, path: tuple[str, ...], value: Any) -> Any:
     """``document`` with ``value`` at ``path``. Raises :class:`modak.errors.RequestError` if something on the path is not an object."""
     if not path:

@@ -1138,3 +1138,14 @@ def test_options_without_effect_are_told(known: Known, wanted: dict[str, Any], f
     told = [one for one in found.warnings if "has no effect" in one.message]
     assert [one.field.rpartition(".")[2] for one in told] == fields
     assert all("process_count_per_node" in one.message for one in told if one.field.endswith("core_subscription"))
+
+
+def test_an_option_without_effect_is_told_where_it_was_written(known: Known) -> None:
+    """Also one of a programming model beside MPI, in the long form as in the short one."""
+    long = {"config": {"parallelisation": ["mpi", "opencl"]}, "parallelisation-opencl": {"compiler": "gcc"}}
+    for key, section, place in (
+        ("app_type-hpc", long, "parallelisation-opencl"),
+        ("hpc", {"mpi": {}, "opencl": {"compiler": "gcc"}}, "opencl"),
+    ):
+        found = candidates(known, optimisation={"app_type": "hpc", key: section})
+        assert [one.field for one in found.warnings if "has no effect" in one.message] == [f"optimisation.{key}.{place}.compiler"]

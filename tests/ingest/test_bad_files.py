@@ -173,6 +173,7 @@ def test_an_empty_file_is_called_so(name: str) -> None:
         (cell("measured_at", "2025-03-01T12:00:00"), "column 'measured_at': '2025-03-01T12:00:00': allowed: a date (2026-03-01), or ISO"),
         (cell("measured_at", "1.03.2025"), "T11:00:00Z; the year first: 2025-03-01"),
         (cell("measured_at", "2025-02-30T12:00:00Z"), "no date"),
+        (cell("measured_at", "2025-03-01T12:00:00+25:00"), "'2025-03-01T12:00:00+25:00': allowed: a date (2026-03-01), or ISO"),
         (cell("measured_at", "1999-12-31T00:00:00Z"), "from the year 2000 to 24 hours from now"),
         (cell("measured_at", LATER), "from the year 2000 to 24 hours from now"),
     ],

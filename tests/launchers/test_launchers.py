@@ -388,12 +388,22 @@ def test_jsrun_gives_each_node_one_resource_set() -> None:
 
 
 def test_flux_run_shares_gpus_out_but_hides_none() -> None:
-    """Each rank sees all GPUs of its node; GPUs that cannot be shared in equal parts are refused."""
+    """Each rank sees all GPUs of its node."""
     job = replace(JOB, launcher="flux", pmi="pmix", resources=replace(LAYOUT, gpus_per_node=4))
     said = line(job, "flux")
     assert said == "flux run -N 2 -n 8 -c 12 -g 1 -o gpu-affinity=off -o cpu-affinity=per-task -o pmi=pmix ./solver -x"
-    uneven = replace(job, resources=replace(LAYOUT, gpus_per_node=3))
-    assert "cannot be shared" in plugins.find("launchers", "flux").unfit(uneven, plugins.find("schedulers", "flux"))
+
+
+@pytest.mark.parametrize("gpus", [2, 3])
+def test_ranks_that_share_gpus_get_those_of_their_node_under_flux(gpus: int) -> None:
+    """By node instead of by rank, for as many ranks on each node; others are refused."""
+    job = replace(JOB, launcher="flux", resources=replace(LAYOUT, gpus_per_node=gpus))
+    said = line(job, "flux")
+    ranks = f"--cores 96 --tasks-per-node 4 --gpus-per-node {gpus}"
+    assert said == f"flux run -N 2 {ranks} -o gpu-affinity=off -o cpu-affinity=per-task ./solver -x"
+    flux = plugins.find("launchers", "flux"), plugins.find("schedulers", "flux")
+    assert flux[0].unfit(job, flux[1]) == ""
+    assert "7 ranks on 2 nodes" in flux[0].unfit(replace(job, resources=replace(job.resources, total_ranks=7)), flux[1])
 
 
 @pytest.mark.parametrize(

@@ -469,6 +469,22 @@ def test_the_scheme_of_an_image_may_have_capitals() -> None:
     assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("docker:modakopt/modak:tensorflow-2.1", "docker://modakopt/modak:tensorflow-2.1"),
+        ("Library:me/tools/x:1", "library://me/tools/x:1"),
+        ("docker:24.0", "docker://docker:24.0"),
+        ("docker:5000/solver:1", "docker://docker:5000/solver:1"),
+    ],
+)
+def test_the_slashes_after_a_scheme_may_be_missing(written: str, meant: str) -> None:
+    """As in answers of the published service, unless it is a name with its tag, or a host with its port."""
+    found = normalise(job("application", container_runtime=written))
+    assert found.request.application.container_runtime == meant
+    assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
+
+
 def test_one_section_is_chosen_the_other_is_named() -> None:
     """Where two kinds of application are filled in, ``app_type`` decides, and the other is left out with a warning."""
     document = job("optimisation", app_type="hpc", **{"app_type-ai_training": {"tensorflow": {}}, "app_type-hpc": {"mpi": {}}})
@@ -604,6 +620,31 @@ def test_a_field_given_twice_is_read_once() -> None:
     found = normalise(job("target", queue_type="slurm", job_scheduler_type="torque"))
     assert found.request.target.job_scheduler_type == "torque"
     assert [warning.field for warning in found.warnings] == ["target.queue_type"]
+
+
+@pytest.mark.parametrize(
+    ("optimisation", "ignored", "version"),
+    [
+        ({"ai_training": {"keras": {"version": "2.1"}, "ai_framework-keras": {"version": "1"}}}, "ai_training.ai_framework-keras", "2.1"),
+        ({"ai_training": {"ai_framework-keras": {"version": "1"}, "keras": {"version": "2.1"}}}, "ai_training.keras", "1"),
+        ({"ai_training": {"keras": None, "ai_framework-keras": {"version": "1"}}}, "", "1"),
+        ({"ai_training": {"config": {}, "Config": {"type": "other"}, "keras": {"version": "1"}}}, "ai_training.Config", "1"),
+        ({"app_type-ai_training": {"keras": {"version": "1"}}, "ai_training": {"keras": {}}}, "ai_training", "1"),
+    ],
+)
+def test_a_section_given_in_two_spellings_is_read_once(optimisation: dict[str, Any], ignored: str, version: str) -> None:
+    """The other one is named, whatever it says."""
+    found = normalise({"job": {"optimisation": {"app_type": "ai_training", **optimisation}}})
+    told = [warning for warning in found.warnings if warning.message.endswith("is given, too")]
+    assert [warning.field for warning in told] == ([f"optimisation.{ignored}"] if ignored else [])
+    assert (found.request.optimisation.options.version, found.request.optimisation.config.type) == (version, None)
+
+
+def test_accelerators_of_the_chosen_model_count_beside_mpi() -> None:
+    """Also if the options of MPI are given with those of OpenACC, which the request names."""
+    section = {"config": {"parallelisation": "openacc"}, "parallelisation-mpi": {}, "parallelisation-openacc": {"number_of_acc": 2}}
+    found = normalise({"job": {"optimisation": {"app_type": "hpc", "app_type-hpc": section}}}, strict=True)
+    assert (found.request.optimisation.framework, found.request.job_options.request_gpus) == ("openacc", 2)
 
 
 def test_a_library_that_is_not_known_is_left_out() -> None:
