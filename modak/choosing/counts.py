@@ -67,6 +67,10 @@ def _nodes_of_ranks(request: Request) -> tuple[int | None, int | None, tuple[Not
         if per_node and per_node != follows:
             text = f"{ranks} ranks on {nodes} nodes are {follows} per node, not {per_node}; application.mpi_ranks and node_count are used"
             notes.append(Notice(field="job_options.process_count_per_node", message=text))
+        needed = math.ceil(ranks / follows)
+        if ranks > 1 and needed < nodes:  # a single process may start others on its nodes
+            text = f"{ranks} ranks, {follows} on a node, need {needed} of the {nodes} nodes: the others may stay idle"
+            notes.append(Notice(field="application.mpi_ranks", message=text))
         per_node = follows
     elif per_node:
         nodes = math.ceil(ranks / per_node)

@@ -752,6 +752,15 @@ def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
     assert [warning.field for warning in found.warnings] == ["job_options.process_count_per_node"]
 
 
+@pytest.mark.parametrize(("ranks", "nodes", "needed"), [(3, 4, "3 of the 4"), (9, 4, "3 of the 4"), (10, 4, ""), (8, 4, ""), (1, 4, "")])
+def test_nodes_that_ranks_leave_idle_are_told(known: Known, ranks: int, nodes: int, needed: str) -> None:
+    """Nobody asks for those on purpose, unless one process starts others there."""
+    found = candidates(known, application__app_type="mpi", application__mpi_ranks=ranks, job_options__node_count=nodes)
+    told = [one.message for one in found.warnings if one.field == "application.mpi_ranks"]
+    assert bool(told) == bool(needed)
+    assert all(needed in message for message in told)
+
+
 def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_or_not() -> None:
     """The measured 16 per node become 15 on two nodes; given as well, the nodes turned the layout into one that nobody had measured."""
     series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
