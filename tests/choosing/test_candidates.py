@@ -1157,3 +1157,21 @@ def test_an_option_without_effect_is_told_where_it_was_written(known: Known) -> 
     ):
         found = candidates(known, optimisation={"app_type": "hpc", key: section})
         assert [one.field for one in found.warnings if "has no effect" in one.message] == [f"optimisation.{key}.{place}.compiler"]
+
+
+@pytest.mark.parametrize(
+    ("job", "field"),
+    [
+        ({"job_options": {"request_gpus": 1}}, "job_options.request_gpus"),
+        ({"optimisation": {"app_type": "hpc", "hpc": {"openacc": {"number_of_acc": 1}}}}, "optimisation.hpc.openacc.number_of_acc"),
+        (
+            {"optimisation": {"app_type": "hpc", "app_type-hpc": {"mpi": {}, "parallelisation-opencl": {"number_of_acc": 1}}}},
+            "optimisation.app_type-hpc.parallelisation-opencl.number_of_acc",
+        ),
+    ],
+)
+def test_gpus_that_no_node_has_are_refused_where_they_are_asked_for(known: Known, job: dict[str, Any], field: str) -> None:
+    """Under the key that the request has, not the one that it is read as."""
+    with pytest.raises(Infeasible) as wrong:
+        candidates(known, **job)
+    assert [fault.field for fault in wrong.value.faults] == [field]
