@@ -70,6 +70,7 @@ _SIZE: Final[Schema] = {
     "pattern": r"^([0-9]{1,16}(\.[0-9]{1,6})?\s*[kKmMgGtTpP][iI]?[bB]?|[0-9]{7,16}(\.[0-9]{1,6})?\s*[bB])$",
     "description": "10 GB, 10G, 512MiB, 64000000 B",
 }
+_MODELS: Final = list(dsl.Config.allowed("parallelisation"))
 _TEXTS: Final[Schema] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 
@@ -85,7 +86,19 @@ _AS_WRITTEN: Final[Mapping[str, Schema]] = {
     "minimum_memory_per_processor": {**_SIZE, "title": "Memory per core"},
     "copy_environment_variable": {**_TEXTS, "description": "names of variables: a list, or text with commas"},
     "request_event_notification": {**_TEXTS, "description": f"Torque's letters (abe, n) or {', '.join(get_args(dsl.Event))}, all"},
-    "parallelisation": {**_TEXTS, "description": "mpi, openmp, openacc, opencl: one, or a list"},
+    "parallelisation": {
+        "anyOf": [
+            {"enum": _MODELS},
+            {"type": "array", "items": {"enum": _MODELS}},
+            {
+                "type": "string",
+                "pattern": rf"^[\[\]\s,'\"]*(({'|'.join(_MODELS)})([\[\]\s,'\"]+|$))*$",
+                "description": "several: [mpi, openmp]",
+            },
+        ],
+        "description": "programming models: one, or a list",
+    },
+    "tuner": {"enum": ["cresta", "autotune"], "description": "the tuner"},
     "executable": _words("the program"),
     "arguments": _words("its arguments"),
     "pre_execution": _words("runs before the program"),
@@ -123,6 +136,9 @@ def _request(refs: str) -> Made:
     parts["JobOptions"]["properties"]["signal"]["anyOf"].append(
         {"type": "string", "pattern": rf"^(B:)?(SIG)?({'|'.join(get_args(dsl.SignalName))})(@[0-9]{{2,5}})?$", "description": "USR1@120"}
     )
+    resources = parts["JobOptions"]["properties"]["site_resources"]
+    several = {"anyOf": [resources, {"type": "string", "description": "with commas: matlab=2,scratch=1"}]}
+    parts["JobOptions"]["properties"]["site_resources"] = several | {"description": resources.pop("description")}
     parts["Workload"]["properties"]["params"]["additionalProperties"] = _PARAMETER
     parts["Job"] |= {"title": "Job", "description": "Every section, and every field of one, may be left out or null."}
     for field, kind in (("job_scheduler_type", "schedulers"), ("container_runtime", "runtimes")):

@@ -186,6 +186,31 @@ def test_whatever_may_be_left_out_may_be_null() -> None:
 
 
 @pytest.mark.parametrize(
+    "value",
+    ["mpi", ["mpi", "openmp"], [], "", "[mpi]", "[mpi, openmp]", "mpi,openmp", '["mpi"]', "mpi openmp", "[]", "mpiopenmp", "pthreads"],
+)
+def test_an_editor_knows_programming_models_in_every_spelling(value: object) -> None:
+    """It offers them as words, and accepts a list, or the text of one."""
+    document = {
+        "job": {"application": {"executable": "./s"}, "optimisation": {"app_type": "hpc", "hpc": {"config": {"parallelisation": value}}}}
+    }
+    assert jsonschema_rs.validator_for(schema("request")).is_valid(document) is (value not in ("mpiopenmp", "pthreads"))
+    if value in ("mpiopenmp", "pthreads"):
+        with pytest.raises(RequestError):
+            normalise(document, strict=True)
+    else:
+        assert normalise(document, strict=True).warnings == ()
+
+
+@pytest.mark.parametrize("value", ["a=1,b=2", ["a=1"], [], ""])
+def test_an_editor_accepts_resources_of_a_site_as_a_list_and_as_text(value: object) -> None:
+    """As strict reading does."""
+    document = {"job": {"application": {"executable": "./s"}, "job_options": {"site_resources": value}}}
+    assert jsonschema_rs.validator_for(schema("request")).is_valid(document)
+    assert normalise(document, strict=True).warnings == ()
+
+
+@pytest.mark.parametrize(
     ("section", "field", "value"),
     [
         ("target", "job_scheduler_type", "solaris"),

@@ -46,6 +46,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _islands(chosen),
         _precision(chosen),
         _build(chosen),
+        _sources(chosen),
         _dataset(chosen),
         _array(chosen),
         _around(chosen),
@@ -308,6 +309,15 @@ def _build(chosen: Chosen) -> str | None:
     if used is None or not is_build(used) or chosen.prediction.basis == "none" or chosen.request.optimisation.workload.compiler:
         return None
     return f"the predicted time is for the application built with {used}: run that build, or name yours (workload.compiler)"
+
+
+def _sources(chosen: Chosen) -> str | None:
+    """Nothing says which state of them is meant: neither a commit nor a checksum."""
+    build = chosen.request.application.build
+    if build is None or not (build.src or "").startswith("https://"):
+        return None
+    own = "for the same ones each time give a clone of your own (application.build.src as a path: ${HOME}/app/.git)"
+    return f"the build takes what {build.src} holds on that day, neither a certain commit nor a checked file; {own}"
 
 
 def _dataset(chosen: Chosen) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing import memory
-from modak.choosing.counts import StatedCounts, stated_counts
+from modak.choosing.counts import StatedCounts, stated_counts, where_gpus_are_asked_for
 from modak.choosing.grids import check_room, grid_of, only_one_node, why_one_node, with_room
 from modak.choosing.measured import evidence_shapes, was_measured_on
 from modak.choosing.openswitch import SwitchEvidence
@@ -294,7 +294,7 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
         message = f"{requested} per node requested, but only {there} are usable on nodes of {target.title}"
         raise Infeasible(message, field="job_options.memory_limit")
     if request.job_options.request_gpus and target.node and not target.node.accelerators:
-        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field="job_options.request_gpus")
+        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
 
 
 def _without_gpus(asked: int, target: Target) -> str:

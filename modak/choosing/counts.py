@@ -67,6 +67,10 @@ def _nodes_of_ranks(request: Request) -> tuple[int | None, int | None, tuple[Not
         if per_node and per_node != follows:
             text = f"{ranks} ranks on {nodes} nodes are {follows} per node, not {per_node}; application.mpi_ranks and node_count are used"
             notes.append(Notice(field="job_options.process_count_per_node", message=text))
+        needed = math.ceil(ranks / follows)
+        if ranks > 1 and needed < nodes:  # a single process may start others on its nodes
+            text = f"{ranks} ranks, {follows} on a node, need {needed} of the {nodes} nodes: the others may stay idle"
+            notes.append(Notice(field="application.mpi_ranks", message=text))
         per_node = follows
     elif per_node:
         nodes = math.ceil(ranks / per_node)
@@ -120,7 +124,7 @@ def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, .
         return wanted, ()  # of a partition that is recorded, check_limits refuses them
     if wanted and wanted > node.accelerators:
         text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
-        return node.accelerators, (Notice(field="job_options.request_gpus", message=text),)
+        return node.accelerators, (Notice(field=where_gpus_are_asked_for(request), message=text),)
     kind, there = request.optimisation.opt_build.acc_type, target.accelerator
     if kind in VENDORS and node.accelerators == 0:
         text = f"nodes of {target.title} have no accelerator; the job uses their CPUs"
@@ -129,6 +133,15 @@ def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, .
         text = f"the GPUs of {target.title} are {there.vendor}'s, not {kind}'s; the job uses these"
         return wanted, (Notice(field="optimisation.opt_build.acc_type", message=text),)
     return wanted, ()
+
+
+def where_gpus_are_asked_for(request: Request) -> str:
+    """The field of the document with the number of GPUs: a programming model may have it instead of the job's options."""
+    wanted = request.optimisation
+    models = ((wanted.framework or "", wanted.options), *wanted.further.items())
+    asking = (name for name, options in models if options.value_of("number_of_acc") == request.job_options.request_gpus)
+    written = wanted.written.get(next(asking, ""))
+    return f"{written}.number_of_acc" if written else "job_options.request_gpus"
 
 
 def _no_fpga(request: Request, target: Target) -> tuple[Notice, ...]:

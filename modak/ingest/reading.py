@@ -278,7 +278,7 @@ def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
     for name, sign, value in split:
         if not sign:
-            raise DataError(f"{name!r} is not a pair; allowed: NAME=VALUE", field=option)
+            raise DataError(f"{name[:100]!r} is not a pair; allowed: NAME=VALUE", field=option)
         if not name:
             how = "; a column without a name is left out of the file itself (in pandas: to_csv(index=False))" if option == "--map" else ""
             raise DataError(f"'={value}' has no name before its sign; allowed: NAME=VALUE{how}", field=option)

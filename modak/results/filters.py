@@ -20,4 +20,4 @@ def check(names: Iterable[str]) -> None:
     """Raise :class:`modak.errors.RequestError` for a name that is neither one of :data:`COLUMNS` nor ``params.NAME``."""
     for name in names:
         if not PARAMETERS.fullmatch(name) and name not in COLUMNS:
-            raise RequestError(unknown("filter", name, (*COLUMNS, "params.NAME")), field=name)
+            raise RequestError(unknown("filter", name, (*COLUMNS, "params.NAME")), field=ascii(name[:100])[1:-1])

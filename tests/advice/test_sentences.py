@@ -66,6 +66,16 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
     assert "about 0.75 epochs" in text
 
 
+@pytest.mark.parametrize(("src", "said"), [("https://example.org/a.git", True), ("${HOME}/a/.git", False), (None, False)])
+def test_sources_that_may_be_others_tomorrow_are_named(known: Known, src: str | None, said: bool) -> None:
+    """The address has no commit; a clone of the user's has one."""
+    build = {"build": {"src": src, "build_command": "make"}} if src else {}
+    request = normalise({"job": {"application": {"app_tag": "resnet50", **build}}}, strict=True).request
+    told = [text for text in advise(replace(chosen(known), request=request), ()) if "holds on that day" in text]
+    assert bool(told) == said
+    assert all(f"what {src} holds" in text for text in told)
+
+
 @pytest.mark.parametrize(("ranks", "said"), [(1, False), (2, True)])
 def test_one_worker_on_each_node_has_no_other_batch_than_one_worker_on_each_node(known: Known, ranks: int, said: bool) -> None:
     """Several have a larger one."""

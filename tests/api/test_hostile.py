@@ -96,6 +96,7 @@ def test_another_type_is_415(web: TestClient, document: dict[str, Any], kind: st
         ("GET", "/results?limit=1&limit=2", 422),
         ("GET", "/results?cursor=x", 422),
         ("GET", "/results?sytem=zenith", 422),
+        ("GET", "/results?sytem%0A%1b[31m" + "x" * 3000 + "=zenith", 422),
         ("GET", "/systems?limit=100000", 422),
         ("GET", "/systems/%00", 400),
         ("GET", "/results?application=%00", 400),
@@ -116,6 +117,7 @@ def test_an_address_that_is_wrong_is_a_problem_document(web: TestClient, method:
         assert answer.headers["content-type"] == "application/problem+json"
         assert set(answer.json()) >= {"type", "title", "status", "detail", "errors"}
         assert answer.json()["detail"].isprintable()
+        assert len(answer.json()["detail"]) < 1000
 
 
 def test_a_fault_of_ours_says_nothing_about_us() -> None:

@@ -753,6 +753,15 @@ def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
     assert [warning.field for warning in found.warnings] == ["job_options.process_count_per_node"]
 
 
+@pytest.mark.parametrize(("ranks", "nodes", "needed"), [(3, 4, "3 of the 4"), (9, 4, "3 of the 4"), (10, 4, ""), (8, 4, ""), (1, 4, "")])
+def test_nodes_that_ranks_leave_idle_are_told(known: Known, ranks: int, nodes: int, needed: str) -> None:
+    """Nobody asks for those on purpose, unless one process starts others there."""
+    found = candidates(known, application__app_type="mpi", application__mpi_ranks=ranks, job_options__node_count=nodes)
+    told = [one.message for one in found.warnings if one.field == "application.mpi_ranks"]
+    assert bool(told) == bool(needed)
+    assert all(needed in message for message in told)
+
+
 def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_or_not() -> None:
     """The measured 16 per node become 15 on two nodes; given as well, the nodes turned the layout into one that nobody had measured."""
     series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
@@ -1149,3 +1158,21 @@ def test_an_option_without_effect_is_told_where_it_was_written(known: Known) -> 
     ):
         found = candidates(known, optimisation={"app_type": "hpc", key: section})
         assert [one.field for one in found.warnings if "has no effect" in one.message] == [f"optimisation.{key}.{place}.compiler"]
+
+
+@pytest.mark.parametrize(
+    ("job", "field"),
+    [
+        ({"job_options": {"request_gpus": 1}}, "job_options.request_gpus"),
+        ({"optimisation": {"app_type": "hpc", "hpc": {"openacc": {"number_of_acc": 1}}}}, "optimisation.hpc.openacc.number_of_acc"),
+        (
+            {"optimisation": {"app_type": "hpc", "app_type-hpc": {"mpi": {}, "parallelisation-opencl": {"number_of_acc": 1}}}},
+            "optimisation.app_type-hpc.parallelisation-opencl.number_of_acc",
+        ),
+    ],
+)
+def test_gpus_that_no_node_has_are_refused_where_they_are_asked_for(known: Known, job: dict[str, Any], field: str) -> None:
+    """Under the key that the request has, not the one that it is read as."""
+    with pytest.raises(Infeasible) as wrong:
+        candidates(known, **job)
+    assert [fault.field for fault in wrong.value.faults] == [field]
