@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from modak import plugins
-from modak.jobs.spec import Container, JobSpec, Resources, RuleText
+from modak.jobs.spec import Container, JobSpec, Resources, RuleText, Staging
 from modak.script.job import render
 from modak.text import words
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
@@ -133,6 +133,16 @@ def test_open_mpi_hands_over_by_ssh_what_modules_and_rules_set(scheduler: str) -
         assert "MODAK_NAMED" not in render(other, scheduler).text
     assert "MODAK_NAMED" not in render(replace(job, rules=(rule,)), "slurm").text
     assert "MODAK_NAMED" not in render(replace(job, rules=(rule,), resources=replace(LAYOUT, nodes=1)), scheduler).text
+
+
+def test_a_variable_that_is_set_after_the_checks_is_handed_over_at_the_start_alone() -> None:
+    """mpirun, by which the checks start, too, would warn of one that is not set yet."""
+    rule = RuleText("fabric", "environment", "export UCX_TLS=ud")
+    job = replace(JOB, launcher="mpirun", launcher_flavour="openmpi", rules=(rule,), staging=Staging(shared=True))
+    script = render(job, "torque").text
+    (named,) = [line for line in script.splitlines() if "MODAK_NAMED=(" in line]
+    assert "MODAK_SCRATCH" not in named
+    assert '"${MODAK_NAMED[@]:?}" -x MODAK_SCRATCH ' in script
 
 
 def test_intel_mpi_binds_by_variables() -> None:
