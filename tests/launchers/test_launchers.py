@@ -10,6 +10,7 @@ import pytest
 
 from modak import plugins
 from modak.jobs.spec import Container, JobSpec, Resources, RuleText, Staging
+from modak.launchers.base import kept_back
 from modak.script.job import render
 from modak.text import words
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
@@ -108,6 +109,36 @@ def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -
     """If srun refuses options that it takes from the environment, mpirun waits until the time limit."""
     job = replace(JOB, launcher="mpirun", launcher_flavour=flavour, resources=replace(LAYOUT, nodes=1))
     assert ("unset SLURM_{EXPORT_ENV,CPU_BIND," in render(job, "slurm").text) == unset
+
+
+@pytest.mark.parametrize(
+    ("mpi", "version", "asked", "told"),
+    [
+        ("openmpi", "5.0.10", "pmi2", "pmix"),
+        ("openmpi", "4.1.6", "pmi2", "pmi2"),
+        ("openmpi", None, "pmi2", "pmi2"),
+        ("mpich", "5.0.2", "pmi2", "pmi2"),
+        ("openmpi", "5.0.10", "cray_shasta", "cray_shasta"),
+    ],
+)
+def test_srun_takes_the_interface_that_the_images_open_mpi_has(mpi: str, version: str | None, asked: str, told: str) -> None:
+    """Since version 5 that is PMIx alone, whatever the site uses else."""
+    image = Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif", mpi=mpi, mpi_version=version)
+    assert f" --mpi={told} " in line(replace(JOB, launcher="srun", pmi=asked, container=image))
+
+
+@pytest.mark.parametrize(
+    ("passed", "advice"),
+    [
+        ({"TERM", "USR1", "USR2"}, "x passes TERM, USR1, USR2 to the application, but not HUP: use USR1, or application.checkpoint"),
+        ({"TERM"}, "x passes TERM to the application, but not HUP: use TERM, or application.checkpoint"),
+        ({"HUP"}, ""),
+        (set(), "x passes no signal to the application: use application.checkpoint instead"),
+    ],
+)
+def test_a_signal_that_does_not_reach_the_ranks_is_told_with_one_that_does(passed: set[str], advice: str) -> None:
+    """One that programs do not end by, where it is passed."""
+    assert kept_back("x", frozenset(passed), "HUP") == advice
 
 
 def test_open_mpi_hands_the_requests_variables_over() -> None:
