@@ -150,10 +150,25 @@ def postgres_server() -> Iterator[Postgres]:
         yield server
 
 
-@pytest.fixture
-def postgres_url(postgres_server: Postgres) -> str:
-    """SQLAlchemy URL of an empty PostgreSQL database of the test's own (0.1 s each)."""
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: Postgres) -> str:
+    """SQLAlchemy URL of a PostgreSQL database that tests use one after the other: each new one has 300 files to write and remove."""
     return postgres_server.new_database()
+
+
+@pytest.fixture
+def postgres_url(postgres_database: str) -> str:
+    """SQLAlchemy URL of an empty PostgreSQL database, which has neither a table nor a connection of an earlier test."""
+    import psycopg
+
+    with psycopg.connect(postgres_database.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+        connection.execute("GRANT USAGE ON SCHEMA public TO PUBLIC")
+    return postgres_database
 
 
 @pytest.fixture(scope="session")

@@ -55,9 +55,10 @@ def test_optimise_and_recommend_are_the_same(local: Service, remote: Remote, doc
 
 
 def test_sizings_are_the_same(local: Service, remote: Remote) -> None:
-    """Of one of the examples."""
+    """Of one of the examples, also with a key that nobody knows."""
     sizing = json.loads((ROOT / "examples/sizing-small.json").read_text())
     assert remote.size(sizing) == local.size(sizing)
+    assert remote.size({**sizing, "colour": "red"}) == local.size({**sizing, "colour": "red"})
 
 
 @pytest.mark.parametrize("method", ["optimise", "recommend", "validate"])
@@ -293,8 +294,11 @@ def test_files_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert _public_names(["r.csv", "../there/r.csv"]) == ["r.csv", "there/r.csv"]
 
 
-@pytest.mark.parametrize(("user", "told"), [("ada:p%40ss@", "Basic YWRhOnBAc3M="), ("ada@", "Basic YWRhOg=="), ("", None)])
-def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch, user: str, told: str | None) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "user", "told"),
+    [("http://", "ada:p%40ss@", "Basic YWRhOnBAc3M="), ("http://", "ada@", "Basic YWRhOg=="), ("http://", "", None), ("", "", None)],
+)
+def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPatch, scheme: str, user: str, told: str | None) -> None:
     """By the usual variables, as curl reads them in the job: a tunnel to the service's host, with the proxy's own password, if any."""
     asked: list[tuple[str, str | None]] = []
 
@@ -308,7 +312,7 @@ def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPat
 
     server = HTTPServer(("127.0.0.1", 0), Proxy)
     threading.Thread(target=server.handle_request, daemon=True).start()
-    monkeypatch.setenv("https_proxy", f"http://{user}127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("https_proxy", f"{scheme}{user}127.0.0.1:{server.server_port}")
     monkeypatch.setenv("no_proxy", "excepted.invalid")
     with pytest.raises(Unavailable, match=r"through the proxy 127.*: Tunnel connection failed: 403 not that one"):
         Remote("https://modak.invalid/below").listing("systems")
@@ -316,6 +320,14 @@ def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPat
         Remote("https://excepted.invalid").listing("systems")
     server.server_close()
     assert asked == [("modak.invalid:443", told)]
+
+
+@pytest.mark.parametrize("address", ["https://localhost:9", "https://127.0.0.1:9", "http://modak.invalid:9"])
+def test_no_proxy_is_asked_for_this_machine_or_without_tls(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """A proxy would mean itself by these names, and that of HTTPS is not asked for anything else."""
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    with pytest.raises(Unavailable, match=rf"^no answer from {address}: "):
+        Remote(address).listing("systems")
 
 
 @pytest.mark.parametrize("proxy", ["http://ada:p/ss@proxy.invalid:3128", "http://[::1", "http://:3128", "socks5://proxy.invalid:1080"])

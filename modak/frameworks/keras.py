@@ -28,5 +28,5 @@ class Keras(Framework):
 
     def carrier(self, options: FrameworkOptions) -> Carrier:
         """The backend's images. Keras counts versions of its own, so none is asked of the backend."""
-        backend = options.value_of("backend") or "tensorflow"
+        backend = options.value_of("backend")
         return Carrier("pytorch" if backend == "torch" else backend)

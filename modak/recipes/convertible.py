@@ -16,8 +16,10 @@ from typing import Any, Final
 from modak.recipes.forms import Form
 
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
-_PLAIN: Final = re.compile(rf"{_NAME}=(?:[^\s\"'\\]*|\"[^\"\\`]*\"|'[^']*')")
-_EXPORT: Final = re.compile(rf"(?:export\s+)?{_NAME}=(?:[^\s\"'\\;&|`()]*|\"[^\"\\`]*\")")
+_WITHIN: Final = r"(?:[^\"\\`$]|\$(?!\())*"
+"""What double quotes may hold: no command, which a shell would run and Docker takes as it is."""
+_PLAIN: Final = re.compile(rf"{_NAME}=(?:(?:[^\s\"'\\`$]|\$(?!\())*|\"{_WITHIN}\"|'[^']*')")
+_EXPORT: Final = re.compile(rf"(?:export\s+)?{_NAME}=(?:[^\s\"'\\;&|`()]*|\"{_WITHIN}\")")
 _IGNORED: Final = frozenset(("CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER"))
 """Instructions that jobs do not need: a job names its own command."""
 _LOST: Final = re.compile(r"%(setup|pre|startscript|arguments|test|app[a-z]+)\b", re.IGNORECASE)

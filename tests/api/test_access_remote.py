@@ -82,6 +82,17 @@ def test_files_of_one_name_are_told_apart(
     assert main(["results", "doubt", "--file", "./logs/a/r.csv", "--why", "another one's"]) == 0
 
 
+def test_a_files_name_cannot_end_its_own_quotes(
+    remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the header that names it; the service gets another letter there."""
+    monkeypatch.setenv("MODAK_TOKEN", remote.keys["load"])
+    monkeypatch.chdir(tmp_path)
+    Path('a"; name="b\\.csv').write_text(ROWS.replace("100", "x"))
+    assert main(["load", 'a"; name="b\\.csv']) == 1
+    assert capsys.readouterr().err.startswith("modak: a_; name=_b_.csv:2: column 'value'")
+
+
 @pytest.mark.parametrize(("scope", "files"), [("load", 1), ("read", 0), (None, 0)])
 def test_a_token_for_the_result_is_written_beside_the_script(
     remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: str | None, files: int

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.results.reported import results_of
+from modak.store import open_store
+from modak.store.audit import Actor
 from tests.api.site import Site
 
 CSV = {"Content-Type": "text/csv"}
@@ -345,3 +348,37 @@ def test_the_command_line_makes_and_ends_tokens(
     ]
     assert main(["token", "revoke", "nothing"]) == 1
     assert main(["token", "create", "ci", "--scope", "root"]) == 1
+
+
+def test_tokens_are_listed_with_what_became_of_them(
+    own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the name of each, the newest included."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    with open_store(f"sqlite:///{own_database}", fill=False) as store:
+        before = datetime.now(UTC) - timedelta(seconds=1)
+        made = [
+            store.access.create(f"{number}" * 64, name, f"key:{name}", ("load",), expires, Actor("me"))
+            for number, (name, expires) in enumerate((("good", None), ("old", before), ("ended", None)))
+        ]
+        store.access.revoke(made[-1].id, Actor("me"))
+    assert main(["token", "list"]) == 0
+    header, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert (header[:3], header[-1]) == (["id", "name", "scopes"], "state")
+    assert {row[1]: row[-1] for row in rows} == {"good": "works", "old": "expired", "ended": "revoked"}
+
+
+def test_the_trail_goes_on_at_its_cursor(own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which a note names where there are more lines than were asked for."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    for name in ("first", "second"):
+        assert main(["token", "create", name]) == 0
+    capsys.readouterr()
+    assert main(["audit", "--limit", "1"]) == 0
+    page = capsys.readouterr()
+    more = re.fullmatch(r"note: more than 1 lines; --cursor (\S+) goes on\n", page.err)
+    assert more
+    assert "second" in page.out
+    assert main(["audit", "--limit", "1000", "--cursor", more[1]]) == 0
+    rest = capsys.readouterr()
+    assert ("first" in rest.out, "second" in rest.out, rest.err) == (True, False, "")

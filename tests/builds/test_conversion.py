@@ -72,6 +72,7 @@ def test_a_definition_as_a_dockerfile() -> None:
             "COPY a b c",
         ),
         *("ADD https://x.org/a.tgz /a", "FROM second", "ARG A=1", 'SHELL ["bash"]', "STOPSIGNAL 9", "HEALTHCHECK CMD true", "USER 1000"),
+        *("ENV A=`id`", 'ENV A="`id`"', "ENV A=$(id)", 'ENV A="$(id)"', 'ENV A="${B:-$(id)}"'),
         *("LABEL a=b c=d", "ENV A b", "ENV A=1 B=2", "VOLUME /x", "ONBUILD RUN true", "COPY *.txt /x", "# syntax=docker/dockerfile:1"),
     ],
 )
@@ -95,6 +96,7 @@ def test_what_spython_mangles_in_a_dockerfile_is_refused(line: str) -> None:
         *(
             "%environment\n    if true; then export A=1; fi",
             "%environment\n    export A=$(id)",
+            '%environment\n    export A="$(id)"',
             "%files\n    a",
             "%files from build\n    a b",
         ),
@@ -104,6 +106,17 @@ def test_what_spython_mangles_in_a_dockerfile_is_refused(line: str) -> None:
 def test_what_spython_mangles_in_a_definition_is_refused(text: str) -> None:
     """By its line."""
     assert refusals(f"Bootstrap: docker\nFrom: ubuntu:24.04\n{text}\n", "definition")
+
+
+def test_a_file_of_a_definition_is_copied_to_its_place() -> None:
+    """One for each line: source and place."""
+    found = converted("Bootstrap: docker\nFrom: ubuntu:24.04\n%files\n    a.txt /opt/a.txt\n    b /b\n", "definition", "x.def")
+    assert found == "FROM ubuntu:24.04\nCOPY a.txt /opt/a.txt\nCOPY b /b\n"
+
+
+def test_a_dockerfile_without_labels_has_none_as_a_definition() -> None:
+    """Nor an empty section."""
+    assert "%labels" not in converted("FROM ubuntu:24.04\nRUN true\n", "dockerfile", "Dockerfile")
 
 
 @pytest.mark.parametrize(

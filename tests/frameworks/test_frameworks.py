@@ -170,7 +170,11 @@ def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[s
     ("name", "values", "expected"),
     [
         ("openmp", {"affinity": "block"}, {"OMP_PROC_BIND": "close"}),
+        ("openmp", {"affinity": "compact"}, {"OMP_PROC_BIND": "close"}),
+        ("openmp", {"affinity": "simple"}, {"OMP_PROC_BIND": "spread"}),
         ("openmp", {"affinity": "Scatter"}, {"OMP_PROC_BIND": "spread"}),
+        ("openmp", {"affinity": "none"}, {"OMP_PROC_BIND": "false"}),
+        *(("openmp", {"affinity": word}, {"OMP_PROC_BIND": word}) for word in ("close", "spread", "primary", "master", "true", "false")),
         ("openmp", {"affinity": "whatever"}, {}),
         ("horovod", {"fusion_threshold": 0, "cycle_time": 3.5}, {"HOROVOD_FUSION_THRESHOLD": "0", "HOROVOD_CYCLE_TIME": "3.5"}),
         ("horovod", {"fusion_threshold": 134217728}, {"HOROVOD_FUSION_THRESHOLD": "134217728"}),

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from modak import plugins
-from modak.jobs.spec import Container, JobSpec, Resources, RuleText
-from modak.launchers.base import openmp
+from modak.jobs.spec import Container, JobSpec, Resources, RuleText, Staging
+from modak.launchers.base import kept_back, openmp
 from modak.script.job import render
 from modak.text import words
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
@@ -111,6 +111,36 @@ def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -
     assert ("unset SLURM_{EXPORT_ENV,CPU_BIND," in render(job, "slurm").text) == unset
 
 
+@pytest.mark.parametrize(
+    ("mpi", "version", "asked", "told"),
+    [
+        ("openmpi", "5.0.10", "pmi2", "pmix"),
+        ("openmpi", "4.1.6", "pmi2", "pmi2"),
+        ("openmpi", None, "pmi2", "pmi2"),
+        ("mpich", "5.0.2", "pmi2", "pmi2"),
+        ("openmpi", "5.0.10", "cray_shasta", "cray_shasta"),
+    ],
+)
+def test_srun_takes_the_interface_that_the_images_open_mpi_has(mpi: str, version: str | None, asked: str, told: str) -> None:
+    """Since version 5 that is PMIx alone, whatever the site uses else."""
+    image = Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif", mpi=mpi, mpi_version=version)
+    assert f" --mpi={told} " in line(replace(JOB, launcher="srun", pmi=asked, container=image))
+
+
+@pytest.mark.parametrize(
+    ("passed", "advice"),
+    [
+        ({"TERM", "USR1", "USR2"}, "x passes TERM, USR1, USR2 to the application, but not HUP: use USR1, or application.checkpoint"),
+        ({"TERM"}, "x passes TERM to the application, but not HUP: use TERM, or application.checkpoint"),
+        ({"HUP"}, ""),
+        (set(), "x passes no signal to the application: use application.checkpoint instead"),
+    ],
+)
+def test_a_signal_that_does_not_reach_the_ranks_is_told_with_one_that_does(passed: set[str], advice: str) -> None:
+    """One that programs do not end by, where it is passed."""
+    assert kept_back("x", frozenset(passed), "HUP") == advice
+
+
 def test_open_mpi_hands_the_requests_variables_over() -> None:
     """They would not reach ranks that ssh starts on other nodes."""
     job = replace(JOB, launcher="mpirun", launcher_flavour="openmpi", attributes=replace(JOB.attributes, copy_variables=("SCENARIO", "A")))
@@ -134,6 +164,16 @@ def test_open_mpi_hands_over_by_ssh_what_modules_and_rules_set(scheduler: str) -
         assert "MODAK_NAMED" not in render(other, scheduler).text
     assert "MODAK_NAMED" not in render(replace(job, rules=(rule,)), "slurm").text
     assert "MODAK_NAMED" not in render(replace(job, rules=(rule,), resources=replace(LAYOUT, nodes=1)), scheduler).text
+
+
+def test_a_variable_that_is_set_after_the_checks_is_handed_over_at_the_start_alone() -> None:
+    """mpirun, by which the checks start, too, would warn of one that is not set yet."""
+    rule = RuleText("fabric", "environment", "export UCX_TLS=ud")
+    job = replace(JOB, launcher="mpirun", launcher_flavour="openmpi", rules=(rule,), staging=Staging(shared=True))
+    script = render(job, "torque").text
+    (named,) = [line for line in script.splitlines() if "MODAK_NAMED=(" in line]
+    assert "MODAK_SCRATCH" not in named
+    assert '"${MODAK_NAMED[@]:?}" -x MODAK_SCRATCH ' in script
 
 
 def test_intel_mpi_binds_by_variables() -> None:

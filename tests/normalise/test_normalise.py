@@ -717,6 +717,40 @@ def test_a_fault_says_what_is_allowed(section: str, field: str, value: Any, says
     assert says in faulty(job(section, **{field: value}))[f"{section}.{field}"]
 
 
+def test_what_a_request_does_not_say_has_the_documented_value() -> None:
+    """Checks and a result are in the script, nothing is unpacked, a signal comes two minutes before the end, and so on."""
+    found = normalise({"job": {"application": {"executable": "./a", "stage_in": [{"from": "/a.tar", "to": "a"}]}}}).request
+    application, optimisation = found.application, found.optimisation
+    assert (application.preflight, application.write_result, application.stage_in[0].unpack) == (True, True, False)
+    assert (optimisation.enable_opt_build, optimisation.enable_autotuning, optimisation.objective.confidence) == (False, False, 0.9)
+    signal = normalise(job("job_options", signal={})).request.job_options.signal
+    assert signal
+    assert (signal.name, signal.seconds) == ("USR1", 120)
+
+
+@pytest.mark.parametrize(
+    ("limit", "constrained"),
+    [
+        ({}, False),
+        ({"minimise": "time", "confidence": 0.95}, False),
+        *(({name: value}, True) for name, value in (("deadline", 60), ("max_nodes", 2), ("min_efficiency", 0.5), ("budget_node_hours", 1))),
+    ],
+)
+def test_an_objective_with_any_limit_is_constrained(limit: dict[str, Any], constrained: bool) -> None:
+    """What is to be small is no limit."""
+    found = normalise({"job": {"optimisation": {"objective": limit}}}).request.optimisation.objective
+    assert found.constrained is constrained
+
+
+@pytest.mark.parametrize(
+    ("amount", "says"),
+    [("500 bananas", "bananas"), ("-5 ns", "positive"), (f"{'0' * 62}5 ns", "64")],
+)
+def test_an_amount_of_work_is_a_positive_number_of_what_rates_count(amount: str, says: str) -> None:
+    """The fault names the field and what is wrong."""
+    assert says in faulty({"job": {"optimisation": {"workload": {"amount": amount}}}})["optimisation.workload.amount"]
+
+
 def test_words_of_a_list_are_literal() -> None:
     """Arguments as a list are words as they are, byte for byte."""
     words = ["it's", "$HOME", "", "a\nb", "--", "*"]

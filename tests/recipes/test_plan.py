@@ -232,6 +232,19 @@ def test_an_official_image_can_be_named() -> None:
     assert written(item, "dockerfile").startswith("FROM mcr.microsoft.com/cntk/release:2.7-cpu-python3.5\n")
 
 
+def test_an_official_image_may_be_of_a_version_that_is_in_no_table() -> None:
+    """Nothing is installed into it."""
+    item = recipe({"framework": "pytorch", "version": "9.9", "variant": "hub", "base": "docker://a/b:9.9"})
+    assert written(item, "dockerfile").startswith("FROM a/b:9.9\n")
+
+
+@pytest.mark.parametrize("values", [{"variant": "hub"}, {"variant": "pip", "base": "docker://a/b:9.9"}])
+def test_a_version_that_is_in_no_table_needs_an_official_image(values: dict[str, Any]) -> None:
+    """Other recipes install a version that they know."""
+    with pytest.raises(RequestError, match=rf"pytorch 9\.9\.0 has no {values['variant']} recipe"):
+        recipe({"framework": "pytorch", "version": "9.9", **values})
+
+
 def test_versions_say_what_can_be_built() -> None:
     """The ranges of a variant, oldest first; what has only wheels is no source build."""
     assert versions("tensorflow", "opt-build")[0] == "1.14.*"

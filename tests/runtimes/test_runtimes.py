@@ -240,6 +240,10 @@ def test_slurms_process_manager_is_bound_in_for_intel_mpi_under_srun_alone() -> 
     """mpirun brings its own."""
     assert "/usr/lib64/libpmi2.so:/usr/lib64/libpmi2.so" in line("charliecloud", GAN)
     assert "libpmi2" not in line("charliecloud", replace(GAN, launcher="mpirun"))
+    assert GAN.container
+    assert GAN.container.host_mpi
+    other = GAN.container.host_mpi.model_copy(update={"family": "mpich"})
+    assert "libpmi2" not in line("charliecloud", having(GAN, host_mpi=other))
 
 
 def test_a_host_mpi_whose_place_is_not_known_is_not_bound() -> None:
@@ -306,6 +310,14 @@ def test_podman_hpc_brings_gpus_and_mpi_in_by_modules() -> None:
     assert "--mpich" not in line("podman-hpc", having(mpi="mpich"))
 
 
+def test_podman_hpc_takes_the_module_of_the_hosts_mpi_where_the_images_is_not_known() -> None:
+    """Both have one interface, or the job would not run; where neither is known, it is Open MPI's."""
+    job = replace(JOB, launcher="srun", resources=Resources(ranks_per_node=4))
+    assert [" --mpich " in line("podman-hpc", replace(job, launcher_flavour=flavour)) for flavour in ("mpich", "openmpi", None)] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
 def test_gpus_of_intel_need_their_device_files_alone() -> None:
     """Podman has a /dev of its own; Charliecloud has the host's, and an image that brings the driver's libraries needs no preparation."""
     job = having(gpu_vendor="intel")
@@ -362,6 +374,13 @@ def test_variables_of_the_commands_directories_hold_inside_charliecloud() -> Non
 def test_ranks_of_any_launcher_share_a_charliecloud_container(launcher: str) -> None:
     """Else MPI could not share memory between them."""
     assert "--join-ct=4" in line("charliecloud", replace(having(), launcher=launcher, resources=Resources(ranks_per_node=4)))
+
+
+@pytest.mark.parametrize(("reference", "listed"), [("docker://library/ubuntu:24.04", "ubuntu"), ("docker://x/y:1", "x/y")])
+def test_sarus_lists_images_without_the_name_of_dockers_own(reference: str, listed: str) -> None:
+    """The check looks for the name as ``sarus images`` shows it."""
+    checks = [each.text for each in plugins.find("runtimes", "sarus").preflight(having(reference=reference))]
+    assert any(check.startswith(f"sarus images 2>&1 | grep -F -e {listed} >") for check in checks)
 
 
 def test_sarus_replaces_mpi_of_mpichs_interface() -> None:
