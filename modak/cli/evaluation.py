@@ -128,6 +128,9 @@ def plan(
 
 def _curves(application: str | None) -> dict[str, Curve]:
     """Fitted curves by id: from the database, or from the service that is set."""
+    from modak.facts import same_text
+
+    application = None if application is None else same_text(application.strip())
     if common.settings().server:
         found = {item["id"]: _listed(item) for item in common.client().listing("models")}
     else:

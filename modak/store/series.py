@@ -163,8 +163,10 @@ def matching(connection: Connection, filters: Mapping[str, str]) -> Select[Any]:
 
 
 def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool]:
-    """The condition that a series has this text, in any spelling, in a column."""
-    column = series.c[name]
+    """The condition that a series has this text, in any spelling, in a column; for an empty text that the column is empty."""
+    column, text = series.c[name], text.strip()
+    if not text:
+        return column.is_(None)
     if name not in merging.EXACT:
         return column == (same_name(text) if name == "runtime" else same_text(text))
     same = merging.EXACT[name]
@@ -179,9 +181,9 @@ def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, S
 
 
 def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
-    """Whether a series carries the parameters that filters ask for, in any spelling."""
-    wanted = {name.removeprefix(PARAMETER): text for name, text in filters.items() if name.startswith(PARAMETER)}
-    return all(name in key.params and same_parameter(key.params[name]) == same_parameter(text) for name, text in wanted.items())
+    """Whether a series carries the parameters that filters ask for, in any spelling; for an empty text that it has no such parameter."""
+    wanted = {name.removeprefix(PARAMETER): text.strip() for name, text in filters.items() if name.startswith(PARAMETER)}
+    return all(same_parameter(key.params.get(name, "")) == same_parameter(text) for name, text in wanted.items())
 
 
 def label(key: SeriesKey) -> str:

@@ -138,6 +138,14 @@ def test_equal_layouts_under_name_and_alias_are_repeats(store: Store) -> None:
     assert (curve.sizes, curve.repeats) == ((1, 2), (2, 2))
 
 
+def test_an_empty_filter_finds_empty_cells(store: Store) -> None:
+    """And blanks around a text do not tell, as around a cell."""
+    load(store, [line(1, 800), line(1, 700, size=""), line(1, 600, compiler="")])
+    assert [one.value for one in found(store, params__size="")] == [700]
+    assert [one.value for one in found(store, compiler="")] == [600]
+    assert [one.value for one in found(store, compiler=" gcc-9.3 ", params__size=" 10 ")] == [800]
+
+
 def test_a_row_under_an_alias_is_there_already(store: Store) -> None:
     """Whichever name came first; a corrected row replaces that under the other name, and the first one comes back in its place."""
     store.add([system("old-name")], ME)
