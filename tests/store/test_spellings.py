@@ -91,6 +91,8 @@ def test_values_that_may_be_the_same_are_noted(store: Store) -> None:
     told = [note for note in report.notes if "count as different ones" in note]
     assert [note.partition(":")[0] for note in told] == ["parameter 'size' of 'solver'", "parameter 'new' of 'solver'"]
     assert "'0.5', '0.50'" in told[0]
+    other = HEADER.replace("params.size", "params.Size") + line(1, 8)
+    assert any(note.startswith("parameter of 'solver': 'Size', 'size' count") for note in store.load([csv_table(other)], ME).notes)
     (told_later,) = [
         note for note in store.load([csv_table(HEADER + line(1, 8, size="10 000") + line(2, 5, size="1e4"))], ME).notes if "1e4" in note
     ]
@@ -172,6 +174,16 @@ def test_results_under_an_alias_are_doubted_beside_the_others(store: Store) -> N
     assert not store.results({"application": "solver"}, doubted=True).items  # alone it contradicts nothing
     store.add([system("old-name")], ME, replace=True)
     assert len(store.results({"application": "solver"}, doubted=True).items) == 1
+
+
+def test_runs_of_one_layout_under_two_names_are_judged_together(store: Store) -> None:
+    """As repeats: the one that contradicts the others is doubted, and the curve has the others."""
+    store.add([system("old-name")], ME)
+    load(store, [line(2, 420), line(2, 430, system="old-name"), line(2, 425, system="old-name")])
+    assert load(store, [line(2, 424_000), line(2, 440)]) == (2, 0, 0, 1)
+    (wrong,) = store.results({}, doubted=True).items
+    assert (wrong.value, wrong.suspect) == (424_000, "more than 30 times the other runs of the same layout; wrong unit?")
+    assert [(curve.costs, curve.repeats) for curve in store.models("solver")] == [((427.5,), (4,))]
 
 
 def test_an_upgrade_joins_what_was_stored_apart(url: str) -> None:
