@@ -168,7 +168,7 @@ def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool
     if not text:
         return column.is_(None)
     if name not in merging.EXACT:
-        return column == (same_name(text) if name == "runtime" else same_text(text))
+        return column == (same_name(text) if name in ("runtime", "mpi_from") else same_text(text))
     same = merging.EXACT[name]
     wanted = OwnNames(connection).called(text) if name == "system" else {same(text)}
     spelt = connection.scalars(select(column).where(column.is_not(None)).distinct())

@@ -14,6 +14,7 @@ from modak.store import Store, migrate, open_store, upgrade
 from modak.store.engine import reading, writing
 from tests.store.tables import ME, csv_table
 
+MORE = "application,nodes,metric,value,runtime,mpi_from,hyperthreads\n"
 HEADER = "application,system,compiler,precision,params.size,params.new,nodes,metric,value,suspect\n"
 
 
@@ -75,6 +76,13 @@ def test_a_row_that_says_something_else_is_new(store: Store, labels: dict[str, s
     assert load(store, [line(1, 800, **labels)]) == (1, 0, 0, 0)
     assert load(store, [line(1, 700, **labels)], replace=True) == (1, 0, 1, 0)
     assert {one.value for one in found(store)} == {800, 700}
+
+
+def test_words_of_a_column_are_the_same_in_any_case(store: Store) -> None:
+    """As is what filters ask for."""
+    rows = ("solver,1,wall_time,8,Charliecloud,Host,TRUE\n", "solver,1,wall_time,8,charliecloud,host,true\n")
+    assert store.load([csv_table(MORE + "".join(rows))], ME).duplicates == 1
+    assert len(found(store, runtime="CHARLIECLOUD", mpi_from="HOST")) == 1
 
 
 def test_versions_stay_apart(store: Store) -> None:
