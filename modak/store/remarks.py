@@ -156,7 +156,7 @@ def _folded(value: str) -> str:
     try:
         return f"{float(plain):.15g}"
     except ValueError:
-        return same_name(value)
+        return same_name(value).replace("-", "")
 
 
 def _several(values: Iterable[str]) -> tuple[str, ...]:

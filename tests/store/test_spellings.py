@@ -85,6 +85,15 @@ def test_words_of_a_column_are_the_same_in_any_case(store: Store) -> None:
     assert len(found(store, runtime="CHARLIECLOUD", mpi_from="HOST")) == 1
 
 
+def test_amounts_in_other_units_are_the_same(store: Store) -> None:
+    """``params.amount`` is work with its unit."""
+    header = HEADER.replace("params.size", "params.amount")
+    rows = line(1, 800, size="100 ns") + line(2, 420, size="0.1 us") + line(4, 230, size="100  ns") + line(4, 230, size="1e2 ns")
+    assert store.load([csv_table(header + rows)], ME).duplicates == 1
+    assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
+    assert len(found(store, params__amount="0.1 us")) == 3
+
+
 def test_versions_stay_apart(store: Store) -> None:
     """1.10 is not 1.1: a later release of the same library, perhaps."""
     assert load(store, [line(1, 800, size="1.1"), line(1, 800, size="1.10")]) == (2, 0, 0, 0)
