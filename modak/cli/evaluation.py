@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from modak.cli import common, show
-from modak.errors import NotFound, UnknownName
+from modak.errors import ModakError, NotFound, UnknownName
 from modak.text.amounts import counted, percent
 from modak.text.choices import COLUMNS, INTERVAL, row
 
@@ -148,6 +149,9 @@ def calibration(
 
 def _curves(application: str | None) -> dict[str, Curve]:
     """Fitted curves by id: from the database, or from the service that is set."""
+    from modak.facts import same_text
+
+    application = None if application is None else same_text(application.strip())
     if common.settings().server:
         found = {item["id"]: _listed(item) for item in common.client().listing("models")}
     else:
@@ -172,7 +176,9 @@ def _names_of(system: str) -> frozenset[str]:
 
     try:
         known = common.client().item("systems", system)
-    except (NotFound, UnknownName):
+    except ModakError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
         return frozenset((same_name(system),))
     return frozenset(map(same_name, (known["name"], *known.get("aliases", ()))))
 

@@ -23,6 +23,7 @@ from modak.ingest.csvrows import COMMENT, LONGEST_LINE, Rows, blocks, check_line
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, MOST_FAULTS, Cells, Int64, Raw
 from modak.ingest.values import DECIMAL_COMMA, NUMERIC
+from modak.results.filters import PARAMETER
 
 Mask = NDArray[np.bool_]
 
@@ -171,8 +172,7 @@ def _raw(body: bytes, header: _Header, line: int, *, first: bool = False) -> Raw
 
     if mark == ";":
         decimal = any(_has_comma(text) for cells in columns.values() for text in cells.texts)
-        if not decimal:
-            notes += _points_noted(columns)
+        notes += _points_noted({name: cells for name, cells in columns.items() if name.startswith(PARAMETER) or not decimal})
         columns = {name: _with_points(cells, name, found.lines, decimal=decimal) for name, cells in columns.items()}
     return Raw(columns, found.lines, tuple(notes))
 
@@ -245,8 +245,8 @@ def _with_points(cells: Cells, column: str, lines: Int64, *, decimal: bool) -> C
 
 
 def _points_noted(columns: Mapping[str, Cells]) -> Iterator[str]:
-    """A note for each column of values all of whose points may separate thousands, in a table without decimal commas."""
-    for column in filter(_may_be_value, columns):
+    """A note for each column of values or of a parameter all of whose points may separate thousands."""
+    for column in (name for name in columns if name.startswith(PARAMETER) or _may_be_value(name)):
         pointed = [text.strip() for text in columns[column].texts if "." in text]
         if pointed and all(map(_THOUSANDS.fullmatch, pointed)):
             read = pointed[0].replace(".", "")

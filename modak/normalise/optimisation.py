@@ -123,12 +123,14 @@ def _parameters(value: Any, path: str) -> Read:
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
-    said = {key: str(inner).lower() if _is_text(inner) else inner for key, inner in opened.value.items() if inner is not None}
+    said = {key: _said(inner) for key, inner in opened.value.items() if inner is not None}
     return Read(said, opened.notes)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, bool) or (isinstance(value, int) and abs(value) > EXACT)
+def _said(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    return str(value).lower() if isinstance(value, bool) or (isinstance(value, int) and abs(value) > EXACT) else value
 
 
 EXACT: Final = 2**53

@@ -66,7 +66,17 @@ def run_key(key: SeriesKey) -> Hashable:
 
 def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The parameters without those for the length of a run, sorted by name, each in one spelling; part of :func:`run_key`."""
-    return tuple(sorted((name, same_parameter(text)) for name, text in _without_length(params).items()))
+    return tuple(sorted((name, same_setting(name, text)) for name, text in _without_length(params).items()))
+
+
+def same_setting(name: str, text: str) -> str:
+    """Equal for values of the parameter ``name`` that mean the same: as :func:`modak.facts.same_parameter`, and amounts in any unit.
+
+    >>> same_setting("amount", "100 ns") == same_setting("amount", "0.1 us"), same_setting("size", "10.0") == same_setting("size", "10")
+    (True, True)
+    """
+    amount = startup.amount_of({name: text})
+    return f"{amount.number:.15g} {amount.counts}" if amount else same_parameter(text)
 
 
 def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
@@ -103,7 +113,7 @@ def _destinations_within(members: Mapping[str, SeriesKey]) -> Mapping[str, tuple
 
 
 def _measure(series: SeriesKey) -> Measure:
-    return (series.metric, series.unit, *sorted((name, same_parameter(text)) for name, text in series.params.items()))
+    return (series.metric, series.unit, *sorted((name, same_setting(name, text)) for name, text in series.params.items()))
 
 
 class _Together(NamedTuple):

@@ -59,6 +59,8 @@ class Question:
     """Length of the run, by unit: ``epochs``, ``steps``, or that of an amount. Results of another length are of the same kind of run."""
     scales_epochs: bool = False
     """Whether times of epochs are scaled to its own number of samples, where results give theirs (``params.samples``)."""
+    exact: frozenset[str] = frozenset()
+    """Parameters of which some results have just the text that is asked for: beside these, 1.10 is no 1.1, but may be another version."""
     crowded: bool = False
     """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
 
@@ -126,12 +128,23 @@ def closed(curves: Sequence[Curve], question: Question) -> Question:
     them in half precision, answer in single precision.
     """
     of_metric = [curve.series for curve in curves if question.metric in (None, curve.series.metric)]
+    question = replace(question, exact=_exact(of_metric, question))
     plain = replace(question, plain=True)
     if any(plain.is_of(series) for series in of_metric):
         return plain
     on = [_switches_on(series, question) for series in of_metric if question.is_of(series)]
     always = frozenset.intersection(*on) if on else frozenset()
     return replace(plain, always=always) if always in on else question
+
+
+def _exact(of_metric: Sequence[SeriesKey], question: Question) -> frozenset[str]:
+    """Parameters as in :attr:`Question.exact`, of which other results have the same number in a text that may mean something else."""
+    found = set()
+    for name, text in (question.attributes.get("params") or {}).items():
+        meant = {same_parameter(value) for value in {series.params.get(name) for series in of_metric} if same_value(value, text) and value}
+        if len(meant) > 1 and same_parameter(text) in meant:
+            found.add(name)
+    return frozenset(found)
 
 
 def _switches_on(series: SeriesKey, question: Question) -> frozenset[str]:
@@ -163,7 +176,7 @@ def _test(name: str, question: Question) -> Callable[[Any], bool]:
     asked = question.attributes.get(name)
 
     def differs(evidence: Any) -> bool:
-        return _differs(name, evidence, asked) or _switched(name, evidence, asked, question)
+        return _differs(name, evidence, asked, question.exact) or _switched(name, evidence, asked, question)
 
     if name != "params":
         return cache(differs)
@@ -171,12 +184,14 @@ def _test(name: str, question: Question) -> Callable[[Any], bool]:
     return lambda params: of_items(tuple(params.items()))
 
 
-def _differs(name: str, evidence: Any, asked: Any) -> bool:
+def _differs(name: str, evidence: Any, asked: Any, exact: AbstractSet[str]) -> bool:
     """Whether an attribute of results differs from that of the question; open attributes of the question never differ.
 
     Results without partition, image, hyper-threads or precision are taken to be of the usual ones.
     """
     if isinstance(asked, Mapping):
+        if any(same_parameter(evidence.get(key) or "") != same_parameter(asked[key]) for key in exact):
+            return True
         return any(not same_value(evidence.get(key), value) for key, value in asked.items())
     if name == "precision":
         evidence, asked = same_precision(evidence), same_precision(asked)

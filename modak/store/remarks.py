@@ -116,26 +116,35 @@ def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[
     for name in connection.scalars(select(series.c.application).distinct().order_by(series.c.application)):
         applications.setdefault(same_name(name), []).append(name)
     datasets: dict[tuple[str, str], list[str]] = {}
-    params: dict[tuple[str, str, str], dict[str, None]] = {}
-    given = select(series.c.application, series.c.params).where(series.c.params != "{}").distinct().order_by(series.c.params)
     pairs = select(series.c.application, series.c.dataset).where(series.c.dataset.is_not(None)).distinct().order_by(series.c.dataset)
     for part in chunks(sorted({key.application for key in touched})):  # not of all: a database may hold many
         for name, dataset in connection.execute(pairs.where(series.c.application.in_(part))):
             datasets.setdefault((name, same_name(dataset)), []).append(dataset)
-        for name, text in connection.execute(given.where(series.c.application.in_(part))):
-            for parameter, value in json.loads(text).items():
-                params.setdefault((name, parameter, _folded(value)), {}).setdefault(value)
     said = dict.fromkeys(("application", tuple(applications[same_name(key.application)])) for key in touched)
     named = [(key.application, key.dataset) for key in touched if key.dataset is not None]
     said |= dict.fromkeys((f"data set of {name!r}", tuple(datasets[name, same_name(dataset)])) for name, dataset in named)
-    set_ = [(key.application, name, value) for key in touched for name, value in key.params.items()]
-    of_values = (((name, parameter), _several(params[name, parameter, _folded(value)])) for name, parameter, value in set_)
-    said |= dict.fromkeys((f"parameter {parameter!r} of {name!r}", spelt) for (name, parameter), spelt in of_values)
+    said |= dict.fromkeys(_parameters(connection, touched))
     return tuple(
         f"{what}: {', '.join(map(repr, spelt))} count as different ones; spell them alike if they are the same"
         for what, spelt in said
         if len(spelt) > 1
     )[:MOST]
+
+
+def _parameters(connection: Connection, touched: Collection[SeriesKey]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The parameters of these series, by name and by value, each with all its spellings in results of its application."""
+    names: dict[tuple[str, str], dict[str, None]] = {}
+    values: dict[tuple[str, str, str], dict[str, None]] = {}
+    given = select(series.c.application, series.c.params).where(series.c.params != "{}").distinct().order_by(series.c.params)
+    for part in chunks(sorted({key.application for key in touched if key.params})):
+        for application, text in connection.execute(given.where(series.c.application.in_(part))):
+            for name, value in json.loads(text).items():
+                names.setdefault((application, same_name(name)), {}).setdefault(name)
+                values.setdefault((application, name, _folded(value)), {}).setdefault(value)
+    for key in touched:
+        for name, value in key.params.items():
+            yield f"parameter of {key.application!r}", tuple(names[key.application, same_name(name)])
+            yield f"parameter {name!r} of {key.application!r}", _several(values[key.application, name, _folded(value)])
 
 
 def _folded(value: str) -> str:
@@ -147,7 +156,7 @@ def _folded(value: str) -> str:
     try:
         return f"{float(plain):.15g}"
     except ValueError:
-        return same_name(value)
+        return same_name(value).replace("-", "")
 
 
 def _several(values: Iterable[str]) -> tuple[str, ...]:

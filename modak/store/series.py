@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
 
-from modak.facts import SeriesKey, System, own_names, same_name, same_parameter, same_text
+from modak.facts import SeriesKey, System, own_names, same_name, same_text
 from modak.ingest.values import cell
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
@@ -37,7 +37,7 @@ def key_hash(key: SeriesKey) -> str:
 def hash_of(known: Mapping[str, Any]) -> str:
     """The same from the known fields, by name."""
     folded = {name: merging.EXACT[name](value) if name in merging.EXACT else value for name, value in known.items()}
-    folded["params"] = {name: same_parameter(text) for name, text in known["params"].items()}
+    folded["params"] = {name: merging.same_setting(name, text) for name, text in known["params"].items()}
     return hashlib.sha256(json.dumps(folded, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -163,10 +163,12 @@ def matching(connection: Connection, filters: Mapping[str, str]) -> Select[Any]:
 
 
 def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool]:
-    """The condition that a series has this text, in any spelling, in a column."""
-    column = series.c[name]
+    """The condition that a series has this text, in any spelling, in a column; for an empty text that the column is empty."""
+    column, text = series.c[name], text.strip()
+    if not text:
+        return column.is_(None)
     if name not in merging.EXACT:
-        return column == (same_name(text) if name == "runtime" else same_text(text))
+        return column == (same_name(text) if name in ("runtime", "mpi_from") else same_text(text))
     same = merging.EXACT[name]
     wanted = OwnNames(connection).called(text) if name == "system" else {same(text)}
     spelt = connection.scalars(select(column).where(column.is_not(None)).distinct())
@@ -179,9 +181,10 @@ def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, S
 
 
 def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
-    """Whether a series carries the parameters that filters ask for, in any spelling."""
-    wanted = {name.removeprefix(PARAMETER): text for name, text in filters.items() if name.startswith(PARAMETER)}
-    return all(name in key.params and same_parameter(key.params[name]) == same_parameter(text) for name, text in wanted.items())
+    """Whether a series carries the parameters that filters ask for, in any spelling; for an empty text that it has no such parameter."""
+    wanted = {name.removeprefix(PARAMETER): text.strip() for name, text in filters.items() if name.startswith(PARAMETER)}
+    same = merging.same_setting
+    return all(same(name, key.params.get(name, "")) == same(name, text) for name, text in wanted.items())
 
 
 def label(key: SeriesKey) -> str:

@@ -331,6 +331,15 @@ def test_points_keep_their_rows_and_units() -> None:
     assert (second.unit, second.layout.nodes) == (None, None)
 
 
+@pytest.mark.parametrize("comma", ["", "5"])
+def test_points_in_parameters_between_semicolons_are_noted(comma: str) -> None:
+    """1.000 may be a thousand there, whether another column has decimal commas or not."""
+    text = f"application;params.n;params.v;nodes;metric;value\na;1.000;2.10;1;wall_time;12{',' * bool(comma)}{comma}\n"
+    notes = only(text).notes
+    assert "r.csv: column 'params.n': the point in 1.000 is decimal; if it is not, write 1000" in notes
+    assert not any("params.v" in note for note in notes)
+
+
 def test_points_may_carry_values() -> None:
     """A table with measured values can be predicted too; they are not looked at."""
     (point,) = points(from_bytes(b"application,metric,value\na,wall_time,unknown yet\n", "p.csv"), 10)

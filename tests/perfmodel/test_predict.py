@@ -31,6 +31,14 @@ def test_basis_says_where_the_size_lies(nodes: int, basis: str) -> None:
     assert predict(curves(), Question(HERE), [nodes]).basis == (basis,)
 
 
+def test_another_version_does_not_answer_beside_the_one_that_is_asked_for() -> None:
+    """1.10 is no 1.1 where both were measured; alone it answers, because a request's 0.5 may be 0.50 in a table."""
+    old, new = (curves(work=work, params={"library": version}) for version, work in (("1.1", 100.0), ("1.10", 300.0)))
+    for known, version, value in (((*old, *new), "1.1", 25), ((*old, *new), "1.10", 75), (new, "1.1", 75), (old, "1.10", 25)):
+        found = predict(known, Question({**HERE, "params": {"library": version}}), [4])
+        assert (found.basis, round(float(found.value[0]), 6)) == (("measured",), value)
+
+
 def test_few_sizes_are_heuristic_between_and_measured_at() -> None:
     """Two sizes make no scaling claim."""
     assert predict(curves((1, 2)), Question(HERE), [1, 8]).basis == ("measured", "heuristic")

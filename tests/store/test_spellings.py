@@ -14,6 +14,7 @@ from modak.store import Store, migrate, open_store, upgrade
 from modak.store.engine import reading, writing
 from tests.store.tables import ME, csv_table
 
+MORE = "application,nodes,metric,value,runtime,mpi_from,hyperthreads\n"
 HEADER = "application,system,compiler,precision,params.size,params.new,nodes,metric,value,suspect\n"
 
 
@@ -77,6 +78,22 @@ def test_a_row_that_says_something_else_is_new(store: Store, labels: dict[str, s
     assert {one.value for one in found(store)} == {800, 700}
 
 
+def test_words_of_a_column_are_the_same_in_any_case(store: Store) -> None:
+    """As is what filters ask for."""
+    rows = ("solver,1,wall_time,8,Charliecloud,Host,TRUE\n", "solver,1,wall_time,8,charliecloud,host,true\n")
+    assert store.load([csv_table(MORE + "".join(rows))], ME).duplicates == 1
+    assert len(found(store, runtime="CHARLIECLOUD", mpi_from="HOST")) == 1
+
+
+def test_amounts_in_other_units_are_the_same(store: Store) -> None:
+    """``params.amount`` is work with its unit."""
+    header = HEADER.replace("params.size", "params.amount")
+    rows = line(1, 800, size="100 ns") + line(2, 420, size="0.1 us") + line(4, 230, size="100  ns") + line(4, 230, size="1e2 ns")
+    assert store.load([csv_table(header + rows)], ME).duplicates == 1
+    assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
+    assert len(found(store, params__amount="0.1 us")) == 3
+
+
 def test_versions_stay_apart(store: Store) -> None:
     """1.10 is not 1.1: a later release of the same library, perhaps."""
     assert load(store, [line(1, 800, size="1.1"), line(1, 800, size="1.10")]) == (2, 0, 0, 0)
@@ -91,6 +108,8 @@ def test_values_that_may_be_the_same_are_noted(store: Store) -> None:
     told = [note for note in report.notes if "count as different ones" in note]
     assert [note.partition(":")[0] for note in told] == ["parameter 'size' of 'solver'", "parameter 'new' of 'solver'"]
     assert "'0.5', '0.50'" in told[0]
+    other = HEADER.replace("params.size", "params.Size") + line(1, 8)
+    assert any(note.startswith("parameter of 'solver': 'Size', 'size' count") for note in store.load([csv_table(other)], ME).notes)
     (told_later,) = [
         note for note in store.load([csv_table(HEADER + line(1, 8, size="10 000") + line(2, 5, size="1e4"))], ME).notes if "1e4" in note
     ]
@@ -138,6 +157,14 @@ def test_equal_layouts_under_name_and_alias_are_repeats(store: Store) -> None:
     assert (curve.sizes, curve.repeats) == ((1, 2), (2, 2))
 
 
+def test_an_empty_filter_finds_empty_cells(store: Store) -> None:
+    """And blanks around a text do not tell, as around a cell."""
+    load(store, [line(1, 800), line(1, 700, size=""), line(1, 600, compiler="")])
+    assert [one.value for one in found(store, params__size="")] == [700]
+    assert [one.value for one in found(store, compiler="")] == [600]
+    assert [one.value for one in found(store, compiler=" gcc-9.3 ", params__size=" 10 ")] == [800]
+
+
 def test_a_row_under_an_alias_is_there_already(store: Store) -> None:
     """Whichever name came first; a corrected row replaces that under the other name, and the first one comes back in its place."""
     store.add([system("old-name")], ME)
@@ -164,6 +191,16 @@ def test_results_under_an_alias_are_doubted_beside_the_others(store: Store) -> N
     assert not store.results({"application": "solver"}, doubted=True).items  # alone it contradicts nothing
     store.add([system("old-name")], ME, replace=True)
     assert len(store.results({"application": "solver"}, doubted=True).items) == 1
+
+
+def test_runs_of_one_layout_under_two_names_are_judged_together(store: Store) -> None:
+    """As repeats: the one that contradicts the others is doubted, and the curve has the others."""
+    store.add([system("old-name")], ME)
+    load(store, [line(2, 420), line(2, 430, system="old-name"), line(2, 425, system="old-name")])
+    assert load(store, [line(2, 424_000), line(2, 440)]) == (2, 0, 0, 1)
+    (wrong,) = store.results({}, doubted=True).items
+    assert (wrong.value, wrong.suspect) == (424_000, "more than 30 times the other runs of the same layout; wrong unit?")
+    assert [(curve.costs, curve.repeats) for curve in store.models("solver")] == [((427.5,), (4,))]
 
 
 def test_an_upgrade_joins_what_was_stored_apart(url: str) -> None:

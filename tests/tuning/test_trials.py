@@ -116,7 +116,7 @@ def test_a_search_begins_with_the_jobs_own_setting_and_the_best_that_was_measure
         series = SeriesKey(application="toy", params=params, metric="throughput", unit="samples/s")
         return Result(series=series, layout=Layout(nodes=1), value=value, suspect=suspect)
 
-    known = [result(10, LEVEL="2", n="5"), result(30, LEVEL="3", n="7"), result(90, LEVEL="3"), result(99, "wrong", LEVEL="1", n="7")]
+    known = [result(10, LEVEL="2", n="5"), result(30, LEVEL="3.0", n="7"), result(90, LEVEL="3"), result(99, "wrong", LEVEL="1", n="7")]
     found = starts(base, Facts(version=""), space, known, aim)
     assert list(found) == [(0, 0), (2, 1)]
     assert "throughput 30" in found[2, 1]
