@@ -87,10 +87,11 @@ def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator
 
 
 def moved(told: Told, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> Told:
-    """The forecasts ``told [n]`` of another configuration, moved by the log ``ratio [n]`` of costs that is seen at the edge.
+    """The forecasts ``told [n]`` of another configuration, moved by the log ratio ``r [n]`` of costs that is seen at the edge.
 
-    ``spread``: the standard deviation of that ratio before; ``at_edge [n]`` and ``own_at_edge``: those of both forecasts there;
-    ``doublings [n]`` away from it. Conditional mean and variance of a normal distribution.
+    The ratio has a normal prior with mean 0 and standard deviation ``spread``, and is seen with the variance ``v`` of both forecasts at the
+    edge (standard deviations ``at_edge [n]`` and ``own_at_edge``), which grows with the ``doublings [n]`` away from there. The conditional
+    mean is ``s r`` and the conditional variance ``s v``, where ``s = spread^2 / (spread^2 + v)`` (shrinkage).
     """
     seen = AT_EDGE**2 * at_edge**2 + own_at_edge**2 + UNKNOWN_LIKENESS**2 * doublings
     share = spread**2 / (spread**2 + seen)

@@ -92,9 +92,9 @@ class Family:
         return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
 
 
-def compare(series: Series, relatives: Sequence[Series], others: Sequence[Series] = ()) -> tuple[Kin, ...]:
-    """The kin of ``series`` among ``relatives`` and ``others``; the latter are of other frameworks."""
-    return Family((*relatives, *others)).kin_of(series, np.repeat([0.0, OTHER_PROGRAM], [len(relatives), len(others)]))
+def compare(series: Series, relatives: Sequence[Series], apart: npt.ArrayLike = 0.0) -> tuple[Kin, ...]:
+    """The kin of ``series`` among ``relatives``; ``apart`` as in :meth:`Family.kin_of`."""
+    return Family(relatives).kin_of(series, apart)
 
 
 def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
