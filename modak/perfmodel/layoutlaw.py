@@ -19,16 +19,17 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, predicted, walks
 from modak.perfmodel.layouts import COUNTS, log_ratio
 
-EITHER: Final = Slope((0.0, 0.3), (0.0, 0.3), (0.0, 0.3))
+EITHER: Final = Slope.everywhere((0.0, 0.3))
 """The slope of ranks, and that of threads, of log cost beyond an even share, where their product is the same. This and the others below are
 from public tables of several layouts of a program."""
-WORKERS: Final = Slope((0.7, 0.4), (0.2, 0.4), (0.5, 0.4))
+WORKERS: Final = Slope(above=(0.7, 0.4), below=(0.2, 0.4), between=(0.5, 0.4))
 """That of ranks times threads: more than were measured hardly help, fewer cost nearly their share."""
-EITHER_ON_GPUS: Final = Slope((0.0, 0.15), (0.0, 0.15), (0.0, 0.15), bend=0.3)
-WORKERS_ON_GPUS: Final = Slope((-0.1, 0.2), (-0.2, 0.2), (-0.1, 0.2), bend=0.3)
-"""They feed the GPUs, which do the work; it is shared among these alone."""
-GPUS: Final = Slope((0.15, 0.2), (0.1, 0.2), (0.15, 0.2))
-BATCH: Final = Slope((0.0, 0.4), (-0.5, 0.4), (-0.2, 0.4))
+EITHER_ON_GPUS: Final = Slope.everywhere((0.0, 0.15), bend=0.3)
+WORKERS_ON_GPUS: Final = Slope(above=(-0.1, 0.2), below=(-0.2, 0.2), between=(-0.1, 0.2), bend=0.3)
+"""Both where GPUs do the work, which is shared among these alone: ranks and threads feed them."""
+GPUS: Final = Slope(above=(0.15, 0.2), below=(0.1, 0.2), between=(0.15, 0.2))
+"""That of GPUs: more of them lose a little of an even share."""
+BATCH: Final = Slope(above=(0.0, 0.4), below=(-0.5, 0.4), between=(-0.2, 0.4))
 """That of the batch size, of the cost of a sample: a GPU that is full gains nothing by a larger one."""
 SMOOTHNESS: Final = np.array(
     [
@@ -50,8 +51,6 @@ than :data:`ALIKE` both are less, in proportion. From public tables of several s
 ALIKE: Final = 0.5
 """Standard deviation of the log ratio of two programs, and of others that are about as unlike. Judgement: no table tells how much less
 images or versions of a program drift."""
-
-
 LOSS: Final = 1.4
 """Half-width of the interval towards higher costs, over that of equal sides, :func:`beyond` the measured layouts; towards lower costs it is
 :data:`modak.perfmodel.intervals.GAIN`. The last cores of a node and their hyper-threads lose more than they ever gain, and nothing shows
