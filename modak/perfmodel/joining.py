@@ -17,7 +17,6 @@ import numpy.typing as npt
 from modak.perfmodel import unlikeness
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.peers import kind_of_work
 from modak.perfmodel.questions import SPREAD, Question
 from modak.perfmodel.relatives import UNKNOWN_LIKENESS
 
@@ -62,7 +61,7 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
         return False
     if any(one.sizes[0] <= size <= one.sizes[-1] for size in curve.sizes) or unlikeness.differing_counts(one, curve.layout, None):
         return False
-    return kind_of_work(one) == kind_of_work(curve)
+    return one.kind_of_work == curve.kind_of_work
 
 
 def _spread(one: Curve, curve: Curve) -> float:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Layout
 from modak.grouping import grouped
-from modak.perfmodel import layoutlaw, layouts, problems, startup
+from modak.perfmodel import layoutlaw, layouts, problems
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Sides
@@ -88,11 +88,6 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     return best_match(alike, nodes)
 
 
-def kind_of_work(curve: Curve) -> tuple[object, ...]:
-    """What costs must have in common to be of the same work: the metric, and the length of the run."""
-    return curve.series.metric, curve.series.unit, curve.per_batch, tuple(sorted(startup.lengths(curve.series.params).items()))
-
-
 def _configuration(match: Match) -> tuple[tuple[str, str], ...]:
     """In what results differ from the question, besides their layout, with their values."""
     return tuple((name, str(getattr(match.curve.series, name))) for name in match.attributes)
@@ -106,10 +101,10 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
     """
     curve = match.curve
-    configuration, work = _configuration(match), kind_of_work(curve)
+    configuration, work = _configuration(match), curve.kind_of_work
     same = (one for one in found if _configuration(one) == configuration)
     alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
-    apart = (one for one in alike if kind_of_work(one.curve) == work)
+    apart = (one for one in alike if one.curve.kind_of_work == work)
     others = sorted((one.asked_with(layout) for one in apart), key=seen)
     stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
     near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
@@ -123,8 +118,8 @@ def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layou
     First comes that of the ``nearest`` match, which would answer by itself, then those of the nearest ones, in attributes and layout. Other
     sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problemlaw`).
     """
-    work = kind_of_work(match.curve), problems.size_of(match), match.device
-    same = (one for one in found if (kind_of_work(one.curve), problems.size_of(one), one.device) == work)
+    work = match.curve.kind_of_work, problems.size_of(match), match.device
+    same = (one for one in found if (one.curve.kind_of_work, problems.size_of(one), one.device) == work)
     kinds = grouped(sorted(same, key=lambda one: (round(one.doubt, 9), seen(one))), _configuration)
     kinds.pop(_configuration(match), None)
     first = kinds.pop(_configuration(nearest), [])
