@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from benchmarks.output import say
 from modak.grouping import grouped
-from modak.perfmodel import kriging, problems
+from modak.perfmodel import kriging, problemlaw, problems
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.questions import SPREAD
@@ -72,8 +72,8 @@ def law(asked: Asked) -> tuple[float, float]:
 def _law(asked: Asked) -> tuple[float, float]:
     unlike = np.where(asked.kind > 0, SPREAD["params"], 0.0)
     tails = kriging.UNLIKE if asked.kind.any() else np.ones((1, 2))
-    ratios = problems.ratios_of(asked.away, asked.kind, unlike, np.zeros((len(unlike), 1)), tails)
-    log_cost, deviation = problems.between(asked.away, asked.costs[:, None], np.full((len(unlike), 1), kriging.REPEAT), ratios)
+    ratios = problemlaw.ratios_of(asked.away, asked.kind, unlike, np.zeros((len(unlike), 1)), tails)
+    log_cost, deviation = problemlaw.between(asked.away, asked.costs[:, None], np.full((len(unlike), 1), kriging.REPEAT), ratios)
     return float(log_cost[0]), float(deviation[0])
 
 

@@ -143,6 +143,11 @@ class Curve(Fact):
         return per_batch(self.series, self.layout)
 
     @cached_property
+    def kind_of_work(self) -> tuple[object, ...]:
+        """What its costs must have in common with others to be of the same work: the metric, and the length of the run."""
+        return self.series.metric, self.series.unit, self.per_batch, tuple(sorted(startup.lengths(self.series.params).items()))
+
+    @cached_property
     def measured(self) -> scaling.Series:
         """The measured values as input of the models: costs of weak scaling are divided by the size; nodes are given beside other sizes."""
         costs = tuple(cost / size for cost, size in zip(self.costs, self.sizes, strict=True)) if self.grows else self.costs

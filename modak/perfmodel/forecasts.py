@@ -1,11 +1,11 @@
 """The forecast of a curve at any sizes: by its own forms, pooled with comparable curves of the same application, its kin.
 
-:func:`pooled_forecast` has the steps. Where a curve and its kin are compared, see :mod:`modak.perfmodel.relatives`.
+:func:`pooled_forecast` has the steps. Which curves are kin, :mod:`modak.perfmodel.kinship` says; how alike they are, and what they tell,
+:mod:`modak.perfmodel.relatives`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.cache import Cache
-from modak.facts import same_name
-from modak.grouping import grouped
-from modak.perfmodel import intervals, joining, nodestep, relatives, scaling, startup
+from modak.perfmodel import intervals, joining, kinship, nodestep, relatives, scaling
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
@@ -124,10 +122,10 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     beside = at.beside(curve)
     own = scaling.evaluate(curve.mixture, at.sizes, beside)
     few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
-    alike = [one for one in curves if one is not curve and _scale_alike(one, curve)] if few or beyond.any() else []
-    kin = _kin_of(curve, alike)
+    alike = kinship.alike(curve, curves) if few or beyond.any() else []
+    kin = kinship.kin_of(curve, alike)
     reached = relatives.reached(kin, at.sizes, beside)
-    measured, continued = (beyond | few) & reached, beyond & ~reached & _continued_by(kin, curve)
+    measured, continued = (beyond | few) & reached, beyond & ~reached & kinship.continued_by(kin, curve)
 
     value, width = own.log_value, intervals.half_widths(own, at.level)
     if measured.any():
@@ -138,7 +136,7 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
         pooled_width = intervals.half_widths(together, at.level).each(np.maximum, least)
         value, width = np.where(measured, together.log_value, value), _where(measured, pooled_width, width)
     if continued.any():
-        forecasts = _forecasts_of(kin, alike, at.sizes, beside)
+        forecasts = kinship.forecasts_of(kin, alike, at.sizes, beside)
         # Its interval is that of a series alone: nobody ran there.
         together = replace(relatives.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
         value = np.where(continued, together.log_value, value)
@@ -282,47 +280,3 @@ def _ratio_along_nodes(curve: Curve, whole: Curve, there: PooledForecast, nodes:
     (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
     none = np.zeros(nodes.shape)
     return _Ratio(kin.level + kin.slope * np.log2(nodes / max(curve.nodes)), intervals.Sides(none, none), none, kin.unlikeness)
-
-
-def _kin_of(curve: Curve, alike: Sequence[Curve]) -> tuple[relatives.Kin, ...]:
-    """Those of the comparable curves ``alike`` that share a measured size with ``curve``, the most alike first."""
-    by_program = grouped(alike, lambda one: _other_program(curve, one))
-    same, other = ([one.measured for one in by_program.get(is_other, ())] for is_other in (False, True))
-    return relatives.compare(curve.measured, same, other) if alike else ()
-
-
-def _continued_by(kin: Sequence[relatives.Kin], curve: Curve) -> bool:
-    """Whether kin also contribute where none of them was measured: to a curve of one size, and to one of few sizes if one of them has
-    larger ones. Where these end, the curve alone would go on as if they had shown nothing."""
-    few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
-    return bool(kin) and (len(curve.sizes) == 1 or (few and max(one.relative.sizes[-1] for one in kin) > last))
-
-
-def _forecasts_of(kin: Sequence[relatives.Kin], alike: Sequence[Curve], sizes: Array, nodes: Array | None) -> list[scaling.Forecast]:
-    """The forecasts of kin, each by itself. ``alike``: the curves among which they are."""
-    fits = {one.measured: one.mixture for one in alike}
-    return [scaling.evaluate(fits[one.relative], sizes, nodes) for one in kin]
-
-
-def _comparable(one: Curve, other: Curve) -> bool:
-    """Whether two curves have the same metric, unit and scale."""
-    return (one.scale, one.series.metric, one.series.unit) == (other.scale, other.series.metric, other.series.unit)
-
-
-def _scale_alike(one: Curve, other: Curve) -> bool:
-    """Whether two curves are comparable, or both of times of whole runs, whatever these are called: a job measures ``wall_time``.
-
-    Times under other names that differ by more than :data:`~modak.perfmodel.startup.SAME_TIME` are of a part of the run.
-    """
-    if _comparable(one, other):
-        return True
-    if one.scale != other.scale or not (startup.is_whole(one.series) and startup.is_whole(other.series)):
-        return False
-    there = np.interp(np.log(other.sizes), np.log(one.sizes), np.log(one.costs))
-    return bool(np.abs(np.log(other.costs) - there).min() < math.log(startup.SAME_TIME))
-
-
-def _other_program(curve: Curve, other: Curve) -> bool:
-    """Whether two curves are known to be of different frameworks."""
-    known = (curve.series.framework, other.series.framework)
-    return None not in known and same_name(known[0]) != same_name(known[1])

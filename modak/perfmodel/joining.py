@@ -17,7 +17,6 @@ import numpy.typing as npt
 from modak.perfmodel import unlikeness
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.peers import kind_of_work
 from modak.perfmodel.questions import SPREAD, Question
 from modak.perfmodel.relatives import UNKNOWN_LIKENESS
 
@@ -62,7 +61,7 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
         return False
     if any(one.sizes[0] <= size <= one.sizes[-1] for size in curve.sizes) or unlikeness.differing_counts(one, curve.layout, None):
         return False
-    return kind_of_work(one) == kind_of_work(curve)
+    return one.kind_of_work == curve.kind_of_work
 
 
 def _spread(one: Curve, curve: Curve) -> float:
@@ -87,10 +86,11 @@ def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator
 
 
 def moved(told: Told, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> Told:
-    """The forecasts ``told [n]`` of another configuration, moved by the log ``ratio [n]`` of costs that is seen at the edge.
+    """The forecasts ``told [n]`` of another configuration, moved by the log ratio ``r [n]`` of costs that is seen at the edge.
 
-    ``spread``: the standard deviation of that ratio before; ``at_edge [n]`` and ``own_at_edge``: those of both forecasts there;
-    ``doublings [n]`` away from it. Conditional mean and variance of a normal distribution.
+    The ratio has a normal prior with mean 0 and standard deviation ``spread``, and is seen with the variance ``v`` of both forecasts at the
+    edge (standard deviations ``at_edge [n]`` and ``own_at_edge``), which grows with the ``doublings [n]`` away from there. The conditional
+    mean is ``s r`` and the conditional variance ``s v``, where ``s = spread^2 / (spread^2 + v)`` (shrinkage).
     """
     seen = AT_EDGE**2 * at_edge**2 + own_at_edge**2 + UNKNOWN_LIKENESS**2 * doublings
     share = spread**2 / (spread**2 + seen)

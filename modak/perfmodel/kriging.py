@@ -37,6 +37,11 @@ class Slope(NamedTuple):
     bend: float = 1.0
     """A factor on how much it changes."""
 
+    @classmethod
+    def everywhere(cls, prior: Prior, bend: float = 1.0) -> Slope:
+        """The same wherever the place in question is."""
+        return cls(prior, prior, prior, bend)
+
 
 def predicted(
     away: Array,

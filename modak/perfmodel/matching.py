@@ -108,28 +108,29 @@ class Matcher:
 
     def matches(self, curves: Sequence[Curve], question: Question) -> list[Match]:
         """Every curve of the question's metric as a match, in the given order."""
-        differs = question.tests.get("params", lambda _: False)
-        compared: dict[int, _Compared] = self._compared.get(question.without_params, dict)
+        open_ = question.without_params
+        compared: dict[int, _Compared] = self._compared.get(open_, dict)
+        differ = question.tests.get("params", lambda _: False)
         found = []
         for curve in curves:
             if question.metric in (None, curve.series.metric):
-                one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, question.without_params))
-                attributes, spread = one.attributes, one.unlikeness
-                if differs(curve.series.params):
-                    attributes = one.with_params
-                    spread = math.hypot(spread, unlikeness.of_attributes(["params"], curve, question))
-                found.append(Match(curve, question, self._power, attributes, one.shape, spread, one.of_layout))
+                one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, open_))
+                of_params = unlikeness.of_attributes(["params"], curve, question) if differ(curve.series.params) else 0.0
+                attributes, unlike = one.with_params if of_params else one.attributes, math.hypot(one.unlikeness, of_params)
+                found.append(Match(curve, question, self._power, attributes, one.shape, unlike, one.of_layout))
         return found
 
     def _compare(self, curve: Curve, question: Question) -> _Compared:
+        """A curve with a question whose parameters are open."""
         shape = unlikeness.differing_counts(curve, question.layout, self._power)
-        differing = {*unlikeness.differing_attributes(curve, question, same_layout=not shape)} - {"params"}
-        of_device = unlikeness.of_device(curve, question, self._power, other_system="system" in differing)
+        found = unlikeness.differing_attributes(curve, question, same_layout=not shape)
+        attributes = tuple(name for name in found if name != "params")
+        of_device = unlikeness.of_device(curve, question, self._power, other_system="system" in attributes)
         return _Compared(
-            attributes=tuple(name for name in SPREAD if name in differing),
-            with_params=tuple(name for name in SPREAD if name in {*differing, "params"}),
+            attributes=attributes,
+            with_params=tuple(name for name in SPREAD if name in (*attributes, "params")),
             shape=tuple(shape),
-            unlikeness=math.hypot(unlikeness.of_attributes(differing, curve, question), of_device),
+            unlikeness=math.hypot(unlikeness.of_attributes(attributes, curve, question), of_device),
             of_layout=unlikeness.of_layout(curve, question.layout, shape),
         )
 

@@ -1,6 +1,6 @@
 """Predict a layout that nobody ran from those that were run, in the configuration in question and in others.
 
-:mod:`modak.perfmodel.layouts` says how costs vary over layouts; here is which measured ones tell of the one in question.
+:mod:`modak.perfmodel.layoutlaw` says how costs vary over layouts; here is which measured ones tell of the one in question.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Layout
 from modak.grouping import grouped
-from modak.perfmodel import layouts, problems, startup
+from modak.perfmodel import layoutlaw, layouts, problems
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Sides
@@ -39,6 +40,11 @@ class Peer(NamedTuple):
     layout: Layout
     counted: Layout
     """The layout in question, with the count of this one where it varies along its curve."""
+
+    @property
+    def hyperthreads(self) -> tuple[bool, bool]:
+        """Whether the question asks for them, and whether the results had them."""
+        return bool(self.match.question.attributes.get("hyperthreads")), bool(self.match.curve.series.hyperthreads)
 
 
 def across(nearest: Match, found: Sequence[Match], asked: Layout, nodes: Array, answer: Answer) -> Predictions | None:
@@ -82,11 +88,6 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     return best_match(alike, nodes)
 
 
-def kind_of_work(curve: Curve) -> tuple[object, ...]:
-    """What costs must have in common to be of the same work: the metric, and the length of the run."""
-    return curve.series.metric, curve.series.unit, curve.per_batch, tuple(sorted(startup.lengths(curve.series.params).items()))
-
-
 def _configuration(match: Match) -> tuple[tuple[str, str], ...]:
     """In what results differ from the question, besides their layout, with their values."""
     return tuple((name, str(getattr(match.curve.series, name))) for name in match.attributes)
@@ -100,10 +101,10 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
     """
     curve = match.curve
-    configuration, work = _configuration(match), kind_of_work(curve)
+    configuration, work = _configuration(match), curve.kind_of_work
     same = (one for one in found if _configuration(one) == configuration)
     alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
-    apart = (one for one in alike if kind_of_work(one.curve) == work)
+    apart = (one for one in alike if one.curve.kind_of_work == work)
     others = sorted((one.asked_with(layout) for one in apart), key=seen)
     stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
     near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
@@ -115,10 +116,10 @@ def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layou
     """The layouts ``found`` of each other configuration than that of a match, of all at most :data:`MOST_LAYOUTS`.
 
     First comes that of the ``nearest`` match, which would answer by itself, then those of the nearest ones, in attributes and layout. Other
-    sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problems`).
+    sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problemlaw`).
     """
-    work = kind_of_work(match.curve), problems.size_of(match), match.device
-    same = (one for one in found if (kind_of_work(one.curve), problems.size_of(one), one.device) == work)
+    work = match.curve.kind_of_work, problems.size_of(match), match.device
+    same = (one for one in found if (one.curve.kind_of_work, problems.size_of(one), one.device) == work)
     kinds = grouped(sorted(same, key=lambda one: (round(one.doubt, 9), seen(one))), _configuration)
     kinds.pop(_configuration(match), None)
     first = kinds.pop(_configuration(nearest), [])
@@ -142,45 +143,63 @@ def _layouts_of(match: Match, layout: Layout) -> Iterator[Peer]:
 
 
 def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -> Predictions:
-    """Predictions for an unmeasured layout from those of peers, each scaled to an even share of the work per worker.
+    """Predictions for an unmeasured layout by the law over those of its peers, on ``n`` numbers of nodes.
 
     ``kinds``: the peers of the configuration in question, or the one nearest to it, and of others.
     """
-    peers = [peer for kind in kinds for peer in kind]
-    match = peers[0].match
+    peers = [peer for of_kind in kinds for peer in of_kind]
+    kind = np.repeat(np.arange(len(kinds)), [len(of_kind) for of_kind in kinds])
+    nearest = peers[0].match
     answers = [answer(peer.match.taken_as_own(), peer.counted) for peer in peers]
-    on = bool(match.question.attributes.get("hyperthreads"))
-    shares = [_share(peer, layout, on) for peer in peers]
-    away = np.array([layouts.away(layout, peer.layout, (on, bool(peer.match.curve.series.hyperthreads))) for peer in peers])
-    logs = np.log([one.value.ravel() for one in answers]) + np.array(shares)[:, None]
-    variances = np.array([(one.width.above.ravel() / Z90) ** 2 for one in answers])
-    kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
-    alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
-    together = np.equal.outer(kind, kind) * of_kind.T[:, None]
-    unlike = np.array([peer.match.unlike(match) for peer in peers])
-    ratios = [(share, covariance + together) for share, covariance in layouts.ratios_of(away, kind, unlike)] if len(kinds) > 1 else ()
-    on_gpus = bool(layout.gpus_per_node)
-    log_cost, deviation = layouts.between(away, logs, np.sqrt(alone), ratios, on_gpus=on_gpus)
-    own = answers[0] if peers[0].counted == layout else answer(match, layout)
-    half = (Z90 * np.sqrt(common + deviation**2 + match.unlikeness**2)).reshape(own.value.shape)
-    width = Sides(GAIN * half, layouts.LOSS * half) if layouts.beyond(away) and not on_gpus else Sides(half, half)
+    own = answers[0] if peers[0].counted == layout else answer(nearest, layout)
+    away = _away(peers, layout)
+    log_cost, deviation = _by_law(peers, kind, answers, away, layout)
+    half = Z90 * np.hypot(deviation, nearest.unlikeness)
+    lopsided = layoutlaw.beyond(away) and not layout.gpus_per_node
     transferred: Basis = "transferred"
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
     return replace(
         own,
-        value=np.exp(log_cost).reshape(own.value.shape),
-        width=width,
-        basis=(transferred,) * own.value.size,
-        others=tuple(series for series in dict.fromkeys(others) if series != match.curve.measured),
-        other_results=results_behind(curve for curve in used if curve is not match.curve),
+        value=np.exp(log_cost),
+        width=Sides(GAIN * half, layoutlaw.LOSS * half) if lopsided else Sides(half, half),
+        basis=(transferred,) * len(log_cost),
+        others=tuple(series for series in dict.fromkeys(others) if series != nearest.curve.measured),
+        other_results=results_behind(curve for curve in used if curve is not nearest.curve),
     )
 
 
-def _share(peer: Peer, layout: Layout, on: bool) -> float:
-    """Log of the ratio of workers behind the answer of a peer to those in question, of which two hyper-threads (``on``) are one. The answer
-    itself counts them so for another layout than that of its curve."""
+def _by_law(
+    peers: Sequence[Peer], kind: npt.NDArray[np.int_], answers: Sequence[Predictions], away: Array, layout: Layout
+) -> tuple[Array, Array]:
+    """Log cost of a layout and its standard deviation, both ``[n]``, from the ``answers`` of ``k`` peers, each of a ``kind [k]``.
+
+    Each answer is first scaled to an even share of the work for each worker. The variance of its log is that of itself, of its kind, and of
+    all together (:func:`~modak.perfmodel.kriging.parted`): the law is through answers that differ by the first; the second is part of what
+    sets a kind apart; and of the third, which all have in common, the law tells nothing.
+    """
+    log_costs = np.log([one.value for one in answers]) + np.array([[_share(peer, layout)] for peer in peers])  # [k, n]
+    variances = np.array([(one.width.above / Z90) ** 2 for one in answers])  # [k, n]
+    alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
+    ratios: list[tuple[float, Array]] = []
+    if kind.any():
+        unlike = np.array([peer.match.unlike(peers[0].match) for peer in peers])
+        together = np.equal.outer(kind, kind) * of_kind.T[:, None]  # [n, k, k]
+        ratios = [(share, covariance + together) for share, covariance in layoutlaw.ratios_of(away, kind, unlike)]
+    log_cost, deviation = layoutlaw.between(away, log_costs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
+    return log_cost, np.sqrt(common + deviation**2)
+
+
+def _away(peers: Sequence[Peer], layout: Layout) -> Array:
+    """How far the layouts of peers are from the one in question: ``[k, 5]``, see :func:`~modak.perfmodel.layoutlaw.away`."""
+    return np.array([layoutlaw.away(layout, peer.layout, peer.hyperthreads) for peer in peers])
+
+
+def _share(peer: Peer, layout: Layout) -> float:
+    """Log of the ratio of workers behind the answer of a peer to those in question, of which two hyper-threads are one. The answer itself
+    counts them so for another layout than that of its curve."""
     if peer.match.curve.per_batch:
         return 0.0
-    paired = 0 if peer.match.shape else on - bool(peer.match.curve.series.hyperthreads)
+    asked, there = peer.hyperthreads
+    paired = 0 if peer.match.shape else asked - there
     return layouts.even_share(layout, peer.counted) + math.log(2) * paired

@@ -1,7 +1,6 @@
 """Predict a problem size that nobody ran from those that were run.
 
-Work is nearly a power of the size of a problem, and overheads hide it in small problems: the power changes slowly. So the log of the cost
-is a smooth function of the log of each number among the parameters (:mod:`modak.perfmodel.kriging`).
+:mod:`modak.perfmodel.problemlaw` says how costs vary over problem sizes; here is which measured ones tell of the one in question.
 """
 
 from __future__ import annotations
@@ -22,49 +21,15 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
-from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, parted, predicted, walks
+from modak.perfmodel.kriging import REPEAT, UNLIKE, parted
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Match, seen
 from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
 from modak.perfmodel.unlikeness import WORK_SPREAD, tells_of_work
 
-BEYOND: Final = (1.3, 1.5)
-"""Mean and standard deviation, before anything is measured, of the power of a number in the cost of a run or a step, at a value above all
-measured ones."""
-BELOW: Final = (0.0, 0.9)
-"""The same at a value below all measured ones, where overheads remain; and in the cost of a sample or an epoch, which hardly depends on the
-problem."""
-BETWEEN: Final = (1.0, 1.5)
-"""The same at or between measured values, where it matters little."""
-SMOOTHNESS: Final = np.array(
-    [
-        (0.05, 0.02, 0.25),
-        (0.15, 0.02, 0.18),
-        (0.4, 0.02, 0.09),
-        (0.4, 0.06, 0.17),
-        (0.4, 0.2, 0.25),
-        (0.4, 0.5, 0.02),
-        (1.0, 0.06, 0.02),
-        (1.0, 0.5, 0.02),
-    ]
-)
-"""How smooth costs are over problem sizes (:func:`modak.perfmodel.kriging.predicted`): around the law are caches, and sizes that divide
-badly."""
-INTERACTION: Final = 0.5
-"""How much the power of a number changes with each other number, compared with how much it changes with its own: where overheads hide the
-work of few rows, they hide that of few columns, too."""
-RATIO: Final = 0.1
-"""Standard deviation of the change of the log ratio of two layouts, systems or programs between problems whose size differs by a factor of
-e; it grows with the square root of the distance, and for what is less alike than :data:`LEAST_RATIO` (processors beside GPUs) in
-proportion to that. This and the next one are from public tables of variants of programs (decision 96)."""
-RATIO_POWER: Final = 0.05
-"""Standard deviation of the power of a number in that ratio, likewise: one algorithm may do less work than another for each row, and more
-before the first."""
-LEAST_RATIO: Final = 0.5
-"""The least standard deviation of the log ratio of results that the question does not tell apart, but that differ in what it leaves open.
-Judgement."""
 MOST_PROBLEMS: Final = 8
 """At most this many problem sizes of one kind of results are used, the nearest ones. No further kind is asked if the results of the
 configuration in question, or of other kinds, are as many."""
@@ -286,37 +251,6 @@ def nearest_first(sized: Iterable[tuple[Value, Mapping[str, float]]]) -> list[tu
     return [(dict(size), [value for value, _ in by_size[size]]) for size in order]
 
 
-def between(
-    away: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, of_work: bool = True
-) -> tuple[Array, Array]:
-    """Log cost of an unmeasured problem and its standard deviation, both ``[n]``, at each of ``n`` sizes of the job.
-
-    ``away [k, m]``: log ratios of ``m`` numbers of ``k`` measured problems to the one in question; ``log_costs [k, n]`` and ``spreads [k,
-    n]`` (standard deviations): their costs. ``ratios``: possible covariances ``[n, k, k]`` of the log ratios of these costs to those of the
-    configuration in question, with their probabilities; none: all costs are of this configuration. ``of_work``: whether costs grow with the
-    problem.
-    """
-    slope = Slope(BEYOND if of_work else BELOW, BELOW, BETWEEN)
-    numbers = away.shape[1]
-    # What few sizes tell of several numbers, they do not tell of each as surely.
-    return predicted(away, log_costs, spreads, [slope] * numbers, SMOOTHNESS, ratios, interaction=INTERACTION, power=1 / numbers)
-
-
-def ratios_of(away: Array, kind: npt.NDArray[np.int_], unlike: Array, doubt: Array, tails: Array) -> list[tuple[float, Array]]:
-    """Possible covariances ``[n, k, k]`` of the log ratios of the costs of ``k`` problems to those of the configuration in question, with
-    their probabilities, for :func:`between`.
-
-    ``away [k, m]`` as there; ``kind [k]``: costs of one kind have a ratio in common, which changes with the problem; ``unlike [k]``:
-    standard deviations of these ratios, 0 for costs of the configuration itself; ``doubt [k, n]``: variances of what else is not known of
-    the costs of a kind together; ``tails``: as :data:`~modak.perfmodel.kriging.UNLIKE`.
-    """
-    changes = RATIO**2 * walks(away) + RATIO_POWER**2 * (away @ away.T)
-    # Beside others, the costs of the configuration itself do not follow what all have in common exactly, either.
-    scale = np.maximum(unlike / LEAST_RATIO, (unlike > 0) | (kind.max() > 0))
-    covariance = np.equal.outer(kind, kind) * (unlike**2 + doubt.T[:, None] + scale**2 * changes)
-    return [(share, factor**2 * covariance) for factor, share in tails]
-
-
 def _by_source(found: Sequence[Match]) -> Mapping[Source, Sequence[Measured]]:
     """The measured problem sizes from each source, the nearest first. The one in question is among them if another system, layout or
     program ran it."""
@@ -370,30 +304,33 @@ def _same_work(one: Curve, other: Curve) -> bool:
 
 
 def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
-    """Predictions at the problem size in question from those at others: of the configuration in question or the nearest one (first), and
-    of others. Below, ``k`` answers at ``n`` sizes of the job tell of ``m`` numbers."""
-    answers = [one for answers in kinds for one in answers]
+    """Predictions at the problem size in question by the law over those at others: of the configuration in question or the nearest one
+    (first), and of others. Below, ``k`` answers on ``n`` numbers of nodes tell of ``m`` numbers among the parameters.
+
+    The variance of the log of an answer is that of itself, of its kind, and of all together (:func:`~modak.perfmodel.kriging.parted`),
+    besides that of the ratio of its kind: the law is through answers that differ by the first; the second and the ratio are what sets a
+    kind apart; and of the third, which all have in common, the law tells nothing.
+    """
+    answers = [one for of_kind in kinds for one in of_kind]
+    kind = np.repeat(np.arange(len(kinds)), [len(of_kind) for of_kind in kinds])  # [k]
     names = sorted({name for one in answers for name in one.away})
     away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])  # [k, m]
-    log_costs = np.array([np.log(one.found.value).ravel() for one in answers])  # [k, n]
-    half_widths = np.array([one.found.width.middle.ravel() for one in answers])  # [k, n]
-    counts = [len(answers) for answers in kinds]
-    kind = np.repeat(np.arange(len(kinds)), counts)  # [k]
-    unlike = np.repeat([_unlikeness(answers, first=answers is kinds[0]) for answers in kinds], counts)  # [k]
+    log_costs = np.log([one.found.value for one in answers])  # [k, n]
+    unlike = np.array([_unlikeness(of_kind[0], first=of_kind is kinds[0]) for of_kind in kinds])[kind]  # [k]
+    variances = np.array([(one.found.width.middle / Z90) ** 2 for one in answers]) - unlike[:, None] ** 2  # [k, n]
     # Of answers from another layout it is not told apart how unlike they are.
     sure = np.array([not one.match.shape for one in answers])
-    alone, of_kind, common = parted(np.maximum((half_widths / Z90) ** 2 - unlike[:, None] ** 2, 0.0), kind, sure)
+    alone, of_kind, common = parted(np.maximum(variances, 0.0), kind, sure)
     tails = UNLIKE if len(kinds) > 1 and answers[0].match.own else np.ones((1, 2))
-    ratios = ratios_of(away, kind, unlike, of_kind, tails)
     of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
+    ratios = ratios_of(away, kind, unlike, of_kind, tails)
     log_cost, deviation = between(away, log_costs, np.sqrt(alone + REPEAT**2), ratios, of_work=of_work)
     return _of_law(answers, log_cost, Z90 * np.sqrt(common + deviation**2))
 
 
-def _unlikeness(answers: Sequence[AtProblem], *, first: bool) -> float:
+def _unlikeness(nearest: AtProblem, *, first: bool) -> float:
     """Standard deviation of the log ratio of the costs of a kind of results to those of the configuration in question."""
-    spread = answers[0].match.spread
-    return spread if first else max(spread, LEAST_RATIO)
+    return nearest.match.spread if first else max(nearest.match.spread, LEAST_RATIO)
 
 
 def _outside(away: Sequence[float]) -> float:
@@ -401,19 +338,19 @@ def _outside(away: Sequence[float]) -> float:
     return max(0.0, min(away), -max(away)) / math.log(2)
 
 
-def _of_law(answers: Sequence[AtProblem], log_cost: Array, half_width: Array) -> Predictions:
-    """Predictions of a law over the problem sizes of ``answers``, the nearest first, whose interval tells how lopsided theirs are."""
+def _of_law(answers: Sequence[AtProblem], log_cost: Array, half: Array) -> Predictions:
+    """Predictions of a law over the problem sizes of ``answers``, the nearest first, with these log costs and ``half`` the width of their
+    intervals. The sides of these differ as those of the nearest do: by as much in their squares, but none is less than half of ``half``."""
     nearest = answers[0].found
-    half = half_width.reshape(nearest.value.shape)
-    more = nearest.width.middle**2
+    middle = nearest.width.middle
     transferred: Basis = "transferred"
     names = {name for one in answers for name in one.away}
     beside = dict.fromkeys(one.found.curve.measured for one in answers[1:] if one.found.curve)
     return replace(
         nearest,
-        value=np.exp(log_cost).reshape(nearest.value.shape),
-        width=nearest.width.each(lambda side: np.sqrt(np.maximum(half**2 + side**2 - more, (half / 2) ** 2))),
-        basis=(transferred,) * log_cost.size,
+        value=np.exp(log_cost),
+        width=nearest.width.each(lambda side: np.sqrt(np.maximum(half**2 + side**2 - middle**2, (half / 2) ** 2))),
+        basis=(transferred,) * len(log_cost),
         differences=tuple(dict.fromkeys((*nearest.differences, "params"))),
         others=(*beside, *(series for one in answers for series in one.found.others)),
         problem_sizes=len({tuple(one.away.items()) for one in answers}),

@@ -65,7 +65,7 @@ class Question:
     """Whether its threads are more than the cores of a node: results of its layout used hyper-threads, whether they say so or not."""
 
     def __hash__(self) -> int:
-        """Of what most questions differ in; ``attributes`` are no key by themselves."""
+        """By what most questions differ in: a mapping, as the attributes are, has no hash of its own."""
         named = {**self.attributes, "params": frozenset(self.params.items())}
         return hash((frozenset(named.items()), self.layout, self.metric))
 

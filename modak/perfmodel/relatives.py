@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -92,9 +92,9 @@ class Family:
         return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
 
 
-def compare(series: Series, relatives: Sequence[Series], others: Sequence[Series] = ()) -> tuple[Kin, ...]:
-    """The kin of ``series`` among ``relatives`` and ``others``; the latter are of other frameworks."""
-    return Family((*relatives, *others)).kin_of(series, np.repeat([0.0, OTHER_PROGRAM], [len(relatives), len(others)]))
+def compare(series: Series, relatives: Sequence[Series], apart: npt.ArrayLike = 0.0) -> tuple[Kin, ...]:
+    """The kin of ``series`` among ``relatives``; ``apart`` as in :meth:`Family.kin_of`."""
+    return Family(relatives).kin_of(series, apart)
 
 
 def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
@@ -130,51 +130,70 @@ def pool(
     forecasts: Sequence[Forecast] = (),
     nodes: npt.ArrayLike | None = None,
 ) -> Forecast:
-    """The forecast ``own`` (at ``sizes``, on ``nodes``) pooled with ``kin``; unchanged where none of them was measured (:func:`reached`).
+    """The forecast ``own`` at ``sizes [n]`` on ``nodes [n]``, pooled with ``k`` kin; unchanged where none was measured (:func:`reached`).
 
-    ``last`` is the target's largest measured size. Each forecast has the weight ``(error + FLOOR)^-POWER``; the total weight of relatives
-    grows only with the square root of their number, since their errors are alike. ``relatives`` of the result counts the contributors.
-    ``forecasts`` of the kin at ``sizes`` count where these were not measured, with their own errors; without them, nothing does.
-    Beyond the target's sizes the ratio of its costs to those of a relative walks on, by :data:`UNKNOWN_LIKENESS` per doubling: of one
-    relative alone, nothing else tells how far off it may be.
+    The mean of log costs over the target (``i = 0``) and its kin, and the standard deviation of that mixture::
+
+        log cost = sum_i w_i y_i        disagreement^2 = sum_i w_i ((y_i - log cost)^2 + d_i^2) + walk
+        w_0 ~ (error + FLOOR)^-POWER    w_i ~ (unlikeness_i + FLOOR)^-POWER / sqrt(k)    sum_i w_i = 1
+
+    The total weight of relatives grows only with the square root of their number, since their errors are alike. ``forecasts`` of the kin
+    at ``sizes`` count where these were not measured, with their own errors and disagreements ``d``; without them, nothing does. Beyond
+    ``last``, the target's largest measured size, the ratio of its costs to those of a relative walks on, by :data:`UNKNOWN_LIKENESS` per
+    doubling: of one relative alone, nothing else tells how far off it may be. ``relatives`` of the result counts the contributors.
     """
     if not kin:
         return own
-    p = np.asarray(sizes, dtype=np.float64).ravel()
-    there = None if nodes is None else np.asarray(nodes, dtype=np.float64).ravel()
-    rows = np.array([np.where(seen(one.relative, p, there), _log_cost(one.relative, np.log(p)), np.nan) for one in kin])
-    unlike = np.broadcast_to(np.array([one.unlikeness for one in kin])[:, None], rows.shape)
-    doubt = np.zeros(rows.shape)
-    if forecasts:
-        missing = np.isnan(rows)
-        unlike = np.where(missing, np.hypot(unlike, [_error(one) for one in forecasts]), unlike)
-        doubt = np.where(missing, [one.disagreement.ravel() for one in forecasts], doubt)
-        rows = np.where(missing, [one.log_value.ravel() for one in forecasts], rows)
-    rows += np.array([one.level + one.slope * np.log2(p / last) for one in kin])
-    contributes = np.isfinite(rows)
+    told = _told(kin, last, np.asarray(sizes, dtype=np.float64), None if nodes is None else np.asarray(nodes, dtype=np.float64), forecasts)
+    contributes = np.isfinite(told.log_costs)
     error = _error(own)
-    own_weight = (error + FLOOR) ** -POWER
-    weights = np.vstack([own_weight, contributes * (unlike + FLOOR) ** -POWER / np.sqrt(len(kin))])
+    weights = np.vstack([(error + FLOOR) ** -POWER, contributes * (told.unlikeness + FLOOR) ** -POWER / np.sqrt(len(kin))])
     weights /= weights.sum(axis=0)
-    logs = np.vstack([own.log_value.ravel(), np.where(contributes, rows, 0.0)])
-    middle = (weights * logs).sum(axis=0)
-    doubts = np.vstack([own.disagreement.ravel(), doubt])
-    walk = UNKNOWN_LIKENESS**2 * own.doublings.ravel() * _concentration(weights[1:]) ** 2
-    spread = np.sqrt((weights * ((logs - middle) ** 2 + doubts**2)).sum(axis=0) + walk)
-    pooled_error = weights[0] * error + (weights[1:] * unlike).sum(axis=0)
-    value, disagreement, error = (values.reshape(own.log_value.shape) for values in (middle, spread, pooled_error))
-    return replace(own, log_value=value, disagreement=disagreement, error=error, relatives=int(contributes.any(axis=1).sum()))
+    logs = np.vstack([own.log_value, np.where(contributes, told.log_costs, 0.0)])
+    log_cost = (weights * logs).sum(axis=0)
+    doubts = np.vstack([own.disagreement, told.disagreement])
+    walk = UNKNOWN_LIKENESS**2 * own.doublings * _concentration(weights[1:]) ** 2
+    return replace(
+        own,
+        log_value=log_cost,
+        disagreement=np.sqrt((weights * ((logs - log_cost) ** 2 + doubts**2)).sum(axis=0) + walk),
+        error=(weights * np.vstack([error, told.unlikeness])).sum(axis=0),
+        relatives=int(contributes.any(axis=1).sum()),
+    )
+
+
+class _Told(NamedTuple):
+    """What kin tell of a target: arrays ``[k, n]``."""
+
+    log_costs: Array
+    """Moved to the target; NaN: nothing."""
+    unlikeness: Array
+    disagreement: Array
+
+
+def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _Told:
+    """The measured costs of kin, and their ``forecasts`` where they were not measured."""
+    log_costs = np.array([np.where(seen(one.relative, sizes, nodes), _log_cost(one.relative, np.log(sizes)), np.nan) for one in kin])
+    unlikeness = np.broadcast_to(np.array([[one.unlikeness] for one in kin]), log_costs.shape)
+    disagreement = np.zeros(log_costs.shape)
+    if forecasts:
+        missing = np.isnan(log_costs)
+        log_costs = np.where(missing, [one.log_value for one in forecasts], log_costs)
+        unlikeness = np.where(missing, np.hypot(unlikeness, [_error(one) for one in forecasts]), unlikeness)
+        disagreement = np.where(missing, [one.disagreement for one in forecasts], disagreement)
+    moves = np.array([one.level + one.slope * np.log2(sizes / last) for one in kin])
+    return _Told(log_costs + moves, unlikeness, disagreement)
 
 
 def _concentration(weights: Array) -> Array:
-    """The mean weight of relatives ``[size]``, each counted by its ``weights [relative, size]``: that of one alone, a little of many."""
+    """The mean weight of relatives ``[n]``, each counted by its ``weights [k, n]``: that of one alone, a little of many."""
     total = weights.sum(axis=0)
     return np.asarray((weights**2).sum(axis=0) / np.where(total > 0, total, 1.0))
 
 
 def _error(forecast: Forecast) -> Array:
-    """The validation errors of a forecast, flat; :data:`modak.perfmodel.scaling.UNKNOWN_ERROR` where there are none."""
-    return np.where(np.isnan(forecast.error.ravel()), UNKNOWN_ERROR, forecast.error.ravel())
+    """The validation errors of a forecast; :data:`modak.perfmodel.scaling.UNKNOWN_ERROR` where there are none."""
+    return np.where(np.isnan(forecast.error), UNKNOWN_ERROR, forecast.error)
 
 
 def moved(series: Series, relatives: Sequence[Series], log_costs: Array) -> list[Kin]:

@@ -29,7 +29,7 @@ REDUCED_SPREAD: Final = 0.2
 """The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
 SHAPE_SPREAD: Final = 0.5
 """The spread of another number of ranks, threads or GPUs per node. Used to find the nearest curve; the prediction itself is made by
-:mod:`modak.perfmodel.layouts`."""
+:mod:`modak.perfmodel.layoutlaw`."""
 BATCH_SPREAD: Final = 0.2
 """The same for each doubling of the batch size, if nothing else in the layout differs: log throughputs of BERT and ResNet-50 on V100 in
 eight frameworks grow by 0.09 a doubling on one GPU, by 0.18 on eight and by 0.26 on 32 (medians of 25 pairs each)."""

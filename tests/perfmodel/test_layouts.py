@@ -9,7 +9,8 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, NodePower, Predictions, Question, Used, fit, predict
-from modak.perfmodel.layouts import between, distance
+from modak.perfmodel.layoutlaw import between
+from modak.perfmodel.layouts import distance
 
 HERE = {"system": "here"}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.relatives import MOST, compare, pool
+from modak.perfmodel.relatives import MOST, OTHER_PROGRAM, compare, pool
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -34,7 +34,9 @@ def test_a_series_of_another_framework_has_less_say() -> None:
     """Of two that have gone the same way so far, the one of the same framework moves the forecast more."""
     short = Series(SIZES[:4], KNEE[:4])
     alone = own(short, [32.0])
-    same, other = (pool(alone, 8.0, kin, [32.0]).value[0] for kin in (compare(short, [scaled(1.0)]), compare(short, [], [scaled(1.0)])))
+    same, other = (
+        pool(alone, 8.0, kin, [32.0]).value[0] for kin in (compare(short, [scaled(1.0)]), compare(short, [scaled(1.0)], OTHER_PROGRAM))
+    )
     assert alone.value[0] < other < same
 
 
