@@ -45,7 +45,7 @@ from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, u
 from modak.errors import nearest as nearest_name
 from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
-from modak.jobs.building import build_of, definition_of
+from modak.jobs.building import build_of, definition_of, why_little_time
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
 from modak.prepared import Prepared, prepared
@@ -137,7 +137,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         decision=decision,
         software=software,
         job=job,
-        why_wall_time=why_wall_time,
+        why_wall_time=(*why_wall_time, *(why_little_time(build, target) if build else ())),
         texts=Texts(script.text, build_script.text if build_script else "", definition, definition_name),
         warnings=_each_once(
             warnings,

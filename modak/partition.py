@@ -71,11 +71,11 @@ def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system:
     """Of the kinds of nodes that the scheduler calls by one name, the first with the features, GPUs and limits that the job asks for, as
     far as one has them."""
     features, gpus = _node_features(request.job_options.architecture_constraint), request.job_options.request_gpus or 0
-    kind, threads = request.optimisation.opt_build.acc_type, measured_threads(system, facts)
+    kind = request.optimisation.opt_build.acc_type
     wishes: dict[str, Callable[[Partition], bool]] = {
         "the requested features": lambda one: features <= _features(one),
         "the requested GPUs": lambda one: _gpus(one, kind, facts) >= gpus,
-        "room for the requested nodes, time and memory": lambda one: not beyond(request, one, threads),
+        "room for the requested nodes, time and memory": lambda one: not beyond(request, one, system, facts),
     }
     left, missed = list(called), list[str]()
     for what, wish in wishes.items():
@@ -101,11 +101,13 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
     options = request.job_options
     if options.qos or options.reservation or system.partition_directive == "never":
         return None
-    there, threads = usual.partition, measured_threads(system, facts)
-    limit = beyond(request, there, threads)
+    there = usual.partition
+    limit = beyond(request, there, system, facts)
     if not limit:
         return None
-    able = [one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one, threads)]
+    able = [
+        one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one, system, facts)
+    ]
     if options.architecture_constraint:
         needed = _node_features(options.architecture_constraint) & _features(there)
         able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
@@ -115,17 +117,8 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
     return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
 
 
-def measured_threads(system: System, facts: Facts) -> int:
-    """The most threads that runs of the application had on a node of the system, by its results; 0: none says."""
-    of_node = prepared(facts).threads_of_node
-    return max((of_node.get(name, 0) for name in system.folded_names), default=0)
-
-
-def beyond(request: Request, partition: Partition, threads: int) -> str:
-    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job.
-
-    ``threads``: as :func:`measured_threads`.
-    """
+def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
+    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
     has = node.usable_memory_gb or node.memory_gb
@@ -134,7 +127,7 @@ def beyond(request: Request, partition: Partition, threads: int) -> str:
     queues = partition.queues_for(nodes) if nodes else partition.queues
     if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
         return f"takes jobs of {_sizes(partition)}"
-    if not nodes and (least := _fewest(request, partition, threads)) > _ranges(partition)[-1][1]:
+    if not nodes and (least := _fewest(request, partition, system, facts)) > _ranges(partition)[-1][1]:
         return f"takes jobs of {_sizes(partition)}, and the ranks need {least}"
     if not seconds:
         return ""
@@ -148,17 +141,23 @@ def _nodes(request: Request) -> int | None:
     return request.job_options.node_count or (math.ceil(ranks / per_node) if ranks and per_node else None)
 
 
-def _fewest(request: Request, partition: Partition, measured: int) -> int:
-    """The fewest nodes of the partition that have a core for each thread of the requested ranks, or a hyper-thread where so many threads
-    were ``measured`` on a node; in training and inference with GPUs, a GPU for each rank. 1 if the request does not give ranks."""
+def _fewest(request: Request, partition: Partition, system: System, facts: Facts) -> int:
+    """The fewest nodes of the partition that have room for the threads of the requested ranks; in training and inference with GPUs, a GPU
+    for each rank. 1 if the request does not give ranks."""
     application, options, node = request.application, request.job_options, partition.node
     ranks = application.mpi_ranks or min(application.allowed_ranks, default=None)
     if ranks is None:
         return 1
     gpus = min(options.request_gpus or 0, node.accelerators) if request.optimisation.app_type in LEARNING else 0
     threads = application.threads or options.core_count_per_process or 1
-    room = max(node.usable_cores, min(measured, node.usable_cores * node.threads_per_core))
-    return math.ceil(ranks / (options.process_count_per_node or gpus or max(1, room // threads)))
+    return math.ceil(ranks / (options.process_count_per_node or gpus or max(1, _room(partition, system, facts) // threads)))
+
+
+def _room(partition: Partition, system: System, facts: Facts) -> int:
+    """The threads that a node has room for: one on each core, or as many as runs of the application had there, on hyper-threads."""
+    node, names, places = partition.node, system.folded_names, {None, *partition.scheduler_names}
+    measured = [count for name, place, count in prepared(facts).threads_of_node if name in names and place in places]
+    return max([node.usable_cores, *(count for count in measured if count <= node.usable_cores * node.threads_per_core)])
 
 
 def _sizes(partition: Partition) -> str:

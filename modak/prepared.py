@@ -100,15 +100,13 @@ class Prepared(Facts):
         return frozenset(place for place in with_them if place[0] not in without)
 
     @cached_property
-    def threads_of_node(self) -> Mapping[str | None, int]:
-        """The most threads (ranks times threads per rank) that a measured run had on a node, by the system's folded name."""
-        found: dict[str | None, int] = {}
-        for curve in self.models:
-            if curve.estimated is None:
-                name, layout = same_name(curve.series.system), curve.layout
-                threads = (layout.ranks_per_node or 1) * (layout.threads_per_rank or 1)
-                found[name] = max(threads, found.get(name, 0))
-        return found
+    def threads_of_node(self) -> frozenset[tuple[str, str | None, int]]:
+        """The threads (ranks times threads per rank) that measured runs had on a node: with the system's folded name and the partition."""
+        measured = ((curve.series, curve.layout) for curve in self.models if curve.estimated is None)
+        return frozenset(
+            (same_name(series.system), series.partition, (layout.ranks_per_node or 1) * (layout.threads_per_rank or 1))
+            for series, layout in measured
+        )
 
     @cached_property
     def only_on_gpus(self) -> bool:

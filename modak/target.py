@@ -27,7 +27,7 @@ from modak.facts import (
     same_name,
     same_runtime,
 )
-from modak.partition import beyond, measured_threads, processors_of, ran_on_gpus, where_of
+from modak.partition import beyond, processors_of, ran_on_gpus, where_of
 from modak.prepared import prepared
 
 
@@ -181,8 +181,7 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
     known = prepared(facts)
     system = find_system(request.target.name, facts) if request.target.name else None
-    threads = measured_threads(system, facts) if system else 0
-    limits = tuple(beyond(request, one, threads) for one in system.partitions) if system else ()  # decisions quote them
+    limits = tuple(beyond(request, one, system, facts) for one in system.partitions) if system else ()  # decisions quote them
     gpus = (options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus)
     return request.target, *named, bool(options.reservation), *gpus, limits
 

@@ -298,16 +298,26 @@ def test_ranks_alone_lead_to_a_partition_with_nodes_for_them(
     assert [line.partition(" small ")[2] for line in found.decisions if line.startswith("partition: ")] == [why] * bool(why)
 
 
-@pytest.mark.parametrize(("measured", "partition"), [((24, 1), "small"), ((10, 2), "small"), ((12, 1), "large"), ((60, 1), "small")])
+@pytest.mark.parametrize(
+    ("place", "measured", "partition"),
+    [
+        (None, (24, 1), "small"),
+        ("small", (10, 2), "small"),
+        (None, (12, 1), "large"),
+        ("large", (24, 1), "large"),
+        (None, (60, 1), "large"),
+    ],
+)
 def test_ranks_that_were_measured_on_hyper_threads_need_no_cores_of_their_own(
-    known: Known, measured: tuple[int, int], partition: str
+    known: Known, place: str | None, measured: tuple[int, int], partition: str
 ) -> None:
-    """36 ranks have no core each on two nodes of 12, but as many were run on one. Without such results they are laid out on cores."""
+    """36 ranks have no core each on two nodes of 12, but nearly as many were run on one. Without such results of these nodes they are laid
+    out on cores."""
     facts = known(None)
     node = ONE.node.model_copy(update={"cores": 12, "threads_per_core": 2})
     two = (Partition(name="small", nodes=2, node=node, default=True), Partition(name="large", nodes=8, node=node))
     system = facts.systems["hlrs-testbed"].model_copy(update={"name": "here", "partitions": two})
-    series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
+    series = SeriesKey(application="solver", system="here", partition=place, metric="wall_time", unit="s")
     layout = Layout(nodes=1, ranks_per_node=measured[0], threads_per_rank=measured[1])
     here = replace(facts, systems={"here": system}, models=tuple(fit([Result(series=series, layout=layout, value=100)])))
     application = {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 36}
@@ -321,7 +331,9 @@ def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) ->
     sizes = ((8, 16), (1, 2), (3, 4), (20, 30))
     queues = tuple(Queue(name=f"q{few}", min_nodes=few, max_nodes=many) for few, many in sizes)
     request = normalise({"job": {"target": {"name": "here"}, "job_options": {"node_count": 6}}}).request
-    assert beyond(request, ONE.model_copy(update={"nodes": 12, "queues": queues}), 0) == "takes jobs of 1 to 4 nodes or 8 to 12 nodes"
+    facts = known(None)
+    there = ONE.model_copy(update={"nodes": 12, "queues": queues})
+    assert beyond(request, there, facts.systems["hlrs-testbed"], facts) == "takes jobs of 1 to 4 nodes or 8 to 12 nodes"
 
 
 @pytest.mark.parametrize(

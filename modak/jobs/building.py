@@ -10,6 +10,7 @@ from modak.dsl import Request
 from modak.jobs.spec import BuildSpec, JobSpec
 from modak.recipes.text import text_for
 from modak.target import Target
+from modak.text.units import clock
 
 BUILD_TIME_S: Final = 2 * 3600
 """Shortest wall time of a build, if the queue allows it."""
@@ -32,6 +33,14 @@ def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -
         qos=place.qos_for(1, wanted),
         wall_time_s=min(wanted, place.max_wall_time_s(1) or wanted),
     )
+
+
+def why_little_time(build: BuildSpec, target: Target) -> tuple[str, ...]:
+    """That the build job may have too little time, if its queue allows less than builds are given."""
+    if build.wall_time_s >= BUILD_TIME_S:
+        return ()
+    less = f"{clock(build.wall_time_s)} for the build job, all that {target.title} allows"
+    return (f"wall time: {less}; a build from source may take hours: if it is stopped, name a partition with more time for it",)
 
 
 def definition_of(software: Software, target: Target) -> tuple[str, str]:

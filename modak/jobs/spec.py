@@ -51,6 +51,11 @@ class Resources:
         return self.total_ranks or self.nodes * self.ranks_per_node
 
     @property
+    def shares_cores(self) -> bool:
+        """Whether ranks share cores with each other: on hyper-threads, with threads that do not fill the cores of their rank."""
+        return self.hyperthreads and self.ranks_per_node > 1 and self.threads_per_rank % self.threads_per_core > 0
+
+    @property
     def cores_per_node(self) -> int:
         """Cores that the job uses of a node; if ranks share cores, no more than it has."""
         taken = self.ranks_per_node * self.cores_per_rank

@@ -94,7 +94,7 @@ def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
     threads = {"OMP_NUM_THREADS": str(has.threads_per_rank)}
     if not bound or has.unbound or has.loose_threads:
         return threads
-    if has.oversubscribed or (has.hyperthreads and has.threads_per_rank % has.threads_per_core):
+    if has.oversubscribed or has.shares_cores:
         return {**threads, "OMP_PROC_BIND": "false"}
     if has.threads_per_rank == 1:
         return threads

@@ -106,8 +106,11 @@ def _finds_names(job: JobSpec, scheduler: Scheduler) -> bool:
 
 
 def _placed(job: JobSpec) -> tuple[Word, ...]:
-    """Ranks per node and their cores. Horovod on GPUs is not bound, because its threads serve all GPUs of the node; before Open MPI 5 it
-    runs without the openib transport, which disturbs NCCL."""
+    """Ranks per node and their cores; ranks that share cores get their own hardware threads, because it refuses to bind two to one core.
+
+    Horovod on GPUs is not bound, because its threads serve all GPUs of the node; before Open MPI 5 it runs without the openib transport,
+    which disturbs NCCL.
+    """
     has = job.resources
     if has.oversubscribed:
         return ("--map-by", f"ppr:{has.ranks_per_node}:node:OVERSUBSCRIBE", "--bind-to", "none")
@@ -117,6 +120,8 @@ def _placed(job: JobSpec) -> tuple[Word, ...]:
         version = job.launcher_version
         older = () if version and Version(version) >= Version("5") else ("--mca", "pml", "ob1", "--mca", "btl", "^openib")
         return ("--map-by", f"ppr:{has.ranks_per_node}:node", "--bind-to", "none", *older)
+    if has.shares_cores:
+        return ("--use-hwthread-cpus", "--map-by", f"ppr:{has.ranks_per_node}:node:PE={has.threads_per_rank}", "--bind-to", "hwthread")
     return ("--map-by", f"ppr:{has.ranks_per_node}:node:PE={has.cores_per_rank}", "--bind-to", "core")
 
 

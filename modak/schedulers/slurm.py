@@ -152,8 +152,7 @@ def _tasks(job: JobSpec) -> dict[str, int]:
     has = job.resources
     if has.oversubscribed:
         return {"ntasks": has.ranks}
-    shared = has.hyperthreads and job.counts_threads and job.cpus_per_task % has.threads_per_core
-    per_core = {"ntasks-per-core": has.threads_per_core} if shared else {}
+    per_core = {"ntasks-per-core": has.threads_per_core} if has.shares_cores and job.counts_threads else {}
     return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": job.cpus_per_task, **per_core}
 
 

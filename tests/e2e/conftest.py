@@ -40,7 +40,7 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def slurm(scratch: Path) -> Iterator[Slurm]:
-    """A running Slurm with four nodes of its own."""
+    """A running Slurm with nodes of its own."""
     tool("Slurm", "slurmctld")
     if os.geteuid():
         pytest.skip("Slurm's nodes need namespaces of their own: run as root on a throwaway machine, after `make test-deps`")

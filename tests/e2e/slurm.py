@@ -1,6 +1,7 @@
 """A throwaway Slurm on the loopback interface, up in two seconds and gone without a trace.
 
-Four nodes run jobs: ``node1`` and ``node2``, and ``gpu1`` and ``gpu2`` with devices that look like GPUs to Slurm. A node
+Five nodes run jobs: ``node1`` and ``node2``, ``gpu1`` and ``gpu2`` with devices that look like GPUs to Slurm, and ``smt1``, whose two
+CPUs Slurm takes for the hardware threads of one core; its partition is hidden from ``modak systems detect``. A node
 is a slurmd in UTS, mount and PID namespaces of its own: its jobs see the node's name as their host name, and killing the
 namespace's first process ends everything in it. A thousand nodes more exist on paper, for ``sbatch --test-only``.
 """
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from tests.conftest import free_port, tool
 
-REAL = ("node1", "node2", "gpu1", "gpu2")
+REAL = ("node1", "node2", "gpu1", "gpu2", "smt1")
 DONE = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
 
 
@@ -186,7 +187,9 @@ def _end(unshare: subprocess.Popen[bytes]) -> None:
 
 def _until_idle(slurm: Slurm, folder: Path, patience_s: float = 100) -> None:
     deadline = time.monotonic() + patience_s
-    while slurm.run("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-p", "main,gpu", "-o", "%N").stdout.split() != sorted(REAL):
+    while slurm.run("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-p", "main,gpu,smt", "-o", "%N").stdout.split() != sorted(
+        REAL
+    ):
         if time.monotonic() > deadline:
             logs = "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted((folder / "log").iterdir()))
             raise AssertionError(f"Slurm did not start:\n{logs}")
@@ -263,6 +266,7 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
     }
     here = "NodeAddr=127.0.0.1 NodeHostname=localhost"
     kinds = {"node": "CPUs=2 RealMemory=4000", "gpu": "CPUs=32 RealMemory=128000 Gres=gpu:v100:2"}
+    kinds["smt"] = "Sockets=1 CoresPerSocket=1 ThreadsPerCore=2 RealMemory=4000"
     paper = "Sockets=2 CoresPerSocket=24 ThreadsPerCore=2 RealMemory=90000 Gres=gpu:v100:4 Feature=v100,ib"
     lines = [
         *(f"{name}={value}" for name, value in settings.items()),
@@ -270,6 +274,7 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
         f"NodeName=paper[0001-1000] {here} Port={daemon} {paper} State=CLOUD",
         "PartitionName=main Nodes=node[1-2] Default=YES MaxTime=01:00:00",
         "PartitionName=gpu Nodes=gpu[1-2] MaxTime=04:00:00",
+        "PartitionName=smt Nodes=smt1 MaxTime=01:00:00 Hidden=YES",
         "PartitionName=spare Nodes=gpu[1-2] MaxTime=04:00:00 PriorityTier=0 GraceTime=60",  # preempted by jobs of gpu
         *(f"PartitionName={name} Nodes=paper[0001-1000] MaxTime=2-00:00:00" for name in ("paper", "general")),
     ]

@@ -11,6 +11,7 @@ import pytest
 from modak.facts import HostMpi, Node, Partition, Source, System
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources
 from modak.script.job import render
+from tests.conftest import tool
 from tests.e2e.images import LIBRARIES, everyone
 from tests.e2e.slurm import Slurm
 
@@ -102,6 +103,41 @@ def test_threads_and_environment_reach_every_rank(slurm: Slurm, mpi_programs: di
     )
     job = slurm.submit(written(spec, tmp_path), tmp_path)
     assert sorted(job.output.splitlines()) == [f"rank {rank} of 2 on node{rank + 1} sum 1 threads 2" for rank in range(2)], job
+
+
+WHERE_IT_RUNS = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+int main(void) {
+  cpu_set_t cpus;
+  int count = 0;
+  #pragma omp parallel
+  {
+    sched_getaffinity(0, sizeof cpus, &cpus);
+    count = CPU_COUNT(&cpus);
+  }
+  printf("on %d CPUs\n", count);
+  return 0;
+}
+"""
+"""An OpenMP program of one thread; OpenMP's library may bind this to one hardware thread of those that its process may use."""
+
+
+def test_ranks_that_share_a_core_may_use_all_of_its_hyper_threads(slurm: Slurm, tmp_path: Path) -> None:
+    """With OpenMP's places both would be on the first one, and the other idle."""
+    (tmp_path / "where.c").write_text(WHERE_IT_RUNS)
+    subprocess.run([tool("gcc", "gcc"), "-fopenmp", "-o", tmp_path / "where", tmp_path / "where.c"], check=True, timeout=60)
+    smt = Partition(name="smt", nodes=1, node=Node(processor="any", sockets=1, cores=1, threads_per_core=2))
+    spec = replace(
+        FOUR_RANKS,
+        command=(str(tmp_path / "where"),),
+        resources=Resources(ranks_per_node=2, hyperthreads=True, threads_per_core=2, node_cores=1),
+        attributes=replace(FOUR_RANKS.attributes, partition="smt"),
+        system=SYSTEM.model_copy(update={"cpu_unit": "thread", "partitions": (smt,)}),
+    )
+    job = slurm.submit(written(spec, tmp_path), tmp_path)
+    assert (job.state, job.output.splitlines()) == ("COMPLETED", ["on 2 CPUs"] * 2), job
 
 
 @pytest.mark.parametrize("family", ["openmpi", "mpich"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -51,6 +52,18 @@ def test_a_build_has_two_hours_or_the_time_of_its_job_as_far_as_the_queue_allows
     """A job of minutes may need an image that takes an hour to build."""
     request = example("3dgan-supermuc-ng", application__build=BUILD, job_options={"wall_time_limit": wall_time, "node_count": 24})
     assert f"--time={limit}\n" in answer(request, known).texts.build_script
+
+
+@pytest.mark.parametrize(("limit", "told"), [(3600, ["01:00:00"]), (7200, [])])
+def test_a_build_that_may_have_too_little_time_is_told_of(limit: int, told: list[str], known: Known) -> None:
+    """The queue allows an hour, and a build is given two."""
+    request = example("3dgan-supermuc-ng", application__build=BUILD, optimisation__objective={}, job_options={"node_count": 4})
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    thin = system.partitions[0].model_copy(update={"queues": (), "max_wall_time_s": limit})
+    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
+    plan = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).plan
+    assert re.findall(r"wall time: (\S+) for the build job, all that", " ".join(plan.decisions)) == told
 
 
 def test_a_build_has_the_quality_of_service_of_one_node(known: Known) -> None:

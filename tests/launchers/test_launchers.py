@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from modak.jobs.spec import Container, JobSpec, Resources, RuleText, Staging
 from modak.launchers.base import kept_back, openmp
 from modak.script.job import render
 from modak.text import words
+from tests.conftest import tool
 from tests.golden.scripts.jobs import GAN, GPUS, HYBRID, LARGE, SOLVER, TORCH
 
 LAYOUT = Resources(nodes=2, ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2)
@@ -221,6 +223,24 @@ def test_threads_of_ranks_that_share_a_core_are_not_bound(threads: int, cores: i
     """Two ranks with one hyper-thread each were both on the first one of their core, and the other was idle (measured under Slurm)."""
     layout = Resources(ranks_per_node=4, threads_per_rank=threads, cores_per_rank=cores, hyperthreads=True, threads_per_core=2)
     assert openmp(layout) == {"OMP_NUM_THREADS": str(threads), **bound}
+
+
+@pytest.mark.parametrize(("cores", "ranks", "threads"), [(2, 4, 1), (3, 2, 3), (9, 6, 3)])
+def test_open_mpi_gives_ranks_that_share_cores_hardware_threads_of_their_own(cores: int, ranks: int, threads: int) -> None:
+    """It refuses to bind two ranks to one core. It maps them here on a node that hwloc makes up, and starts nothing."""
+    layout = Resources(
+        ranks_per_node=ranks, threads_per_rank=threads, cores_per_rank=-(-threads // 2), hyperthreads=True, threads_per_core=2
+    )
+    _, *asked = line(JobSpec(("true",), layout, launcher="mpirun", launcher_flavour="openmpi")).split()
+    only_told = ("--allow-run-as-root", "--host", f"localhost:{ranks}", "--do-not-launch", "--display-devel-map")
+    node = {"HWLOC_SYNTHETIC": f"package:1 core:{cores} pu:2", "HWLOC_THISSYSTEM": "1"}
+    program = tool("Open MPI", "mpirun.openmpi")
+    ran = subprocess.run([program, *only_told, *asked], env={**os.environ, **node}, capture_output=True, text=True, timeout=60, check=False)
+    found = [text.replace("/", "") for text in re.findall(r"Binding: \[([B./]+)\]", ran.stdout)]
+    assert [text.count("B") for text in found] == [threads] * ranks, ran.stderr
+    assert [sum(text[at] == "B" for text in found) for at in range(2 * cores)] == [1] * (ranks * threads) + [0] * (
+        2 * cores - ranks * threads
+    )
 
 
 def test_a_single_thread_is_bound_by_its_rank_alone() -> None:
