@@ -137,6 +137,19 @@ def test_relatives_inform_a_short_series() -> None:
     assert helped.width.above[0] < alone.width.above[0]
 
 
+def test_where_nobody_ran_a_short_series_is_no_surer_than_those_that_it_follows() -> None:
+    """Relatives narrow the interval where they ran; beyond, it is that of a series alone, as theirs is."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    ran = {"one": (1,), "other": (1, 2, 4, 8), "third": (1, 2, 4, 8)}
+    known = fit(
+        Result(series=key.model_copy(update={"compiler": name}), layout=Layout(nodes=n, ranks_per_node=4), value=1000 / n + 10 + n / 4)
+        for name, nodes in ran.items()
+        for n in nodes
+    )
+    short, long = (predict(known, Question({**HERE, "compiler": name}), [64]).width.above[0] for name in ("one", "other"))
+    assert short > long
+
+
 def test_the_unit_of_costs_decides_no_interval() -> None:
     """Nor does how they are rounded, where a relative meets the only size of a series."""
     asked = Question({**HERE, "compiler": "one"})
