@@ -657,6 +657,19 @@ def test_a_jobs_result_moves_what_is_predicted_from_a_table_without_layouts(job:
     assert (found.width.middle >= old.width.middle - 1e-9).all()
 
 
+def test_further_from_the_nodes_of_a_job_its_layout_is_less_sure() -> None:
+    """The ratio of its time to that of the table is known there alone."""
+    jobs = [timed({nodes: 1000 / nodes + 100}, PLACED) for nodes in (2, 8)]
+    near, far = (predict(fit([*TABLE, *job]), Question(HERE, PLACED), [1]).width.above[0] for job in jobs)
+    assert far > near + 0.05
+
+
+def test_a_job_on_more_nodes_than_the_table_is_measured_there() -> None:
+    """How far a size is beyond what was measured counts from the nearest of both."""
+    found = predict(fit([*TABLE, *timed({16: 170}, PLACED)]), Question(HERE, PLACED), [12, 16, 32])
+    assert found.doublings == pytest.approx([np.log2(16 / 12), 0, 1])
+
+
 def test_a_layout_of_many_sizes_needs_no_table_without_layouts() -> None:
     """Four sizes show themselves how the run scales."""
     own = timed({nodes: 500 / nodes + 10 for nodes in (1, 2, 4, 8)}, PLACED)
