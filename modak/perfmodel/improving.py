@@ -12,22 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from modak.facts import Result
+from modak.perfmodel.configurations import Configuration, Known, Run, by_configuration, run_of, words_of
 from modak.perfmodel.curves import cost
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import USUAL, Reader, Row, count_in, in_unit
-from modak.perfmodel.unseen import (
-    Calibration,
-    Configuration,
-    Guess,
-    Known,
-    Run,
-    by_configuration,
-    calibrations,
-    guesses_from,
-    run_of,
-    words_of,
-)
+from modak.perfmodel.unseen import Calibration, Guess, calibrations, guesses_from
 from modak.results.metrics import Metric, metric
 
 WEAK: Final = ("none", "transferred", "heuristic")
