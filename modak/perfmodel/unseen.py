@@ -115,11 +115,10 @@ def _calibration(asked: Sequence[Run], measured: Mapping[Configuration, Measured
     if not _distinguish(compared.columns):
         return Calibration((), 0, 0)
     batch = next((run.features["batch"] for run in asked if "batch" in run.features), None)
-    elsewhere = Batches([other.throughputs(batch, all_sizes=other.on_gpus) for other in compared.configurations])
+    elsewhere = Batches([other.throughputs(batch, all_sizes=False) for other in compared.configurations])
     rows = [one for one in {**here, **wanted} if one in compared.applications]
-    sizes = [doublings(asked[wanted[one]].features.get("batch", batch) if one in wanted else batch) for one in rows]
     order = parameters.most_telling(
-        np.array([elsewhere.at(one, size) for one, size in zip(rows, sizes, strict=True)]),
+        np.array([elsewhere.at(one, doublings(batch)) for one in rows]),
         _table([described[identity] for identity in rows], compared.columns),
         np.array([one in here for one in rows]),
         most,
