@@ -92,6 +92,8 @@ def test_amounts_in_other_units_are_the_same(store: Store) -> None:
     assert store.load([csv_table(header + rows)], ME).duplicates == 1
     assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
     assert len(found(store, params__amount="0.1 us")) == 3
+    report = store.load([csv_table(header + line(1, 700, size="100  ns", new="false"))], ME)
+    assert not [note for note in report.notes if "count as different ones" in note]
 
 
 def test_versions_stay_apart(store: Store) -> None:
