@@ -181,6 +181,15 @@ def test_a_row_under_an_alias_is_there_already(store: Store) -> None:
     assert (curve.sizes, curve.repeats) == ((1, 2, 4), (1, 1, 1))
 
 
+def test_rows_that_are_there_already_leave_no_series_of_their_own(store: Store) -> None:
+    """The report tells of no series that nothing is stored of."""
+    store.add([system("old-name")], ME)
+    load(store, [line(1, 800)])
+    report = store.load([csv_table(HEADER + line(1, 800, system="old-name") + line(1, 90, size="20"))], ME)
+    assert (report.new, report.duplicates, report.series_count) == (1, 1, 1)
+    assert len(found(store)) == 2
+
+
 def test_results_under_an_alias_are_doubted_beside_the_others(store: Store) -> None:
     """A wrong unit is found by the sizes that were measured under the other name, in whichever order they came."""
     store.add([system("old-name")], ME)
