@@ -73,7 +73,8 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     found = calibrations_of(rows, results, number, Reader(graph_compilers(), node_kinds(facts)))
     places = [place for one in found for place in one.places]
     if not places:
-        raise DataError(records.NO_CALIBRATION, field=name)
+        told = any(one.comparable for one in found)
+        raise DataError(records.ALL_MEASURED if told else records.NO_CALIBRATION, field=name)
     first = [{**records.given_cells(asked[place]), "value": None} for place in places]
     return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
 
