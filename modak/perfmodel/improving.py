@@ -5,6 +5,7 @@ Each row becomes a run in a configuration, which :mod:`modak.perfmodel.unseen` e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -47,13 +48,15 @@ def improve_rows(
     return changed
 
 
-def calibrations_of(rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL) -> tuple[Calibration, ...]:
+def calibrations_of(
+    rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL, enough: float = math.inf
+) -> tuple[Calibration, ...]:
     """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there.
 
-    ``results``: all of these metrics, with parameters.
+    ``results``: all of these metrics, with parameters; ``enough`` as in :func:`modak.perfmodel.unseen.calibrations`.
     """
     known = by_configuration(results)
-    return calibrations(_runs(rows, known, reader), known, most)
+    return calibrations(_runs(rows, known, reader), known, most, enough)
 
 
 def _width(row: Row) -> float:

@@ -158,8 +158,9 @@ def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: npt.N
     kept = np.union1d(slowest_first[thinned(len(rows), MOST)], np.flatnonzero(measured))
     profile = _profile(filled, rows)[kept]
     covariance = np.exp(-_distance(profile, profile) / TRANSFER_LENGTH) + LEVEL
-    for known in np.flatnonzero(measured[kept]).tolist():
-        covariance = _after(covariance, known)
+    known = np.flatnonzero(measured[kept])
+    of_known = covariance[np.ix_(known, known)] + TRANSFER_NOISE * np.eye(len(known))
+    covariance = covariance - covariance[:, known] @ np.linalg.solve(of_known, covariance[known])  # as after one by one, in less time
     open_, found = ~measured[kept], list[int]()
     while open_.any() and len(found) < most:
         gain = (covariance**2).sum(axis=0) / (np.diag(covariance) + TRANSFER_NOISE)

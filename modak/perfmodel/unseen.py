@@ -97,34 +97,39 @@ class Calibration(NamedTuple):
     """Applications that were measured there and elsewhere."""
 
 
-def calibrations(asked: Sequence[Run], known: Known, most: int) -> tuple[Calibration, ...]:
-    """For each configuration of the asked runs the ``most`` runs to measure there."""
+def calibrations(asked: Sequence[Run], known: Known, most: int, enough: float = math.inf) -> tuple[Calibration, ...]:
+    """For each configuration of the asked runs the ``most`` runs to measure there; none where as many as ``enough`` were measured."""
     measured, described = measured_in(known), described_in(known)
     found = []
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
-        here = _calibration([asked[place] for place in places], measured, described, most)
+        here = _calibration([asked[place] for place in places], measured, described, most, enough)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
     return tuple(found)
 
 
-def _calibration(asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int) -> Calibration:
+def _calibration(
+    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int, enough: float
+) -> Calibration:
     """Of runs in one configuration."""
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
     here = {run.identity: None for run in measured[configuration].logs} if configuration in measured else {}
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
         return Calibration((), 0, 0)
+    comparable = sum(run.identity in compared.applications for run in asked)
+    rows = [one for one in {**here, **wanted} if one in compared.applications]
+    there = sum(one in here for one in rows)
+    if there >= enough:
+        return Calibration((), comparable, there)
     batch = next((run.features["batch"] for run in asked if "batch" in run.features), None)
     elsewhere = Batches([other.throughputs(batch, all_sizes=False) for other in compared.configurations])
-    rows = [one for one in {**here, **wanted} if one in compared.applications]
     order = parameters.most_telling(
         np.array([elsewhere.at(one, doublings(batch)) for one in rows]),
         _table([described[identity] for identity in rows], compared.columns),
         np.array([one in here for one in rows]),
         most,
     )
-    comparable = sum(run.identity in compared.applications for run in asked)
-    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, sum(one in here for one in rows))
+    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, there)
 
 
 def _of_configuration(

@@ -160,6 +160,7 @@ def test_each_run_is_the_one_after_which_least_is_left() -> None:
     for _ in range(4):
         chosen.append(min(set(range(30)) - set(chosen), key=lambda run: left([*chosen, run])))
     assert most_telling(-at[:, None], columns, np.zeros(30, dtype=bool), 4) == tuple(chosen)
+    assert most_telling(-at[:, None], columns, np.isin(np.arange(30), chosen[:3]), 1) == tuple(chosen[3:])
 
 
 def test_of_very_many_networks_an_even_part_is_compared_beside_all_that_were_measured() -> None:

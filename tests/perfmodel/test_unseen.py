@@ -203,6 +203,16 @@ def test_each_configuration_has_its_own_runs_to_measure() -> None:
     assert {asked[place].configuration for place in second.places} == {asked[20].configuration}
 
 
+def test_where_enough_was_measured_no_run_is_chosen() -> None:
+    """To choose takes long where thousands were measured: what only asks whether a few would help does not wait for it."""
+    results = [*measured("known", range(50), 1.0), *measured("first", range(8), 2.0)]
+    asked = [run_of(key("first", n), Layout(batch_size=64)) for n in range(20)]
+    (here,) = calibrations(asked, by_configuration(results), 5, enough=8)
+    assert (here.places, here.comparable, here.measured) == ((), 20, 8)
+    (here,) = calibrations(asked, by_configuration(results), 5, enough=9)
+    assert len(here.places) == 5
+
+
 def test_networks_of_several_batch_sizes_elsewhere_are_measured_once() -> None:
     """At the size that is asked about, be it another one."""
     large = [
