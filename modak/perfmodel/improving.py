@@ -5,6 +5,7 @@ Each row becomes a run in a configuration, which :mod:`modak.perfmodel.unseen` e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -57,13 +58,16 @@ def improve_rows(
     return changed
 
 
-def calibrations_of(rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL) -> tuple[Calibration, ...]:
-    """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there.
+def calibrations_of(
+    rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL, below: float = math.inf
+) -> tuple[Calibration, ...]:
+    """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there; none where ``below`` applications
+    or more were measured.
 
     ``results``: all of these metrics, with parameters.
     """
     known = by_configuration(results)
-    return calibrations(_runs(rows, known, reader), known, most)
+    return calibrations(_runs(rows, known, reader), known, most, below)
 
 
 def _width(row: Row) -> float:

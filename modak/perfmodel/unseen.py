@@ -188,26 +188,32 @@ class Calibration(NamedTuple):
     """Applications that were measured there and elsewhere."""
 
 
-def calibrations(asked: Sequence[Run], known: Known, most: int) -> tuple[Calibration, ...]:
-    """For each configuration of the asked runs the ``most`` runs to measure there."""
+def calibrations(asked: Sequence[Run], known: Known, most: int, below: float = math.inf) -> tuple[Calibration, ...]:
+    """For each configuration of the asked runs the ``most`` runs to measure there; none where ``below`` applications or more
+    were measured."""
     measured, described = _measured_in(known), _described_in(known)
     found = []
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
-        here = _calibration([asked[place] for place in places], measured, described, most)
+        here = _calibration([asked[place] for place in places], measured, described, most, below)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
     return tuple(found)
 
 
-def _calibration(asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int) -> Calibration:
+def _calibration(
+    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int, below: float
+) -> Calibration:
     """Of runs in one configuration."""
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
     here = {run.identity: None for run in measured[configuration].logs} if configuration in measured else {}
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
         return Calibration((), 0, 0)
+    rows = [one for one in {**here, **wanted} if one in compared.applications]
+    comparable, known = sum(run.identity in compared.applications for run in asked), sum(one in here for one in rows)
+    if known >= below:
+        return Calibration((), comparable, known)
     batch = next((run.features["batch"] for run in asked if "batch" in run.features), None)
     elsewhere = Batches([other.throughputs(batch, all_sizes=other.on_gpus) for other in compared.configurations])
-    rows = [one for one in {**here, **wanted} if one in compared.applications]
     sizes = [_doublings(asked[wanted[one]].features.get("batch", batch) if one in wanted else batch) for one in rows]
     order = parameters.most_telling(
         np.array([elsewhere.at(one, size) for one, size in zip(rows, sizes, strict=True)]),
@@ -215,8 +221,7 @@ def _calibration(asked: Sequence[Run], measured: Mapping[Configuration, Measured
         np.array([one in here for one in rows]),
         most,
     )
-    comparable = sum(run.identity in compared.applications for run in asked)
-    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, sum(one in here for one in rows))
+    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, known)
 
 
 def _measured_in(known: Known) -> Mapping[Configuration, Measured]:

@@ -83,8 +83,8 @@ def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], results: Seq
     from modak.perfmodel.improving import WEAK, calibrations_of
 
     weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK and row.get("metric")]
-    found = calibrations_of(weak, results, 1, reader) if results else ()
-    return sum(one.comparable for one in found if one.places and one.measured < FEW)
+    found = calibrations_of(weak, results, 1, reader, below=FEW) if results else ()
+    return sum(one.comparable for one in found if one.places)
 
 
 def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:

@@ -162,6 +162,13 @@ def test_each_run_is_the_one_after_which_least_is_left() -> None:
     assert most_telling(-at[:, None], columns, np.zeros(30, dtype=bool), 4) == tuple(chosen)
 
 
+def test_what_is_left_is_proposed_however_much_was_measured() -> None:
+    """Three of twice as many networks as are compared."""
+    columns = {"operations": np.exp(np.linspace(-1, 4, 2 * MOST))}
+    measured = ~np.isin(np.arange(2 * MOST), [700, 701, 702])
+    assert sorted(most_telling(-np.log(columns["operations"])[:, None], columns, measured, 9)) == [700, 701, 702]
+
+
 def test_of_very_many_networks_an_even_part_is_compared() -> None:
     """Beside all that were measured, which are not measured again."""
     columns = {"operations": np.exp(np.random.default_rng(8).uniform(-1, 4, MOST + 200))}

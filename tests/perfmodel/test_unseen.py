@@ -202,6 +202,15 @@ def test_each_configuration_has_its_own_runs_to_measure() -> None:
     assert {asked[place].configuration for place in second.places} == {asked[20].configuration}
 
 
+def test_no_runs_are_chosen_where_enough_were_measured() -> None:
+    """Eight are as many as are asked for; they are counted all the same."""
+    results = [*measured("known", range(50), 1.0), *measured("first", range(8), 2.0)]
+    asked = [run_of(key("first", n), Layout(batch_size=64)) for n in range(20)]
+    known = by_configuration(results)
+    (enough,), (few,) = (calibrations(asked, known, 5, below) for below in (8, 9))
+    assert (enough.places, enough.comparable, enough.measured, len(few.places)) == ((), 20, 8, 5)
+
+
 def test_what_a_batch_size_costs_elsewhere_is_known_of_the_runs_to_measure() -> None:
     """Networks that others measured with several batch sizes are proposed as well, at the size that is asked about."""
     large = [
