@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter
 from modak.perfmodel import startup
@@ -77,6 +77,13 @@ def same_setting(name: str, text: str) -> str:
     """
     amount = startup.amount_of({name: text})
     return f"{amount.number:.15g} {amount.counts}" if amount else same_parameter(text)
+
+
+def same_label(name: str, value: Any) -> Hashable:
+    """Equal for values of a column of results that mean the same, in any spelling; all parameters are one value."""
+    if name == "params":
+        return frozenset((key, same_setting(key, text)) for key, text in value.items())
+    return SPELLINGS[name](value) if name in SPELLINGS and value is not None else value
 
 
 def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:

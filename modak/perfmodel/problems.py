@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import lru_cache
@@ -56,7 +56,7 @@ class Answer(Protocol):
 
 Answers = Callable[[Question, Sequence[Curve]], Answer]
 """A question about a measured problem size, curves of that size -> what they tell."""
-Source = tuple[Layout | None, tuple[tuple[str, str], ...]]
+Source = tuple[Layout | None, tuple[tuple[str, Hashable], ...]]
 """The layout of results, if it is not the one in question, and all else in which they differ (attributes, texts among the parameters), with
 the values."""
 
@@ -295,9 +295,9 @@ def _is_another_text(asked: str, there: str, *, exact: bool) -> bool:
 
 def _source(match: Match) -> Source:
     """What results differ in from the question, besides the size of the problem."""
-    layout, series = match.curve.layout if match.shape else None, match.curve.series
-    _, texts = _compared(tuple(match.question.params.items()), tuple(series.params.items()), match.question.exact)
-    attributes = [(name, str(getattr(series, name))) for name in match.attributes if name != "params"]
+    layout = match.curve.layout if match.shape else None
+    _, texts = _compared(tuple(match.question.params.items()), tuple(match.curve.series.params.items()), match.question.exact)
+    attributes = [(name, match.curve.labels[name]) for name in match.attributes if name != "params"]
     return layout, (*attributes, *(("params", f"{name} {text}") for name, text in texts.items()))
 
 
