@@ -281,6 +281,13 @@ def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
     )
 
 
+def test_a_value_in_two_spellings_is_one_that_a_row_may_mean() -> None:
+    """Half of the problems have an offset of 0, the others of 0.0."""
+    known = {"app": named(("0", "0.0", "0", "0.0"), "offset")}
+    (row,) = predict_rows([{"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": 500}], known)
+    assert "may mean" not in row["model"]
+
+
 def test_names_that_differ_with_the_size_do_not_break_a_trend() -> None:
     """Each mesh has a name of its own."""
     known = fit([run for n in (500, 1000, 2000) for run in timed_over((n, 1e-6 * n**3), dataset=f"mesh-{n}")])
