@@ -18,7 +18,7 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Result, same_name
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.merging import SPELLINGS
+from modak.perfmodel.merging import EXACT, SPELLINGS, same_setting
 from modak.results.comparison import compare
 from modak.results.metrics import metric
 from modak.text.amounts import counted
@@ -46,8 +46,6 @@ DOUBLINGS: Final = 3.0
 """Doublings of the size over which the covariance of the parts ``application and system`` and ``run`` falls to 1/e."""
 MOST: Final = 120
 """Only this many pairs are used, those with the largest covariance."""
-NAMES: Final = ("system", "framework", "compiler", "mpi")
-"""Columns with names that results may spell differently and mean the same."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
 
 
@@ -99,13 +97,13 @@ def in_words(log_ratio: float, spread: float, rests: str) -> str:
 
 
 def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
-    """Pairs of results that differ only in ``column``, and in how they spell names: its value is ``on`` in one and ``off`` in the other.
+    """Pairs of results that differ only in ``column``, and in how they spell the rest: its value is ``on`` in one and ``off`` in the other.
 
     ``column`` is a column of the result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up whose row has the value
     ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
-    spelt = {column: SPELLINGS.get(column, str), **{name: SPELLINGS[name] for name in NAMES}}
-    rows = (_record(result) for result in results if result.suspect is None)
+    spelt = {**EXACT, column: SPELLINGS.get(column, str)}
+    rows = (_record(result, column) for result in results if result.suspect is None)
     records = [{**one, **{name: word(one[name]) for name, word in spelt.items() if one.get(name)}} for one in rows]
     timed = [one for one in records if metric(one["metric"], one["unit"]).tells_cost]
     filled = [{**one, column: one.get(column) or off} for one in timed]
@@ -162,9 +160,12 @@ def _alike(nearest: npt.NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], li
     return iter(columns.items())
 
 
-def _record(result: Result) -> dict[str, Any]:
-    """A result as one flat record of the results table."""
-    labels = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
+def _record(result: Result, column: str) -> dict[str, Any]:
+    """A result as one flat record of the results table; parameters in one spelling, except that of the ``column``."""
+    labels = result.series.model_dump(exclude={"params"})
+    for name, text in result.series.params.items():
+        at = f"params.{name}"
+        labels[at] = text if at == column else same_setting(name, text)
     return {**labels, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
 
 
