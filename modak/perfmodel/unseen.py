@@ -26,7 +26,7 @@ from modak.perfmodel.batches import Batches, Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.merging import SPELLINGS
+from modak.perfmodel.merging import SPELLINGS, same_setting
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
 from modak.perfmodel.startup import LENGTHS, number
@@ -408,13 +408,13 @@ def _table(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, Array]:
 
 
 def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
-    """Positive numbers by their names in the models, and the other parameters, which belong to the configuration."""
+    """Positive numbers by their names in the models, and the other parameters in one spelling, which belong to the configuration."""
     numbers: dict[str, float] = {}
     words: dict[str, str] = {}
     for name, text in params.items():
         value = number(str(text))
         if value is None:
-            words[name] = str(text)
+            words[name] = same_setting(name, str(text))
         else:
             numbers[_FEATURE.get(name.lower(), name)] = value
     return numbers, words
