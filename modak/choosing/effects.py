@@ -18,7 +18,7 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Result, same_name
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.merging import SPELLINGS
+from modak.perfmodel.merging import SPELLINGS, same_label
 from modak.results.comparison import compare
 from modak.results.metrics import metric
 from modak.text.amounts import counted
@@ -46,8 +46,6 @@ DOUBLINGS: Final = 3.0
 """Doublings of the size over which the covariance of the parts ``application and system`` and ``run`` falls to 1/e."""
 MOST: Final = 120
 """Only this many pairs are used, those with the largest covariance."""
-NAMES: Final = ("system", "framework", "compiler", "mpi")
-"""Columns with names that results may spell differently and mean the same."""
 SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "runtime")
 
 
@@ -99,14 +97,12 @@ def in_words(log_ratio: float, spread: float, rests: str) -> str:
 
 
 def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
-    """Pairs of results that differ only in ``column``, and in how they spell names: its value is ``on`` in one and ``off`` in the other.
+    """Pairs of results that differ only in ``column``, and in how they spell the rest: its value is ``on`` in one and ``off`` in the other.
 
     ``column`` is a column of the result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up whose row has the value
     ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
-    spelt = {column: SPELLINGS.get(column, str), **{name: SPELLINGS[name] for name in NAMES}}
-    rows = (_record(result) for result in results if result.suspect is None)
-    records = [{**one, **{name: word(one[name]) for name, word in spelt.items() if one.get(name)}} for one in rows]
+    records = [_record(result, column) for result in results if result.suspect is None]
     timed = [one for one in records if metric(one["metric"], one["unit"]).tells_cost]
     filled = [{**one, column: one.get(column) or off} for one in timed]
     compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]
@@ -162,9 +158,12 @@ def _alike(nearest: npt.NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], li
     return iter(columns.items())
 
 
-def _record(result: Result) -> dict[str, Any]:
-    """A result as one flat record of the results table."""
+def _record(result: Result, column: str) -> dict[str, Any]:
+    """A result as one flat record of the results table, with labels in one spelling; mixed precisions are one in the ``column`` alone."""
     labels = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
+    for name, value in labels.items():
+        if isinstance(value, str):
+            labels[name] = SPELLINGS.get(name, str)(value) if name == column else same_label(name, value)
     return {**labels, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
 
 

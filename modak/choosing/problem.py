@@ -13,6 +13,7 @@ from modak.facts import parameter, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.magnitudes import magnitude
+from modak.perfmodel.merging import same_setting
 from modak.perfmodel.problems import apart, nearest_first
 from modak.perfmodel.questions import same_value
 from modak.perfmodel.unlikeness import tells_of_work
@@ -53,7 +54,7 @@ def _dataset(request: Request, known: Sequence[Curve], of_kind: Sequence[Curve])
 def _params(work: Workload, curves: Sequence[Curve]) -> tuple[Mapping[str, float | str], Sequence[Notice]]:
     """The parameters: the request's, and of those that it leaves open the values with the most results, if they all have some and costs
     depend on them."""
-    further = grouped(curves, lambda one: _further(one, _asked(work)))
+    further = _by_further(curves, _asked(work))
     if () in further or not all(map(tells_of_work, curves)):
         return work.params, ()
     taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in LENGTHS if stated(work, per)]
@@ -110,9 +111,15 @@ def _asked(work: Workload) -> Collection[str]:
     return {*work.params, *(startup.LENGTHS if lengths(work) else ())}
 
 
-def _further(curve: Curve, asked: Collection[str]) -> Labels:
-    """Labels of a curve's problem that the request leaves open."""
-    return tuple(sorted((name, text) for name, text in curve.series.params.items() if name not in asked and name not in NO_PROBLEM))
+def _by_further(curves: Iterable[Curve], asked: Collection[str]) -> dict[Labels, list[Curve]]:
+    """Curves by the labels of their problem that the request leaves open, each value in the spelling that comes first."""
+    first: dict[tuple[str, str], str] = {}
+
+    def labels(one: Curve) -> Labels:
+        further = ((name, text) for name, text in one.series.params.items() if name not in asked and name not in NO_PROBLEM)
+        return tuple(sorted((name, first.setdefault((name, same_setting(name, text)), text)) for name, text in further))
+
+    return grouped(curves, labels)
 
 
 def _by_dataset(curves: Iterable[Curve]) -> dict[Labels, list[Curve]]:

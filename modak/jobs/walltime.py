@@ -45,8 +45,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
     bound, sure = "the upper bound of the prediction", objective.confidence
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(sure)}"
-    known = decision.target.system is not None and decision.target.system.start_up_s is not None
-    wanted = math.ceil((upper + (0 if known else START_UP_S)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
+    wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
         return limit, (f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}",)
@@ -71,7 +70,13 @@ def _is_continued(request: Request) -> bool:
 
 def _is_over_by(seconds: int, decision: Decision) -> bool:
     upper = decision.evidence.upper(decision.best)
-    return upper is not None and upper + START_UP_S <= seconds
+    return upper is not None and upper + _start_up_s(decision) <= seconds
+
+
+def _start_up_s(decision: Decision) -> int:
+    """What is added to the prediction, which has the start-up time of the system's file."""
+    system = decision.target.system
+    return START_UP_S if system is None or system.start_up_s is None else 0
 
 
 def _without_end(request: Request, decision: Decision, limit: int) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.batches import Sizes, nearest
 from modak.perfmodel.curves import cost
-from modak.perfmodel.merging import SPELLINGS
+from modak.perfmodel.merging import SPELLINGS, same_setting
 from modak.perfmodel.startup import LENGTHS, number
 from modak.text.numbering import Numbers, shortened
 
@@ -162,13 +162,13 @@ def _by_batch(one: Measured, batch: float | None) -> dict[Identity, Sizes]:
 
 
 def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
-    """Positive numbers by their names in the models, and the other parameters, which belong to the configuration."""
+    """Positive numbers by their names in the models, and the other parameters in one spelling, which belong to the configuration."""
     numbers: dict[str, float] = {}
     words: dict[str, str] = {}
     for name, text in params.items():
         value = number(str(text))
         if value is None:
-            words[name] = str(text)
+            words[name] = same_setting(name, str(text))
         else:
             numbers[_FEATURE.get(name.lower(), name)] = value
     return numbers, words

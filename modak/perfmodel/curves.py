@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, Self
 
@@ -18,6 +18,7 @@ from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.forms import FORMS
+from modak.perfmodel.merging import meaning
 from modak.perfmodel.parts import VARYING, Part, Scale, divided, per_batch, size_of
 from modak.perfmodel.scaling import Mixture
 from modak.perfmodel.startup import StartUp
@@ -105,6 +106,11 @@ class Curve(Fact):
     def octaves(self) -> tuple[int, int]:
         """The fewest and the most nodes that it was measured on, as doublings of one node, rounded up."""
         return (min(self.nodes) - 1).bit_length(), (max(self.nodes) - 1).bit_length()
+
+    @cached_property
+    def labels(self) -> Mapping[str, Hashable]:
+        """The columns of its series, each in one spelling, to be compared with those of other curves."""
+        return {name: meaning(name, value) for name, value in self.series}
 
     @property
     def varying(self) -> str | None:

@@ -66,7 +66,7 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
 
 def _spread(one: Curve, curve: Curve) -> float:
     """The standard deviation of the log ratio of their costs; 0 if nothing is known to differ, or they are of other work."""
-    differing = [name for name in SPREAD if getattr(one.series, name) != getattr(curve.series, name)]
+    differing = [name for name in SPREAD if one.labels[name] != curve.labels[name]]
     if not set(differing).isdisjoint(OTHER_WORK):
         return 0.0
     names = [name for name in differing if name != "partition" or "system" not in differing]

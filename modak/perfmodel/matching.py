@@ -95,7 +95,7 @@ class Match:
     def unlike(self, other: Match) -> float:
         """The standard deviation of the log ratio of costs of this configuration to those of another one, whatever their layouts."""
         names = dict.fromkeys((*self.attributes, *other.attributes))
-        differing = [name for name in names if getattr(self.curve.series, name) != getattr(other.curve.series, name)]
+        differing = [name for name in names if self.curve.labels[name] != other.curve.labels[name]]
         return unlikeness.of_attributes(differing, self.curve, self.question)
 
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter, same_text
 from modak.perfmodel import startup
@@ -93,6 +93,13 @@ def same_label(column: str, text: str) -> Hashable:
     if column.startswith(PARAMETER):
         return same_setting(column.removeprefix(PARAMETER), text)
     return _EXACT.get(column, same_text)(text)
+
+
+def meaning(name: str, value: Any) -> Hashable:
+    """Equal for values of a column of results that mean the same, in any spelling; all parameters are one value."""
+    if name == "params":
+        return frozenset((key, same_setting(key, text)) for key, text in value.items())
+    return SPELLINGS[name](value) if name in SPELLINGS and value is not None else value
 
 
 def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:

@@ -155,25 +155,25 @@ def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: npt.N
     """
     filled, rows = _fill(elsewhere), features(columns)
     slowest_first = np.argsort(filled.mean(axis=1), kind="stable")
-    kept = np.union1d(slowest_first[thinned(len(rows), MOST)], np.flatnonzero(measured))
+    known, unknown = (slowest_first[mask[slowest_first]] for mask in (measured, ~measured))
+    kept = np.union1d(unknown[thinned(len(unknown), MOST)], known[thinned(len(known), MOST)])
     profile = _profile(filled, rows)[kept]
     covariance = np.exp(-_distance(profile, profile) / TRANSFER_LENGTH) + LEVEL
-    known = np.flatnonzero(measured[kept])
-    of_known = covariance[np.ix_(known, known)] + TRANSFER_NOISE * np.eye(len(known))
-    covariance = covariance - covariance[:, known] @ np.linalg.solve(of_known, covariance[known])  # as after one by one, in less time
+    covariance = _after(covariance, np.flatnonzero(measured[kept]))
     open_, found = ~measured[kept], list[int]()
     while open_.any() and len(found) < most:
         gain = (covariance**2).sum(axis=0) / (np.diag(covariance) + TRANSFER_NOISE)
         place = int(np.argmax(np.where(open_, gain, -1.0)))
-        covariance, open_[place] = _after(covariance, place), False
+        covariance, open_[place] = _after(covariance, np.array([place])), False
         found.append(int(kept[place]))
     return tuple(found)
 
 
-def _after(covariance: Array, place: int) -> Array:
-    """The covariance after a run of the application at ``place``."""
-    column = covariance[:, place]
-    return np.asarray(covariance - np.outer(column, column) / (column[place] + TRANSFER_NOISE))
+def _after(covariance: Array, places: npt.NDArray[np.int64]) -> Array:
+    """The covariance after a run of each of the applications at ``places``."""
+    columns = covariance[:, places]
+    of_runs = columns[places] + TRANSFER_NOISE * np.eye(len(places))
+    return np.asarray(covariance - columns @ np.linalg.solve(of_runs, columns.T))
 
 
 Base = Callable[[Array, npt.NDArray[np.int64], Array], Array]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -88,9 +88,9 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     return best_match(alike, nodes)
 
 
-def _configuration(match: Match) -> tuple[tuple[str, str], ...]:
+def _configuration(match: Match) -> tuple[tuple[str, Hashable], ...]:
     """In what results differ from the question, besides their layout, with their values."""
-    return tuple((name, str(getattr(match.curve.series, name))) for name in match.attributes)
+    return tuple((name, match.curve.labels[name]) for name in match.attributes)
 
 
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:

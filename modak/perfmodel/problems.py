@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.dsl import Basis
-from modak.facts import Layout
+from modak.facts import Layout, same_parameter
 from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve, results_behind
@@ -25,6 +26,7 @@ from modak.perfmodel.kriging import REPEAT, UNLIKE, parted
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Z90, Match, seen
+from modak.perfmodel.merging import same_setting
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
@@ -54,7 +56,7 @@ class Answer(Protocol):
 
 Answers = Callable[[Question, Sequence[Curve]], Answer]
 """A question about a measured problem size, curves of that size -> what they tell."""
-Source = tuple[Layout | None, tuple[tuple[str, str], ...]]
+Source = tuple[Layout | None, tuple[tuple[str, Hashable], ...]]
 """The layout of results, if it is not the one in question, and all else in which they differ (attributes, texts among the parameters), with
 the values."""
 
@@ -122,7 +124,8 @@ def without_names(question: Question, curves: Iterable[Curve]) -> Question:
     sizes = [[name] for name in numbers] + ([numbers] if len(numbers) > 1 else [])
     names = {text for text in texts if any(_names(text, size, asked, of_metric) for size in sizes)}
     params = {name: text for name, text in question.attributes["params"].items() if name not in names}
-    return replace(question, attributes={**question.attributes, "params": params, **dict.fromkeys(names & {"dataset"})})
+    attributes = {**question.attributes, "params": params, **dict.fromkeys(names & {"dataset"})}
+    return replace(question, attributes=attributes, exact=question.exact - names)
 
 
 def _named(params: Mapping[str, str], dataset: str | None) -> Mapping[str, str]:
@@ -132,12 +135,12 @@ def _named(params: Mapping[str, str], dataset: str | None) -> Mapping[str, str]:
 
 def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], curves: Iterable[Curve]) -> bool:
     """Whether a text goes one-to-one with numbers, in the results of curves and in the question."""
-    in_question = asked[text], tuple(magnitude(asked[name]) for name in numbers)
+    in_question = same_setting(text, asked[text]), tuple(magnitude(asked[name]) for name in numbers)
     pairs = {in_question}
     for curve in curves:
         there = _named(curve.series.params, curve.series.dataset)
         if text in there:
-            pair = there[text], tuple(magnitude(there.get(name)) for name in numbers)
+            pair = same_setting(text, there[text]), tuple(magnitude(there.get(name)) for name in numbers)
             if (pair[0] == in_question[0]) != (pair[1] == in_question[1]):
                 return False  # what is soon found of a solver, among many results
             pairs.add(pair)
@@ -266,26 +269,35 @@ def _away(match: Match) -> Mapping[str, float] | None:
     asked = question.params
     if not asked or (question.plain and switched_on(there, asked, question.measures)):
         return None
-    return _compared(tuple(asked.items()), tuple(there.items()))[0]
+    return _compared(tuple(asked.items()), tuple(there.items()), question.exact)[0]
 
 
 @lru_cache(maxsize=4096)
 def _compared(
-    asked: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...]
+    asked: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...], exact: AbstractSet[str]
 ) -> tuple[Mapping[str, float] | None, Mapping[str, str]]:
     """How far the numbers among parameters are :func:`apart` (``None``: they differ in more than numbers and texts), and those of results
-    that are another text than the one asked for. Many results have the same."""
+    that are another text than the one asked for, in one spelling. Many results have the same.
+
+    Of ``exact`` parameters (:attr:`~modak.perfmodel.questions.Question.exact`) 1.10 is another text than 1.1, not the same number.
+    """
     of_results = dict(there)
-    pairs = ((name, text, of_results[name]) for name, text in asked if name in of_results)
-    texts = {name: other for name, text, other in pairs if text != other and magnitude(text) is None and magnitude(other) is None}
+    pairs = [(name, text, of_results[name]) for name, text in asked if name in of_results]
+    texts = {name: same_setting(name, other) for name, text, other in pairs if _is_another_text(text, other, exact=name in exact)}
     return apart({name: text for name, text in asked if name not in texts}, of_results), texts
+
+
+def _is_another_text(asked: str, there: str, *, exact: bool) -> bool:
+    if same_value(there, asked):
+        return exact and same_parameter(there) != same_parameter(asked)
+    return magnitude(asked) is None and magnitude(there) is None
 
 
 def _source(match: Match) -> Source:
     """What results differ in from the question, besides the size of the problem."""
-    layout, series = match.curve.layout if match.shape else None, match.curve.series
-    _, texts = _compared(tuple(match.question.params.items()), tuple(series.params.items()))
-    attributes = [(name, str(getattr(series, name))) for name in match.attributes if name != "params"]
+    layout = match.curve.layout if match.shape else None
+    _, texts = _compared(tuple(match.question.params.items()), tuple(match.curve.series.params.items()), match.question.exact)
+    attributes = [(name, match.curve.labels[name]) for name in match.attributes if name != "params"]
     return layout, (*attributes, *(("params", f"{name} {text}") for name, text in texts.items()))
 
 

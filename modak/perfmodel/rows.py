@@ -22,6 +22,7 @@ from modak.perfmodel.intervals import stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import of_samples, scaled, with_length, with_samples
 from modak.perfmodel.matching import Z90
+from modak.perfmodel.merging import same_setting
 from modak.perfmodel.predict import Predictor
 from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart
@@ -258,8 +259,9 @@ def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
         return {}  # nothing to look for among many results
     alike = [one for one in known if apart(params, one.series.params) is not None]
     names = {name for curve in alike for name in curve.series.params}.difference(params, LENGTHS)
-    several = {f"params.{name}": {curve.series.params.get(name) for curve in alike} for name in sorted(names)}
-    several = {name: values for name, values in several.items() if None not in values}
+    texts = {name: {curve.series.params.get(name) for curve in alike} for name in sorted(names)}
+    stated = {name: {text for text in each if text is not None} for name, each in texts.items() if None not in each}
+    several = {f"params.{name}": {same_setting(name, text) for text in each} for name, each in stated.items()}
     if "dataset" not in given:
         several = {"dataset": {curve.series.dataset for curve in alike if curve.series.dataset}, **several}
     return {name: len(values) for name, values in several.items() if len(values) > 1}

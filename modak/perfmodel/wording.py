@@ -79,7 +79,7 @@ def of_system(found: Predictions, asked: str | None) -> str:
 
 def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
     """Attributes and counts in which two curves differ."""
-    series = tuple(name for name in SPREAD if getattr(curve.series, name) != getattr(other.series, name))
+    series = tuple(name for name in SPREAD if curve.labels[name] != other.labels[name])
     return (*series, *(name for name in COUNTS if _count_of(curve, name) != _count_of(other, name)))
 
 

@@ -54,6 +54,22 @@ def test_names_in_another_spelling_make_a_pair_all_the_same(other: dict[str, str
     assert told([pair], asked).log_ratio == told([Pair(replace(pair.run, software=asked.software), pair.log_ratio)], asked).log_ratio
 
 
+@pytest.mark.parametrize(
+    ("own", "other"),
+    [({"params": {"img": "224"}}, {"params": {"img": "224.0"}}), ({"precision": "fp16"}, {"precision": "half"})],
+    ids=["parameter", "precision"],
+)
+def test_what_else_is_in_another_spelling_makes_a_pair_all_the_same(own: dict[str, Any], other: dict[str, Any]) -> None:
+    """A table with an empty cell has 224.0 in the others."""
+    (pair,) = pairs([result(10.0, **own), result(8.0, compiler="xla", **other)], "compiler", "xla")
+    assert math.exp(pair.log_ratio) == pytest.approx(0.8)
+
+
+def test_two_mixed_precisions_make_no_pair() -> None:
+    """Their results are of different runs."""
+    assert pairs([result(10.0, precision="fp16-mixed"), result(8.0, compiler="xla", precision="bf16-mixed")], "compiler", "xla") == ()
+
+
 def test_ratios_are_of_times() -> None:
     """Twice the throughput is half the time."""
     rates = [result(100.0, "throughput", "samples/s", precision=name) for name in ("fp32", "amp")]

@@ -269,6 +269,14 @@ def test_problems_of_several_parameters_are_told_apart(known: Known) -> None:
     assert "; " in warning.message.partition("(others: ")[2]
 
 
+def test_one_problem_in_two_spellings_is_one(known: Known) -> None:
+    """A table with an empty cell has 0.0 instead of 0; both builds are compared, and the warning tells of no second problem."""
+    offset = [*runs(48, params={"offset": "0"}, compiler="gcc"), *runs(24, (80.0, 41.0, 21.0), params={"offset": "0.0"}, compiler="icc")]
+    found = answer(known, offset)
+    assert {choice.configuration.ranks_per_node for choice in found.choices} == {24, 48}
+    assert "optimisation.workload.params" not in [notice.field for notice in found.warnings]
+
+
 @pytest.mark.parametrize("value", [1000000, 1e6, "1000000", "1e6"])
 def test_a_number_among_the_parameters_is_that_number_however_written(value: float | str, known: Known) -> None:
     """JSON makes numbers of what a table holds as text."""

@@ -30,9 +30,9 @@ def runs(nodes: Sequence[int], factor: float = 1.0, **named: Any) -> list[Result
     return [Result(series=key, layout=layout.model_copy(update={"nodes": n}), value=factor * cost(n)) for n in nodes]
 
 
-def asked(results: Sequence[Result], nodes: Sequence[int]) -> Predictions:
+def asked(results: Sequence[Result], nodes: Sequence[int], **further: str) -> Predictions:
     """What is predicted for the build of gcc."""
-    return predict(fit(results), Question(HERE, Layout(ranks_per_node=40)), nodes)
+    return predict(fit(results), Question({**HERE, **further}, Layout(ranks_per_node=40)), nodes)
 
 
 def holds(found: Predictions, truth: np.ndarray) -> bool:
@@ -52,6 +52,14 @@ def test_another_build_that_ran_there_tells_how_the_program_scales(own: tuple[in
     assert both.basis == ("transferred",) * 2
     assert (both.width.middle < alone.width.middle).all()
     assert (both.doublings < 0.5 * alone.doublings).all()
+
+
+def test_another_image_is_as_alike_in_any_spelling_of_its_compiler() -> None:
+    """It differs in the image alone."""
+    mixed, alike = (
+        asked([*runs((1, 2), image="one"), *runs((8, 32), image="two", compiler=name)], [32], image="one") for name in ("GCC", "gcc")
+    )
+    assert (mixed.value, mixed.width.above) == (alike.value, alike.width.above)
 
 
 def test_it_tells_at_smaller_sizes_too() -> None:

@@ -72,6 +72,19 @@ def test_other_layouts_here_correct_results_of_other_software_in_the_layout_in_q
     assert found.differences == ("ranks_per_node", "threads_per_rank")
 
 
+@pytest.mark.parametrize(("usual", "further"), [("gcc-9.3", "GCC 9.3"), ("gcc-9.3", "gcc/9.3")])
+def test_layouts_of_one_compiler_in_several_spellings_are_of_one_configuration(usual: str, further: str) -> None:
+    """Each layout was run in an image of its own, about which nothing is asked."""
+
+    def found(*compilers: str) -> Predictions:
+        layouts = zip(LAYOUTS, compilers, strict=False)
+        known = fit([one for layout, each in layouts for one in runs(layout, compiler=each, image=f"image-{layout[0]}")])
+        return predict(known, Question({**HERE, "compiler": "intel-19"}, Layout(ranks_per_node=8, threads_per_rank=6)), [4])
+
+    mixed, alike = found(usual, further, usual), found(usual, usual, usual)
+    assert (mixed.value, mixed.width.above) == (alike.value, alike.width.above)
+
+
 def test_the_more_alike_a_configuration_is_the_more_its_layouts_tell() -> None:
     """Another image tells more than another framework."""
     spreads = []

@@ -281,6 +281,13 @@ def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
     )
 
 
+def test_a_value_in_two_spellings_is_one_that_a_row_may_mean() -> None:
+    """Half of the problems have an offset of 0, the others of 0.0."""
+    known = {"app": named(("0", "0.0", "0", "0.0"), "offset")}
+    (row,) = predict_rows([{"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": 500}], known)
+    assert "may mean" not in row["model"]
+
+
 def test_names_that_differ_with_the_size_do_not_break_a_trend() -> None:
     """Each mesh has a name of its own."""
     known = fit([run for n in (500, 1000, 2000) for run in timed_over((n, 1e-6 * n**3), dataset=f"mesh-{n}")])
@@ -319,6 +326,31 @@ def test_texts_that_are_no_names_of_sizes_are_not_passed_over(names: tuple[str, 
     """What one size of another text takes tells no trend."""
     found = predict(named(names), asked_with("mesh", asked, n), [1])
     assert (found.basis, found.problem_sizes) == (("transferred",), 0)
+
+
+@pytest.mark.parametrize(("usual", "further"), [("true", "True"), ("0", "0.0"), ("-1", "-1.0")])
+def test_a_trend_does_not_depend_on_how_texts_are_spelt(usual: str, further: str) -> None:
+    """Half of the problems have a parameter that is no size in another spelling."""
+    asked = asked_with("shift", usual)
+    mixed, alike = (predict(named((usual, other, usual, other), "shift"), asked, [1]) for other in (further, usual))
+    assert (mixed.value, mixed.width.above) == (alike.value, alike.width.above)
+
+
+def test_a_trend_is_of_one_of_two_versions_that_are_the_same_number() -> None:
+    """Results of 1.10 are not on the line of 1.1: they take three times as long."""
+    runs = [
+        run
+        for n, version, cost in ((500, "1.1", 1), (1000, "1.10", 3), (2000, "1.1", 1), (4000, "1.10", 3))
+        for run in timed_over((n, cost * 1e-6 * n**3), version=version)
+    ]
+    found = predict(fit(runs), asked_with("version", "1.1"), [1])
+    assert abs(np.log(found.value[0] / (1e-6 * 8000**3))) < 0.1
+
+
+def test_names_of_sizes_may_be_the_same_number() -> None:
+    """Of four levels that go with the sizes, two are one number in two texts."""
+    known = named(("-1.1", "-1.10", "-2", "-3"), "level")
+    assert predict(known, asked_with("level", "-1.1", 500), [1]).value == pytest.approx(1e-6 * 500**3)
 
 
 def test_samples_of_another_data_set_are_not_told_by_its_number() -> None:

@@ -70,6 +70,16 @@ def test_an_interval_widens_with_the_distance_from_the_batch_sizes_measured_ther
     assert (far.log_cost, far.half_width > near.half_width + 1) == (near.log_cost, True)
 
 
+@pytest.mark.parametrize(("one", "other"), [("true", "True"), ("0", "0.0")])
+def test_runs_that_spell_a_parameter_differently_are_of_one_configuration(one: str, other: str) -> None:
+    """Of one that is no positive number, and so no feature of a network."""
+    runs = [
+        run_of(key("here", n).model_copy(update={"params": {**params(n), "stride": text}}), Layout(batch_size=64))
+        for n, text in enumerate((one, other))
+    ]
+    assert len({run.configuration for run in runs}) == 1
+
+
 def test_what_is_told_of_one_network_does_not_depend_on_what_else_is_asked() -> None:
     """One alone, and one among others of which nobody has measured the last."""
     results = [*measured("known", range(50), 1.0), *measured("other", range(30, 60), 3.0), *measured("new", range(28, 40), 2.0)]
