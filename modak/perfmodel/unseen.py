@@ -26,7 +26,7 @@ from modak.perfmodel.batches import Batches, Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.merging import SPELLINGS
+from modak.perfmodel.merging import SPELLINGS, same_setting
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
 from modak.perfmodel.startup import LENGTHS, number
@@ -128,7 +128,7 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
     if layout.batch_size:
         numbers["batch"] = float(layout.batch_size)
     application = str(labels.pop("application"))
-    labels |= {f"params.{name}": text for name, text in words.items()}
+    labels |= {f"params.{name}": same_setting(name, text) for name, text in words.items()}
     shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))
