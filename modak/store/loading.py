@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, text, update
 
 from modak import __version__
 from modak.facts import SeriesKey
@@ -178,25 +178,30 @@ def _elsewhere(connection: Connection, keys: Mapping[int, SeriesKey], state: _Lo
 
 
 def _note_said(connection: Connection, columns: dict[str, Any], elsewhere: Mapping[int, Sequence[int]]) -> None:
-    """Keep what the file says of runs, also under the other names of their systems."""
+    """Keep what the file says of runs, also under the other names of their systems. The columns are sorted by series."""
     replacing.note(connection, columns)
+    rows, named = [], []
     for number, others in elsewhere.items():
-        rows = columns["series_id"] == number
-        of_it = {name: column[rows] for name, column in columns.items()}
+        first, end = np.searchsorted(columns["series_id"], (number, number + 1))
         for other in others:
-            replacing.note(connection, of_it | {"series_id": np.full_like(of_it["series_id"], other)})
+            rows.append(np.arange(first, end))
+            named.append(np.full(end - first, other))
+    if rows:
+        places = np.concatenate(rows)
+        again = {name: column[places] for name, column in columns.items()}
+        replacing.note(connection, again | {"series_id": np.concatenate(named)})
 
 
 def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequence[int]]) -> int:
     """Take out the rows of this load that are there under another name of their system, and series that this leaves without any; returns
     how many rows those were."""
     there = results.alias("there")
-    count = 0
+    alike = (there.c[name] == results.c[name] for name in _KEY if name != "series_id")
+    twice = select(there.c.id).where(there.c.series_id.in_(bindparam("others", expanding=True)), *alike).exists()
+    here = (results.c.load_id == load_id, results.c.series_id == bindparam("number"))
+    left_out, count = delete(results).where(*here, twice), 0
     for number, others in elsewhere.items():
-        alike = (there.c[name] == results.c[name] for name in _KEY if name != "series_id")
-        twice = select(there.c.id).where(there.c.series_id.in_(others), *alike).exists()
-        here = (results.c.load_id == load_id, results.c.series_id == number)
-        count += connection.execute(delete(results).where(*here, twice)).rowcount
+        count += connection.execute(left_out, {"number": number, "others": others}).rowcount
     rows = select(results.c.id).where(results.c.series_id == series.c.id).exists()
     for numbers in chunks(sorted(elsewhere)):
         connection.execute(delete(series).where(series.c.id.in_(numbers), series.c.fitted.is_(None), ~rows))

@@ -213,6 +213,15 @@ def test_each_configuration_has_its_own_runs_to_measure() -> None:
     assert {asked[place].configuration for place in second.places} == {asked[20].configuration}
 
 
+def test_words_among_parameters_are_of_one_configuration_in_any_spelling() -> None:
+    """As of one curve: pandas writes ``True``."""
+    one, other = (
+        run_of(key("new", 1).model_copy(update={"params": {"gmacs": "1", "folded": text}}), Layout(batch_size=64))
+        for text in ("True", "true")
+    )
+    assert one == other
+
+
 def test_where_enough_was_measured_no_run_is_chosen() -> None:
     """To choose takes long where thousands were measured: what only asks whether a few would help does not wait for it."""
     results = [*measured("known", range(50), 1.0), *measured("first", range(8), 2.0)]
