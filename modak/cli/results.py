@@ -258,8 +258,8 @@ def _check_column(name: str) -> None:
 
 def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The rows, in which texts that mean the same are spelt as in the first of them, or as in ``values`` of the column."""
-    from modak.facts import System, own_names, same_name, same_parameter
-    from modak.perfmodel.merging import EXACT
+    from modak.facts import System, own_names, same_name
+    from modak.perfmodel.merging import EXACT, same_setting
     from modak.results.comparison import ASIDE
 
     own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
@@ -268,7 +268,7 @@ def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[st
         if column == "system":
             return column, same_name(own.get(same_name(text), text))
         if column.startswith("params."):
-            return column, same_parameter(text)
+            return column, same_setting(column.removeprefix("params."), text)
         return column, same_name(text) if column == "runtime" else EXACT[column](text) if column in EXACT else text
 
     first = {meaning(by, value): value for value in values}

@@ -271,6 +271,15 @@ def test_spellings_are_compared_as_one(run: Run, tmp_path: Path) -> None:
     assert run("results", "compare", "system", "zenith", "Zenith")[2] == "modak: VALUE: two of the values mean the same\n"
 
 
+def test_an_amount_in_other_units_is_compared_as_the_same(run: Run, tmp_path: Path) -> None:
+    """As loading takes it: the two runs differ in their compilers."""
+    rows = "mine,zenith,gcc,100 ns,1,wall_time,100\nmine,zenith,icc,0.1 us,1,wall_time,80\n"
+    (tmp_path / "mine.csv").write_text(f"application,system,compiler,params.amount,nodes,metric,value\n{rows}")
+    run("load", "mine.csv")
+    (pair,) = json.loads(run("results", "compare", "compiler", "gcc", "icc", "--application", "mine", "--json")[1])
+    assert pair["ratio"] == pytest.approx(0.8)
+
+
 def test_systems_are_compared(run: Run) -> None:
     """Ratio, which is better, and whether that is more than the repeats scatter; unknown columns are named."""
     run("load", "t.csv")
