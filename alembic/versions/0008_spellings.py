@@ -44,6 +44,20 @@ series = sa.table("series", *(sa.column(name) for name in ("id", "key", "params"
 results = sa.table("results", *(sa.column(name) for name in ("id", "series_id", "doubt_id", "by_hand", "replaced_by", *ONCE)))
 models = sa.table("models", sa.column("series_id"))
 
+# Written once, not for each of thousands of series: that would take longer than to run them.
+FIRST, OTHER = sa.bindparam("first"), sa.bindparam("other")
+one, its = results.alias("one"), results.alias("its")
+ALIKE = sa.and_(its.c.series_id == FIRST, *(its.c[name] == one.c[name] for name in ONCE))
+COLUMNS = (one.c.id.label("twice"), one.c.doubt_id, one.c.by_hand, one.c.replaced_by, its.c.id)
+THERE = (its.c.by_hand.label("said"), its.c.replaced_by.label("aside"))
+TWICE = sa.select(*COLUMNS, *THERE).select_from(one.join(its, ALIKE)).where(one.c.series_id == OTHER)
+MOVES = (
+    sa.update(results).where(results.c.series_id == OTHER).values(series_id=FIRST),
+    sa.delete(models).where(sa.or_(models.c.series_id == FIRST, models.c.series_id == OTHER)),
+    sa.delete(series).where(series.c.id == OTHER),
+    sa.update(series).where(series.c.id == FIRST).values(fitted=None),
+)
+
 
 def upgrade() -> None:
     connection = op.get_bind()
@@ -68,11 +82,8 @@ def upgrade() -> None:
 
 def _join(connection: sa.Connection, first: int, other: int) -> None:
     """Move the rows of a series into another one."""
-    one, its = results.alias("one"), results.alias("its")
-    alike = sa.and_(its.c.series_id == first, *(its.c[name] == one.c[name] for name in ONCE))
-    columns = (one.c.id.label("twice"), one.c.doubt_id, one.c.by_hand, one.c.replaced_by, its.c.id)
-    there = (its.c.by_hand.label("said"), its.c.replaced_by.label("aside"))
-    pairs = connection.execute(sa.select(*columns, *there).select_from(one.join(its, alike)).where(one.c.series_id == other)).all()
+    numbers = {"first": first, "other": other}
+    pairs = connection.execute(TWICE, numbers).all()
     for pair in pairs:
         kept: dict[str, Any] = {}
         if pair.by_hand and not pair.said:
@@ -84,10 +95,8 @@ def _join(connection: sa.Connection, first: int, other: int) -> None:
     twice = [pair.twice for pair in pairs]
     for start in range(0, len(twice), AT_ONCE):
         connection.execute(sa.delete(results).where(results.c.id.in_(twice[start : start + AT_ONCE])))
-    connection.execute(sa.update(results).where(results.c.series_id == other).values(series_id=first))
-    connection.execute(sa.delete(models).where(models.c.series_id.in_([first, other])))
-    connection.execute(sa.delete(series).where(series.c.id == other))
-    connection.execute(sa.update(series).where(series.c.id == first).values(fitted=None))
+    for move in MOVES:
+        connection.execute(move, numbers)
 
 
 def _known(row: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from modak.dsl import Basis
 from modak.facts import Result, same_name
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.merging import EXACT, SPELLINGS, same_setting
+from modak.perfmodel.merging import SPELLINGS, same_label
 from modak.results.comparison import compare
 from modak.results.metrics import metric
 from modak.text.amounts import counted
@@ -102,9 +102,7 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     ``column`` is a column of the result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up whose row has the value
     ``on`` counts as a pair: its baseline is named in the row and has no row of its own.
     """
-    spelt = {**EXACT, column: SPELLINGS.get(column, str)}
-    rows = (_record(result, column) for result in results if result.suspect is None)
-    records = [{**one, **{name: word(one[name]) for name, word in spelt.items() if one.get(name)}} for one in rows]
+    records = [_record(result, column) for result in results if result.suspect is None]
     timed = [one for one in records if metric(one["metric"], one["unit"]).tells_cost]
     filled = [{**one, column: one.get(column) or off} for one in timed]
     compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]
@@ -161,11 +159,11 @@ def _alike(nearest: npt.NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], li
 
 
 def _record(result: Result, column: str) -> dict[str, Any]:
-    """A result as one flat record of the results table; parameters in one spelling, except that of the ``column``."""
-    labels = result.series.model_dump(exclude={"params"})
-    for name, text in result.series.params.items():
-        at = f"params.{name}"
-        labels[at] = text if at == column else same_setting(name, text)
+    """A result as one flat record of the results table, with labels in one spelling; mixed precisions are one in the ``column`` alone."""
+    labels = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
+    for name, value in labels.items():
+        if isinstance(value, str):
+            labels[name] = SPELLINGS.get(name, str)(value) if name == column else same_label(name, value)
     return {**labels, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
 
 

@@ -30,7 +30,7 @@ JOB_OPTIONS: Final = (
     "architecture_constraint",
 )
 APPLICATION: Final = ("app_type", "mpi_ranks", "allowed_ranks", "threads", "container_runtime")
-OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options", "further")
+OPTIMISATION: Final = ("app_type", "enable_opt_build", "opt_build", "config", "framework", "options", "further", "written")
 SOFTWARE_FIELDS: Final = (*APPLICATION, "app_tag", "storage_class_pref")
 """Fields of the application on which image and rules depend."""
 OBJECTIVE: Final = ("max_nodes",)
@@ -39,7 +39,7 @@ WORKLOAD: Final = ("dataset", "params", "batch_size", "precision", "compiler", "
 _COUNTS: Final = frozenset({"node_count", "request_specific_nodes", "mpi_ranks"})
 _layout: Final = attrgetter(*(name for name in JOB_OPTIONS if name not in _COUNTS))
 _run: Final = attrgetter(*(name for name in APPLICATION if name not in _COUNTS))
-_of_kind: Final = attrgetter(*(name for name in OPTIMISATION if name != "further"))
+_of_kind: Final = attrgetter(*(name for name in OPTIMISATION if name not in ("further", "written")))
 _of_work: Final = attrgetter(*(name for name in WORKLOAD if name != "params"))
 _software_fields: Final[Callable[[Application], tuple[Hashable, ...]]] = attrgetter(*SOFTWARE_FIELDS)
 
@@ -78,9 +78,10 @@ def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
     wanted = request.optimisation
     work, params = wanted.workload, tuple(sorted(wanted.workload.params.items()))
     further = tuple(sorted(wanted.further.items())) if wanted.further else ()
+    written = tuple(sorted(wanted.written.items()))
     values = (*_layout(request.job_options), *_run(request.application), *_of_kind(wanted), *_of_work(work))
     lengths = _counted(work), bool(work.samples), bool(work.epochs), bool(work.steps)
-    return (request.workload_name, *values, wanted.objective.max_nodes, params, further, *lengths)
+    return (request.workload_name, *values, wanted.objective.max_nodes, params, further, written, *lengths)
 
 
 def software_fields_key(request: Request) -> tuple[Hashable, ...]:

@@ -189,11 +189,7 @@ def predict(
     from modak import files
 
     answer = common.client().predict(files.read(points), points, level=level)
-    text = show.as_json(answer) if as_json else show.as_csv(answer["rows"])
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        files.write_all({output: text})
+    show.rows(answer, output, as_json=as_json)
     if not as_json:
         show.warn(answer.get("warnings", ()))
 

@@ -137,11 +137,7 @@ def calibration(
     from modak import files
 
     answer = common.local().calibration(files.read(points), points, number=number)
-    text = show.as_json(answer) if as_json else show.as_csv(answer["rows"])
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        files.write_all({output: text})
+    show.rows(answer, output, as_json=as_json)
     if not as_json:
         for note in answer["notes"]:
             show.note(note)

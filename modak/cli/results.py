@@ -259,17 +259,13 @@ def _check_column(name: str) -> None:
 def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The rows, in which texts that mean the same are spelt as in the first of them, or as in ``values`` of the column."""
     from modak.facts import System, own_names, same_name
-    from modak.perfmodel.merging import EXACT, same_setting
+    from modak.perfmodel.merging import same_label
     from modak.results.comparison import ASIDE
 
     own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
 
     def meaning(column: str, text: str) -> tuple[str, Any]:
-        if column == "system":
-            return column, same_name(own.get(same_name(text), text))
-        if column.startswith("params."):
-            return column, same_setting(column.removeprefix("params."), text)
-        return column, same_name(text) if column == "runtime" else EXACT[column](text) if column in EXACT else text
+        return column, same_label(column, own.get(same_name(text), text) if column == "system" else text)
 
     first = {meaning(by, value): value for value in values}
     if len(first) < len(values):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final
 
 import typer
@@ -29,10 +30,21 @@ LEAST_FOLDED: Final = 24
 
 def document(content: Any) -> None:
     """A JSON document on standard output."""
-    typer.echo(as_json(content), nl=False)
+    typer.echo(_json(content), nl=False)
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def rows(answer: Mapping[str, Any], output: Path | None, *, as_json: bool) -> None:
+    """Print the ``rows`` of an answer as CSV, or the whole answer as JSON; or write it to a file."""
+    from modak import files
+
+    text = _json(answer) if as_json else _csv(answer["rows"])
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        files.write_all({output: text})
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows with equal keys as CSV; numbers in six significant figures, ``None`` as an empty cell."""
     from modak.ingest.values import cell
     from modak.ingest.writing import write_csv
@@ -42,7 +54,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def as_json(content: Any) -> str:
+def _json(content: Any) -> str:
     """A JSON document as text that ends with a line break."""
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -92,7 +92,7 @@ def _text(longest: int) -> Reader:
             raise ValueError(f"longer than {longest} characters")
         if not text.isprintable():
             odd = next(letter for letter in text if not letter.isprintable())
-            raise ValueError(f"contains an unprintable character ({unicodedata.name(odd, f'U+{ord(odd):04X}').lower()})")
+            raise ValueError(f"contains an unprintable character ({unicodedata.name(odd, '').lower() or f'U+{ord(odd):04X}'})")
         return text
 
     return read

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result, parameter, same_name
+from modak.perfmodel.configurations import Configuration, numbers_of, run_of
 from modak.perfmodel.curves import Curve, Estimated, fit
-from modak.perfmodel.unseen import Configuration, Guess, guesses, numbers_of, run_of
+from modak.perfmodel.unseen import Guess, guesses
 from modak.results.metrics import metric_of
 
 

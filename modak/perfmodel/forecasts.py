@@ -267,7 +267,7 @@ def _moved(curve: Curve, whole: Curve, curves: Sequence[Curve], at: At) -> Poole
         log_value=forecast.log_value + ratio.log_ratio,
         width=at_least(width, of_repeats, at.level),
         doublings=np.maximum(ratio.doublings, beyond),
-        reached=forecast.reached | relatives.seen(whole.measured, at.sizes, at.beside(curve)),
+        reached=forecast.reached,
         others=(whole.measured, *forecast.others),
         contributed=np.vstack([np.ones(at.nodes.shape, dtype=bool), forecast.contributed]),
         noise=of_repeats,

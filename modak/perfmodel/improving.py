@@ -13,22 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from modak.facts import Result
+from modak.perfmodel.configurations import Configuration, Known, Run, by_configuration, run_of, words_of
 from modak.perfmodel.curves import cost
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import USUAL, Reader, Row, count_in, in_unit
-from modak.perfmodel.unseen import (
-    Calibration,
-    Configuration,
-    Guess,
-    Known,
-    Run,
-    by_configuration,
-    calibrations,
-    guesses_from,
-    run_of,
-    words_of,
-)
+from modak.perfmodel.unseen import Calibration, Guess, calibrations, guesses_from
 from modak.results.metrics import Metric, metric
 
 WEAK: Final = ("none", "transferred", "heuristic")
@@ -59,15 +49,14 @@ def improve_rows(
 
 
 def calibrations_of(
-    rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL, below: float = math.inf
+    rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL, enough: float = math.inf
 ) -> tuple[Calibration, ...]:
-    """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there; none where ``below`` applications
-    or more were measured.
+    """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there.
 
-    ``results``: all of these metrics, with parameters.
+    ``results``: all of these metrics, with parameters; ``enough`` as in :func:`modak.perfmodel.unseen.calibrations`.
     """
     known = by_configuration(results)
-    return calibrations(_runs(rows, known, reader), known, most, below)
+    return calibrations(_runs(rows, known, reader), known, most, enough)
 
 
 def _width(row: Row) -> float:

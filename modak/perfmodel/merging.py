@@ -15,10 +15,11 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from typing import Any, Final, Literal, NamedTuple
 
-from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter
+from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter, same_text
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import exact_precision, same_precision
 from modak.perfmodel.startup import LENGTHS, number
+from modak.results.filters import PARAMETER
 from modak.results.metrics import metric_of
 
 OPTIONAL: Final = ("framework_version", "image", "partition", "runtime", "hyperthreads")
@@ -31,7 +32,11 @@ SPELLINGS: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
     "precision": same_precision,
 }
 """Columns in which one value has several spellings, with a function that gives the same for all of them."""
-EXACT: Final[Mapping[str, Callable[[str], Hashable]]] = {**SPELLINGS, "precision": exact_precision}
+_EXACT: Final[Mapping[str, Callable[[str], Hashable]]] = {
+    **SPELLINGS,
+    "precision": exact_precision,
+    **dict.fromkeys(("mpi_from", "runtime"), same_name),
+}
 """The same, with a function for labels that mean nothing but the same: mixed precisions are joined, but are several."""
 COMPARED: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPTIONAL, *SPELLINGS, "params", "metric", "unit"))
 """Columns that are equal in all series of one run."""
@@ -79,7 +84,18 @@ def same_setting(name: str, text: str) -> str:
     return f"{amount.number:.15g} {amount.counts}" if amount else same_parameter(text)
 
 
-def same_label(name: str, value: Any) -> Hashable:
+def same_label(column: str, text: str) -> Hashable:
+    """Equal for texts of a column (``params.NAME`` for a parameter) that mean the same, whatever the systems' aliases are.
+
+    >>> same_label("compiler", "GCC 9.3") == same_label("compiler", "gcc/9.3"), same_label("dataset", "A b") == same_label("dataset", "a-b")
+    (True, False)
+    """
+    if column.startswith(PARAMETER):
+        return same_setting(column.removeprefix(PARAMETER), text)
+    return _EXACT.get(column, same_text)(text)
+
+
+def meaning(name: str, value: Any) -> Hashable:
     """Equal for values of a column of results that mean the same, in any spelling; all parameters are one value."""
     if name == "params":
         return frozenset((key, same_setting(key, text)) for key, text in value.items())

@@ -107,11 +107,11 @@ def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> npt
     ``nodes``: the nodes there, if sizes count something else. Of workers on several nodes, which communicate over the network, runs of as
     many on one node tell nothing, and the other way round.
     """
-    within = [seen(one.relative, sizes, nodes) for one in kin]
+    within = [_seen(one.relative, sizes, nodes) for one in kin]
     return np.asarray(np.any([np.zeros(sizes.shape, dtype=bool), *within], axis=0))
 
 
-def seen(relative: Series, sizes: Array, nodes: Array | None) -> npt.NDArray[np.bool_]:
+def _seen(relative: Series, sizes: Array, nodes: Array | None) -> npt.NDArray[np.bool_]:
     """The same for one of them."""
     within = (sizes >= relative.sizes[0]) & (sizes <= relative.sizes[-1])
     if nodes is None or relative.nodes is None:
@@ -173,7 +173,7 @@ class _Told(NamedTuple):
 
 def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _Told:
     """The measured costs of kin, and their ``forecasts`` where they were not measured."""
-    log_costs = np.array([np.where(seen(one.relative, sizes, nodes), _log_cost(one.relative, np.log(sizes)), np.nan) for one in kin])
+    log_costs = np.array([np.where(_seen(one.relative, sizes, nodes), _log_cost(one.relative, np.log(sizes)), np.nan) for one in kin])
     unlikeness = np.broadcast_to(np.array([[one.unlikeness] for one in kin]), log_costs.shape)
     disagreement = np.zeros(log_costs.shape)
     if forecasts:

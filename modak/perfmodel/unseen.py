@@ -1,46 +1,45 @@
 """Runs without any result: an application in a configuration in which it was never run.
 
-A *configuration* is everything in a series except the application and its numeric parameters: system, framework, compiler, precision
-and so on. The applications that were measured in it are calibration runs for a transfer from other configurations. An application that
+The applications that were measured in a configuration are calibration runs for a transfer from other configurations. An application that
 these do not know is predicted from its parameters, if many others were measured (:mod:`modak.perfmodel.parameters`).
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from modak.facts import Layout, Result, SeriesKey
+from modak.facts import Result
 from modak.grouping import grouped
 from modak.perfmodel import parameters
 from modak.perfmodel.batches import Batches, Sizes, nearest
-from modak.perfmodel.curves import cost
+from modak.perfmodel.configurations import (
+    Configuration,
+    Described,
+    Identity,
+    Known,
+    Measured,
+    Run,
+    by_configuration,
+    described_in,
+    doublings,
+    measured_in,
+)
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
-from modak.perfmodel.merging import SPELLINGS, same_setting
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
-from modak.perfmodel.startup import LENGTHS, number
 from modak.perfmodel.unlikeness import BATCH_SPREAD
 from modak.text.numbering import Numbers, shortened, spelt_out
 
-FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
-    "operations": ("operations", "gmacs", "macs", "gflops", "flops"),
-    "activations": ("activations", "macts"),
-    "parameters": ("parameters", "mparams", "param_count"),
-    "image": ("image", "img", "img_size", "image_size"),
-}
-"""Names of numeric parameters in the models, and their spellings after ``params.``; other positive parameters keep their names."""
-_FEATURE: Final = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
 MANY: Final = 40
 """A configuration with at least this many measured applications has a model of its own."""
 FEW: Final = 5
@@ -49,36 +48,6 @@ SHARED: Final = 5
 """A configuration is used for a transfer if it has at least this many of the calibration runs."""
 MOST_RUNS: Final = 200
 """At most this many calibration runs are used, evenly spread over their throughputs: the time of a transfer grows with their square."""
-NO_IDENTITY: Final = frozenset({"batch", "operations", "activations", "parameters", *LENGTHS})
-"""Parameters that do not tell which application it is: tables round counts differently, and batch sizes differ from device to device."""
-
-Configuration = tuple[tuple[str, str], ...]
-Identity = tuple[str, tuple[tuple[str, float], ...]]
-
-
-@dataclass(frozen=True)
-class Run:
-    """One kind of run: its application, numeric parameters and configuration."""
-
-    application: str
-    numbers: tuple[tuple[str, float], ...]
-    configuration: Configuration
-
-    @cached_property
-    def features(self) -> Mapping[str, float]:
-        """The numbers by name."""
-        return dict(self.numbers)
-
-    @cached_property
-    def identity(self) -> Identity:
-        """Identifies an application across configurations: its name, and parameters such as the image size."""
-        return self.application, tuple(pair for pair in self.numbers if pair[0] not in NO_IDENTITY)
-
-
-Described = Mapping[Identity, Run]
-"""A run of each application, which tells its parameters."""
-Known = Mapping[Configuration, Mapping[Run, Sequence[Result]]]
-"""Results by their configuration and run."""
 
 
 @dataclass(frozen=True)
@@ -96,59 +65,9 @@ class Guess:
     """Database numbers of the results behind it, here and elsewhere."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Log throughputs of one configuration by run, and the database numbers of their results."""
-
-    logs: Mapping[Run, float]
-    result_ids: Numbers
-    on_gpus: bool
-    _kept: dict[tuple[float | None, bool], dict[Identity, Sizes]] = field(default_factory=dict, repr=False, compare=False)
-    """What :meth:`throughputs` has answered: each configuration is compared with all others."""
-
-    @cached_property
-    def identities(self) -> frozenset[Identity]:
-        """The applications that were measured."""
-        return frozenset(run.identity for run in self.logs)
-
-    def throughputs(self, batch: float | None, *, all_sizes: bool) -> dict[Identity, Sizes]:
-        """Log throughputs by application and log2 of the batch size: at all sizes, or at the one nearest to ``batch``."""
-        if (batch, all_sizes) not in self._kept:
-            known = _by_batch(self, batch)
-            if not all_sizes:
-                known = {identity: dict((nearest(sizes, _doublings(batch)),)) for identity, sizes in known.items()}
-            self._kept[batch, all_sizes] = known
-        return self._kept[batch, all_sizes]
-
-
-def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
-    """The run of a series at a layout."""
-    labels = series.model_dump() if isinstance(series, SeriesKey) else dict(series)
-    numbers, words = _divided(labels.pop("params", None) or {})
-    if layout.batch_size:
-        numbers["batch"] = float(layout.batch_size)
-    application = str(labels.pop("application"))
-    labels |= {f"params.{name}": text for name, text in words.items()}
-    shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
-    known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
-    features = tuple(sorted(numbers.items()))
-    spelt = ((name, SPELLINGS[name](value) if name in SPELLINGS else value) for name, value in known.items() if value is not None)
-    return Run(application, features, tuple(sorted((name, str(value)) for name, value in spelt)))
-
-
-def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
-    """The positive numbers among parameters, by their names in the models."""
-    return _divided(params)[0]
-
-
 def need_others(results: Sequence[Result]) -> bool:
     """Whether a configuration of these results has too few applications for a model of its own, so that other systems are needed."""
     return any(len({run.application for run in runs}) < MANY for runs in by_configuration(results).values())
-
-
-def words_of(params: Mapping[str, Any]) -> dict[str, str]:
-    """The parameters that belong to the configuration: all except positive numbers."""
-    return _divided(params)[1]
 
 
 def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
@@ -156,19 +75,9 @@ def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | No
     return guesses_from(asked, by_configuration(results))
 
 
-def by_configuration(results: Iterable[Result]) -> Known:
-    """Results by their configuration and run; suspect ones are left out."""
-    found: dict[Configuration, dict[Run, list[Result]]] = defaultdict(lambda: defaultdict(list))
-    for result in results:
-        if result.suspect is None:
-            run = run_of(result.series, result.layout)
-            found[run.configuration][run].append(result)
-    return found
-
-
 def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
-    measured, described = _measured_in(known), _described_in(known)
+    measured, described = measured_in(known), described_in(known)
     several = any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
     found: dict[int, Guess | None] = {}
     kinds = [(run.configuration, *run.features) for run in asked]
@@ -188,19 +97,18 @@ class Calibration(NamedTuple):
     """Applications that were measured there and elsewhere."""
 
 
-def calibrations(asked: Sequence[Run], known: Known, most: int, below: float = math.inf) -> tuple[Calibration, ...]:
-    """For each configuration of the asked runs the ``most`` runs to measure there; none where ``below`` applications or more
-    were measured."""
-    measured, described = _measured_in(known), _described_in(known)
+def calibrations(asked: Sequence[Run], known: Known, most: int, enough: float = math.inf) -> tuple[Calibration, ...]:
+    """For each configuration of the asked runs the ``most`` runs to measure there; none where as many as ``enough`` were measured."""
+    measured, described = measured_in(known), described_in(known)
     found = []
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
-        here = _calibration([asked[place] for place in places], measured, described, most, below)
+        here = _calibration([asked[place] for place in places], measured, described, most, enough)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
     return tuple(found)
 
 
 def _calibration(
-    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int, below: float
+    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int, enough: float
 ) -> Calibration:
     """Of runs in one configuration."""
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
@@ -208,37 +116,20 @@ def _calibration(
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
         return Calibration((), 0, 0)
+    comparable = sum(run.identity in compared.applications for run in asked)
     rows = [one for one in {**here, **wanted} if one in compared.applications]
-    comparable, known = sum(run.identity in compared.applications for run in asked), sum(one in here for one in rows)
-    if known >= below:
-        return Calibration((), comparable, known)
+    there = sum(one in here for one in rows)
+    if there >= enough:
+        return Calibration((), comparable, there)
     batch = next((run.features["batch"] for run in asked if "batch" in run.features), None)
-    elsewhere = Batches([other.throughputs(batch, all_sizes=other.on_gpus) for other in compared.configurations])
-    sizes = [_doublings(asked[wanted[one]].features.get("batch", batch) if one in wanted else batch) for one in rows]
+    elsewhere = Batches([other.throughputs(batch, all_sizes=False) for other in compared.configurations])
     order = parameters.most_telling(
-        np.array([elsewhere.at(one, size) for one, size in zip(rows, sizes, strict=True)]),
+        np.array([elsewhere.at(one, doublings(batch)) for one in rows]),
         _table([described[identity] for identity in rows], compared.columns),
         np.array([one in here for one in rows]),
         most,
     )
-    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, known)
-
-
-def _measured_in(known: Known) -> Mapping[Configuration, Measured]:
-    return {name: _measured(runs) for name, runs in known.items()}
-
-
-def _described_in(known: Known) -> Described:
-    """Each application by its run with the most parameters."""
-    every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
-    return {run.identity: run for run in every}
-
-
-def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
-    logs = {run: -float(np.median(np.log([cost(result) for result in found]))) for run, found in runs.items()}
-    results = [result for found in runs.values() for result in found]
-    on_gpus = any(result.layout.gpus_per_node for result in results)
-    return Measured(logs, shortened(result.id for result in results if result.id is not None), on_gpus)
+    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, there)
 
 
 def _of_configuration(
@@ -280,7 +171,7 @@ def _transferred(
     How the configurations differ follows from all applications there, not only from those that are asked about. Calibration runs are held
     against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
-    here, size = measured[asked[0].configuration], _doublings(batch)
+    here, size = measured[asked[0].configuration], doublings(batch)
     compared = _compared(asked[0].configuration, measured, described, here.identities)
     elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared.configurations])
     known_there = [one for one in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if one in compared.applications]
@@ -317,7 +208,7 @@ class Shared(NamedTuple):
 def _calibration_runs(here: Measured, batch: float | None, known_there: Iterable[Identity]) -> list[Shared]:
     """Those of the applications ``known_there``, at the batch size nearest to ``batch``, the slowest first."""
     sizes = here.throughputs(batch, all_sizes=True)
-    runs = [Shared(one, *nearest(sizes[one], _doublings(batch))) for one in known_there if one in sizes]
+    runs = [Shared(one, *nearest(sizes[one], doublings(batch))) for one in known_there if one in sizes]
     slowest_first = sorted(runs, key=lambda run: run.log)
     return [slowest_first[number] for number in parameters.thinned(len(slowest_first), MOST_RUNS)]
 
@@ -345,26 +236,6 @@ def _compared(
     return Compared([other for other in sharing if len(other.identities & here & comparable) >= SHARED], columns, comparable)
 
 
-def _doublings(batch: float | None) -> float:
-    return float(np.log2(batch)) if batch else 0.0
-
-
-def _by_batch(one: Measured, batch: float | None) -> dict[Identity, Sizes]:
-    """Log throughputs by application and log2 of the batch size, of several runs that of the fastest.
-
-    Where no batch size is known of an application, nor ``batch``, its runs count as being of ``batch``.
-    """
-    named: dict[Identity, dict[float, float]] = defaultdict(dict)
-    unnamed: dict[Identity, float] = {}
-    for run, log in sorted(one.logs.items(), key=itemgetter(1)):
-        if batch and "batch" in run.features:
-            named[run.identity][_doublings(run.features["batch"])] = log
-        else:
-            unnamed[run.identity] = log
-    alone = {identity: {_doublings(batch): log} for identity, log in unnamed.items()}
-    return {**alone, **{identity: dict(sorted(known.items())) for identity, known in named.items()}}
-
-
 def _comparable_throughputs(other: Measured, here: Measured, batch: float | None) -> dict[Identity, Sizes]:
     """What a configuration tells of another one: throughputs at all batch sizes if both are on GPUs, else at the one nearest to ``batch``.
 
@@ -379,8 +250,8 @@ def _batch_doubt(run: Run, here: Measured, elsewhere: Batches) -> float:
     asked, sizes = run.features.get("batch"), [other.features["batch"] for other in here.logs if "batch" in other.features]
     if not asked or not sizes:
         return 0.0
-    end = _doublings(asked)
-    start = min(map(_doublings, sizes), key=lambda size: abs(size - end))
+    end = doublings(asked)
+    start = min(map(doublings, sizes), key=lambda size: abs(size - end))
     usual, effects = BATCH_SPREAD * abs(end - start), elsewhere.effects(run.identity, start, end)
     return math.sqrt(usual**2 / len(effects) + float(effects.var())) if len(effects) else usual
 
@@ -405,16 +276,3 @@ def _distinguish(columns: Iterable[str]) -> bool:
 
 def _table(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, Array]:
     return {name: np.array([run.features[name] for run in runs]) for name in columns}
-
-
-def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
-    """Positive numbers by their names in the models, and the other parameters in one spelling, which belong to the configuration."""
-    numbers: dict[str, float] = {}
-    words: dict[str, str] = {}
-    for name, text in params.items():
-        value = number(str(text))
-        if value is None:
-            words[name] = same_setting(name, str(text))
-        else:
-            numbers[_FEATURE.get(name.lower(), name)] = value
-    return numbers, words

@@ -12,7 +12,8 @@ from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
 from modak.dsl import Request
 from modak.facts import Facts, parameter, same_name
-from modak.perfmodel.unseen import need_others, numbers_of
+from modak.perfmodel.configurations import numbers_of
+from modak.perfmodel.unseen import need_others
 from modak.prepared import Prepared
 from modak.service.factcache import FactCache, Switches
 from modak.store import Store

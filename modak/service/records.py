@@ -36,6 +36,9 @@ NO_CALIBRATION: Final = (
     "no run tells the others: for that, results in another configuration have to know five or more of these applications, with the same "
     "metric and numeric parameters (params.gmacs, params.macts, …)"
 )
+ALL_MEASURED: Final = (
+    "what was measured elsewhere of these rows was measured on their system, too: no run is left to choose; see 'modak predict'"
+)
 
 
 def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:

@@ -73,7 +73,8 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     found = calibrations_of(rows, results, number, Reader(graph_compilers(), node_kinds(facts)))
     places = [place for one in found for place in one.places]
     if not places:
-        raise DataError(records.NO_CALIBRATION, field=name)
+        told = any(one.comparable for one in found)
+        raise DataError(records.ALL_MEASURED if told else records.NO_CALIBRATION, field=name)
     first = [{**records.given_cells(asked[place]), "value": None} for place in places]
     return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
 
@@ -83,7 +84,7 @@ def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], results: Seq
     from modak.perfmodel.improving import WEAK, calibrations_of
 
     weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK and row.get("metric")]
-    found = calibrations_of(weak, results, 1, reader, below=FEW) if results else ()
+    found = calibrations_of(weak, results, 1, reader, enough=FEW) if results else ()
     return sum(one.comparable for one in found if one.places)
 
 

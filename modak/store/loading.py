@@ -141,20 +141,24 @@ def _load_file(
     load_id = connection.execute(began.returning(loads.c.id)).scalar_one()
     state.load_ids.append(load_id)
     rows = new = 0
+    apart: dict[int, Sequence[int]] = {}
     with _no_collection():
         for batch in parts():
             state.notes += batch.notes
             if not len(batch):
                 continue
-            columns = _arrays(connection, batch, load_id, state.number)
-            elsewhere = _elsewhere(connection, batch, state)
+            numbers = ids(connection, batch.series, state.number)
+            columns = _arrays(connection, batch, numbers, load_id)
+            elsewhere = _elsewhere(connection, dict(zip(numbers, batch.series, strict=True)), state)
             if replace:
                 _note_said(connection, columns, elsewhere)
-            new += _insert(connection, columns) - _left_out(connection, load_id, elsewhere)
+            new += _insert(connection, columns)
+            apart |= elsewhere
             rows += len(batch)
             _note_systems(batch, state.systems)
             _note_suspects(batch, source.name, state)
             state.report_progress(rows)
+    new -= _left_out(connection, load_id, apart)
     if replace:
         count, changed = replacing.settle(connection, load_id)
         state.replaced += count
@@ -165,12 +169,11 @@ def _load_file(
     state.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
 
 
-def _elsewhere(connection: Connection, batch: Batch, state: _LoadState) -> dict[int, Sequence[int]]:
-    """Of the rows' series, by number, those that are the same under another name of their system."""
+def _elsewhere(connection: Connection, keys: Mapping[int, SeriesKey], state: _LoadState) -> dict[int, Sequence[int]]:
+    """Of these series, by number, those that are the same under another name of their system."""
     if state.own is None:
         state.own = OwnNames(connection)
-    numbers = dict(zip(ids(connection, batch.series, state.number), batch.series, strict=True))
-    together = state.own.together(connection, numbers)
+    together = state.own.together(connection, keys)
     return {number: [other for other in every if other != number] for number, every in together.items()}
 
 
@@ -185,7 +188,8 @@ def _note_said(connection: Connection, columns: dict[str, Any], elsewhere: Mappi
 
 
 def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequence[int]]) -> int:
-    """Take out the rows of this load that are there under another name of their system; returns how many those were."""
+    """Take out the rows of this load that are there under another name of their system, and series that this leaves without any; returns
+    how many rows those were."""
     there = results.alias("there")
     count = 0
     for number, others in elsewhere.items():
@@ -193,6 +197,9 @@ def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequ
         twice = select(there.c.id).where(there.c.series_id.in_(others), *alike).exists()
         here = (results.c.load_id == load_id, results.c.series_id == number)
         count += connection.execute(delete(results).where(*here, twice)).rowcount
+    rows = select(results.c.id).where(results.c.series_id == series.c.id).exists()
+    for numbers in chunks(sorted(elsewhere)):
+        connection.execute(delete(series).where(series.c.id.in_(numbers), series.c.fitted.is_(None), ~rows))
     return count
 
 
@@ -208,9 +215,9 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _arrays(connection: Connection, batch: Batch, load_id: int, number: int) -> dict[str, Any]:
-    """The columns to insert, sorted as the unique index is."""
-    series_ids = np.array(ids(connection, batch.series, number), dtype=np.int32)
+def _arrays(connection: Connection, batch: Batch, numbers: Sequence[int], load_id: int) -> dict[str, Any]:
+    """The columns to insert, sorted as the unique index is; ``numbers``: of the batch's series."""
+    series_ids = np.array(numbers, dtype=np.int32)
     columns: dict[str, Any] = {
         "load_id": np.full(len(batch), load_id, dtype=np.int32),
         "series_id": series_ids[batch.series_of],

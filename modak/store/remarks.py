@@ -13,10 +13,11 @@ from sqlalchemy import Connection, case, func, select
 
 from modak.choosing.wishes import FRONT_ENDS
 from modak.errors import nearest
-from modak.facts import SeriesKey, System, same_name, same_parameter
+from modak.facts import SeriesKey, System, same_name
 from modak.ingest.headings import counted
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import DECIMAL_COMMA
+from modak.perfmodel.merging import same_setting
 from modak.results.metrics import misnamed
 from modak.store import catalogue
 from modak.store.engine import chunks
@@ -144,7 +145,7 @@ def _parameters(connection: Connection, touched: Collection[SeriesKey]) -> Itera
     for key in touched:
         for name, value in key.params.items():
             yield f"parameter of {key.application!r}", tuple(names[key.application, same_name(name)])
-            yield f"parameter {name!r} of {key.application!r}", _several(values[key.application, name, _folded(value)])
+            yield f"parameter {name!r} of {key.application!r}", _several(name, values[key.application, name, _folded(value)])
 
 
 def _folded(value: str) -> str:
@@ -159,9 +160,9 @@ def _folded(value: str) -> str:
         return same_name(value).replace("-", "")
 
 
-def _several(values: Iterable[str]) -> tuple[str, ...]:
-    """The values without those that count as the same as one before them."""
-    return tuple({same_parameter(value): value for value in reversed([*values])}.values())[::-1]
+def _several(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    """The values of a parameter without those that count as the same as one before them."""
+    return tuple({same_setting(name, value): value for value in reversed([*values])}.values())[::-1]
 
 
 def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:

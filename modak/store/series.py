@@ -1,7 +1,7 @@
 """Series of results: a row holds what is equal in all results of a series, and is found by a hash over that.
 
 What several spellings mean is one series, under the spelling that came first: ``GCC 9.3`` and ``gcc-9.3``, ``10`` and ``10.0``. Aliases of
-systems are not among them, because what they mean depends on the known systems, which change: :func:`own_names` joins their series whenever
+systems are not among them, because what they mean depends on the known systems, which change: :class:`OwnNames` joins their series whenever
 they are read.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
 
-from modak.facts import SeriesKey, System, own_names, same_name, same_text
+from modak.facts import SeriesKey, System, own_names, same_name
 from modak.ingest.values import cell
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check
@@ -36,7 +36,7 @@ def key_hash(key: SeriesKey) -> str:
 
 def hash_of(known: Mapping[str, Any]) -> str:
     """The same from the known fields, by name."""
-    folded = {name: merging.EXACT[name](value) if name in merging.EXACT else value for name, value in known.items()}
+    folded = {name: merging.same_label(name, value) if isinstance(value, str) else value for name, value in known.items()}
     folded["params"] = {name: merging.same_setting(name, text) for name, text in known["params"].items()}
     return hashlib.sha256(json.dumps(folded, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -167,12 +167,11 @@ def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool
     column, text = series.c[name], text.strip()
     if not text:
         return column.is_(None)
-    if name not in merging.EXACT:
-        return column == (same_name(text) if name in ("runtime", "mpi_from") else same_text(text))
-    same = merging.EXACT[name]
-    wanted = OwnNames(connection).called(text) if name == "system" else {same(text)}
+    if name not in merging.SPELLINGS:
+        return column == merging.same_label(name, text)  # stored in this one spelling
+    wanted = OwnNames(connection).called(text) if name == "system" else {merging.same_label(name, text)}
     spelt = connection.scalars(select(column).where(column.is_not(None)).distinct())
-    return column.in_([each for each in spelt if same(each) in wanted])
+    return column.in_([each for each in spelt if merging.same_label(name, each) in wanted])
 
 
 def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, SeriesKey]:
@@ -182,9 +181,8 @@ def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, S
 
 def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
     """Whether a series carries the parameters that filters ask for, in any spelling; for an empty text that it has no such parameter."""
-    wanted = {name.removeprefix(PARAMETER): text.strip() for name, text in filters.items() if name.startswith(PARAMETER)}
-    same = merging.same_setting
-    return all(same(name, key.params.get(name, "")) == same(name, text) for name, text in wanted.items())
+    same, wanted = merging.same_label, {name: text.strip() for name, text in filters.items() if name.startswith(PARAMETER)}
+    return all(same(name, key.params.get(name.removeprefix(PARAMETER), "")) == same(name, text) for name, text in wanted.items())
 
 
 def label(key: SeriesKey) -> str:

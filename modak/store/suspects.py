@@ -50,8 +50,6 @@ class _Place:
 
     row: Row[Any]
     """As :func:`_layouts` reads it."""
-    at: ColumnElement[bool]
-    """Which results are its runs."""
     odd: Sequence[Row[Any]]
     """Its outlying and its doubted runs."""
     middle: float | None = None
@@ -219,17 +217,23 @@ def _judged(
     _exclude_impossible(places, gpus.get(same_name(key.system)) if key.system else None)
     _compare([place for place in places if not place.reason], _metric(key))  # the others, of unknown size, say nothing about these
     for place in places:
-        for run in _rows(connection, place.at) if place.reason else place.odd:
+        for run in _rows(connection, _at(place.row, numbers)) if place.reason else place.odd:
             if not run.by_hand:
                 yield run, place.reason or place.outlier(run) or ""
 
 
 def _place(connection: Connection, row: Row[Any], numbers: Sequence[int]) -> _Place:
-    at = and_(results.c.series_id.in_(numbers), *(results.c[name] == getattr(row, name) for name in LAYOUT), _JUDGED)
     if row.most > suspicion.FACTOR * row.least:
+        at = _at(row, numbers)
         middle = _middle(connection, at, row.runs)
-        return _Place(row, at, _rows(connection, at, or_(_far(middle), DOUBTED)), middle)
-    return _Place(row, at, _rows(connection, at, DOUBTED) if row.doubted else ())
+        return _Place(row, _rows(connection, at, or_(_far(middle), DOUBTED)), middle)
+    return _Place(row, _rows(connection, _at(row, numbers), DOUBTED) if row.doubted else ())
+
+
+def _at(row: Row[Any], numbers: Sequence[int]) -> ColumnElement[bool]:
+    """Of series that count as one, the results with a layout that are judged. To say so takes longer than to look at a layout where
+    nothing is odd."""
+    return and_(results.c.series_id.in_(numbers), *(results.c[name] == getattr(row, name) for name in LAYOUT), _JUDGED)
 
 
 def _exclude_impossible(places: Sequence[_Place], described: tuple[str, int] | None) -> None:

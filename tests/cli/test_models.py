@@ -258,6 +258,16 @@ def test_what_was_measured_counts_as_a_calibration_run(own: Run, tmp_path: Path)
     assert "nothing is predicted" not in ran.err
 
 
+def test_where_all_was_measured_no_run_is_left_to_choose(own: Run, tmp_path: Path) -> None:
+    """The reason is not that nobody knows these networks."""
+    (tmp_path / "known.csv").write_text(networks("one", 1000) + networks("new", 2000).split("\n", 1)[1])
+    (tmp_path / "points.csv").write_text(networks("new"))
+    own("load", tmp_path / "known.csv")
+    ran = own("results", "calibration", tmp_path / "points.csv")
+    assert (ran.status, ran.out) == (1, "")
+    assert "on their system, too: no run is left to choose" in ran.err
+
+
 def test_plan_needs_to_know_what_about(run: Run) -> None:
     """A request or an application."""
     assert run("results", "plan").status == 2

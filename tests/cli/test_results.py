@@ -256,8 +256,12 @@ def test_results_are_paged(run: Run) -> None:
 
 def test_spellings_are_compared_as_one(run: Run, tmp_path: Path) -> None:
     """Between series, too: what two runs differ in is the one column, whatever their rows call the rest."""
-    rows = ("supermuc-ng,GCC 9.3,10,none,100", "SuperMUC_NG,gcc-9.3,10.0,charliecloud,101", "zenith,gcc_9.3,1e1,none,120")
-    table = "application,system,compiler,params.size,runtime,nodes,metric,value\n" + "".join(
+    rows = (
+        "supermuc-ng,GCC 9.3,10,100 ns,none,100",
+        "SuperMUC_NG,gcc-9.3,10.0,0.1 us,charliecloud,101",
+        "zenith,gcc_9.3,1e1,1e2 ns,none,120",
+    )
+    table = "application,system,compiler,params.size,params.amount,runtime,nodes,metric,value\n" + "".join(
         f"mine,{row.rpartition(',')[0]},1,wall_time,{row.rpartition(',')[2]}\n" for row in rows
     )
     (tmp_path / "mine.csv").write_text(table)
@@ -269,15 +273,6 @@ def test_spellings_are_compared_as_one(run: Run, tmp_path: Path) -> None:
         (pair,) = json.loads(run("results", "compare", *words, "--application", "mine", "--json")[1])
         assert (pair["one"], pair["other"].lower(), pair["ratio"]) == found
     assert run("results", "compare", "system", "zenith", "Zenith")[2] == "modak: VALUE: two of the values mean the same\n"
-
-
-def test_an_amount_in_other_units_is_compared_as_the_same(run: Run, tmp_path: Path) -> None:
-    """As loading takes it: the two runs differ in their compilers."""
-    rows = "mine,zenith,gcc,100 ns,1,wall_time,100\nmine,zenith,icc,0.1 us,1,wall_time,80\n"
-    (tmp_path / "mine.csv").write_text(f"application,system,compiler,params.amount,nodes,metric,value\n{rows}")
-    run("load", "mine.csv")
-    (pair,) = json.loads(run("results", "compare", "compiler", "gcc", "icc", "--application", "mine", "--json")[1])
-    assert pair["ratio"] == pytest.approx(0.8)
 
 
 def test_systems_are_compared(run: Run) -> None:

@@ -163,7 +163,7 @@ def test_an_empty_file_is_called_so(name: str) -> None:
         (cell("value", ""), "column 'value': empty; omit rows without a measurement"),
         (cell("application", ""), "r.csv:3: column 'application': empty; every row needs one"),
         (cell("application", "  "), "r.csv:3: column 'application': empty"),
-        (cell("application", "a\tb"), "r.csv:3: column 'application': 'a\\tb': contains an unprintable character"),
+        (cell("application", "a\tb"), "r.csv:3: column 'application': 'a\\tb': contains an unprintable character (U+0009)"),
         (cell("application", "a\u202eb"), "r.csv:3: column 'application': 'a\\u202eb': contains an unprintable character"),
         (cell("application", "a" * 201), "longer than 200 characters"),
         (cell("metric", ""), "r.csv:3: column 'metric': empty"),

@@ -145,6 +145,19 @@ def test_relatives_inform_a_short_series() -> None:
     assert helped.width.above[0] < alone.width.above[0]
 
 
+def test_where_nobody_ran_a_short_series_is_no_surer_than_those_that_it_follows() -> None:
+    """Relatives narrow the interval where they ran; beyond, it is that of a series alone, as theirs is."""
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    ran = {"one": (1,), "other": (1, 2, 4, 8), "third": (1, 2, 4, 8)}
+    known = fit(
+        Result(series=key.model_copy(update={"compiler": name}), layout=Layout(nodes=n, ranks_per_node=4), value=1000 / n + 10 + n / 4)
+        for name, nodes in ran.items()
+        for n in nodes
+    )
+    short, long = (predict(known, Question({**HERE, "compiler": name}), [64]).width.above[0] for name in ("one", "other"))
+    assert short > long
+
+
 def test_the_unit_of_costs_decides_no_interval() -> None:
     """Nor does how they are rounded, where a relative meets the only size of a series."""
     asked = Question({**HERE, "compiler": "one"})
@@ -650,6 +663,19 @@ def test_a_jobs_result_moves_what_is_predicted_from_a_table_without_layouts(job:
     assert found.value == pytest.approx(old.value * slower, rel=0.03)
     assert (found.doublings.tolist(), found.smallest) == (old.doublings.tolist(), 1)
     assert (found.width.middle >= old.width.middle - 1e-9).all()
+
+
+def test_further_from_the_nodes_of_a_job_its_layout_is_less_sure() -> None:
+    """The ratio of its time to that of the table is known there alone."""
+    jobs = [timed({nodes: 1000 / nodes + 100}, PLACED) for nodes in (2, 8)]
+    near, far = (predict(fit([*TABLE, *job]), Question(HERE, PLACED), [1]).width.above[0] for job in jobs)
+    assert far > near + 0.05
+
+
+def test_a_job_on_more_nodes_than_the_table_is_measured_there() -> None:
+    """How far a size is beyond what was measured counts from the nearest of both."""
+    found = predict(fit([*TABLE, *timed({16: 170}, PLACED)]), Question(HERE, PLACED), [12, 16, 32])
+    assert found.doublings == pytest.approx([np.log2(16 / 12), 0, 1])
 
 
 def test_a_layout_of_many_sizes_needs_no_table_without_layouts() -> None:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel.configurations import by_configuration, run_of
 from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.unlikeness import BATCH_SPREAD
-from modak.perfmodel.unseen import by_configuration, calibrations, guesses, run_of
+from modak.perfmodel.unseen import calibrations, guesses
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}
 
@@ -212,25 +213,26 @@ def test_each_configuration_has_its_own_runs_to_measure() -> None:
     assert {asked[place].configuration for place in second.places} == {asked[20].configuration}
 
 
-def test_no_runs_are_chosen_where_enough_were_measured() -> None:
-    """Eight are as many as are asked for; they are counted all the same."""
+def test_where_enough_was_measured_no_run_is_chosen() -> None:
+    """To choose takes long where thousands were measured: what only asks whether a few would help does not wait for it."""
     results = [*measured("known", range(50), 1.0), *measured("first", range(8), 2.0)]
     asked = [run_of(key("first", n), Layout(batch_size=64)) for n in range(20)]
-    known = by_configuration(results)
-    (enough,), (few,) = (calibrations(asked, known, 5, below) for below in (8, 9))
-    assert (enough.places, enough.comparable, enough.measured, len(few.places)) == ((), 20, 8, 5)
+    (here,) = calibrations(asked, by_configuration(results), 5, enough=8)
+    assert (here.places, here.comparable, here.measured) == ((), 20, 8)
+    (here,) = calibrations(asked, by_configuration(results), 5, enough=9)
+    assert len(here.places) == 5
 
 
-def test_what_a_batch_size_costs_elsewhere_is_known_of_the_runs_to_measure() -> None:
-    """Networks that others measured with several batch sizes are proposed as well, at the size that is asked about."""
+def test_networks_of_several_batch_sizes_elsewhere_are_measured_once() -> None:
+    """At the size that is asked about, be it another one."""
     large = [
         one.model_copy(update={"layout": Layout(batch_size=256, gpus_per_node=1), "value": 2 * one.value})
         for one in measured("known", range(30), 1.0)
     ]
     small = [one.model_copy(update={"layout": Layout(batch_size=64, gpus_per_node=1)}) for one in measured("known", range(30), 1.0)]
     asked = [run_of(key("new", n), Layout(batch_size=128, gpus_per_node=1)) for n in range(30)]
-    (here,) = calibrations(asked, by_configuration([*large, *small]), 5)
-    assert len(here.places) == 5
+    (here,) = calibrations(asked, by_configuration([*large, *small]), 99)
+    assert sorted(here.places) == list(range(30))
 
 
 def test_applications_that_parameters_do_not_tell_apart_are_not_proposed() -> None:

@@ -236,6 +236,14 @@ def test_a_changed_image_stops_the_job(content: str | None, status: int, tmp_pat
     assert subprocess.run(["bash", "-c", "\n".join((stop, *lines))], check=False, capture_output=True).returncode == status
 
 
+@pytest.mark.parametrize(("file", "inside"), [("a", True), ("a.sqfs", False)])
+def test_charliecloud_looks_for_mount_points_in_a_directory_alone(file: str, inside: bool) -> None:
+    """In an image of one file none could be found, and the job would stop for it; the host's directories are looked for anyway."""
+    checks = [each.text for each in plugins.find("runtimes", "charliecloud").preflight(having(GAN, file=file, reference=f"/i/{file}"))]
+    assert any(check.startswith('test -e "${MODAK_IMAGE:?}"') for check in checks) == inside
+    assert any(check.startswith('test -e "${I_MPI_ROOT:?}"') for check in checks)
+
+
 def test_slurms_process_manager_is_bound_in_for_intel_mpi_under_srun_alone() -> None:
     """mpirun brings its own."""
     assert "/usr/lib64/libpmi2.so:/usr/lib64/libpmi2.so" in line("charliecloud", GAN)

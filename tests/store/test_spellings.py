@@ -92,6 +92,8 @@ def test_amounts_in_other_units_are_the_same(store: Store) -> None:
     assert store.load([csv_table(header + rows)], ME).duplicates == 1
     assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
     assert len(found(store, params__amount="0.1 us")) == 3
+    report = store.load([csv_table(header + line(1, 700, size="100  ns", new="false"))], ME)
+    assert not [note for note in report.notes if "count as different ones" in note]
 
 
 def test_versions_stay_apart(store: Store) -> None:
@@ -177,6 +179,15 @@ def test_a_row_under_an_alias_is_there_already(store: Store) -> None:
     assert sorted(one.value for one in found(store)) == [230, 420, 800]
     (curve,) = store.models("solver")
     assert (curve.sizes, curve.repeats) == ((1, 2, 4), (1, 1, 1))
+
+
+def test_rows_that_are_there_already_leave_no_series_of_their_own(store: Store) -> None:
+    """The report tells of no series that nothing is stored of."""
+    store.add([system("old-name")], ME)
+    load(store, [line(1, 800)])
+    report = store.load([csv_table(HEADER + line(1, 800, system="old-name") + line(1, 90, size="20"))], ME)
+    assert (report.new, report.duplicates, report.series_count) == (1, 1, 1)
+    assert len(found(store)) == 2
 
 
 def test_results_under_an_alias_are_doubted_beside_the_others(store: Store) -> None:

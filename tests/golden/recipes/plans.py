@@ -24,6 +24,8 @@ WHOLE = {
     "tensorflow-opt-build-gpu": plan("tensorflow", "2.1", "opt-build", TESTBED, Extras(compilers=("xla",))),
     "tensorflow-opt-build-today": plan("tensorflow", "2.20", "opt-build", Hardware("nvidia", "9.0", microarchitecture="zen4")),
     "tensorflow-pip-horovod-openmpi": plan("tensorflow", "2.1", "pip", Hardware(), Extras(distribution="horovod", mpi="openmpi")),
+    "tensorflow-opt-build-2.12": plan("tensorflow", "2.12", "opt-build", TESTBED),
+    "pytorch-pip-1.5-gpu": plan("pytorch", "1.5", "pip", TESTBED),
     "pytorch-pip": plan("pytorch", "2.13", "pip", Hardware()),
     "pytorch-opt-build-gpu": plan("pytorch", "1.4", "opt-build", TESTBED),
     "mxnet-pip-horovod-mpich-gpu": plan("mxnet", "1.6", "pip", Hardware("nvidia", "6.1"), Extras(distribution="horovod", mpi="mpich")),

@@ -1,0 +1,174 @@
+"""Runs by their configuration, and what was measured in each.
+
+A *configuration* is everything in a series except the application and its numeric parameters: system, framework, compiler, precision
+and so on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Final
+
+import numpy as np
+
+from modak.facts import Layout, Result, SeriesKey
+from modak.perfmodel.batches import Sizes, nearest
+from modak.perfmodel.curves import cost
+from modak.perfmodel.merging import SPELLINGS, same_setting
+from modak.perfmodel.startup import LENGTHS, number
+from modak.text.numbering import Numbers, shortened
+
+FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "operations": ("operations", "gmacs", "macs", "gflops", "flops"),
+    "activations": ("activations", "macts"),
+    "parameters": ("parameters", "mparams", "param_count"),
+    "image": ("image", "img", "img_size", "image_size"),
+}
+"""Names of numeric parameters in the models, and their spellings after ``params.``; other positive parameters keep their names."""
+_FEATURE: Final = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
+NO_IDENTITY: Final = frozenset({"batch", "operations", "activations", "parameters", *LENGTHS})
+"""Parameters that do not tell which application it is: tables round counts differently, and batch sizes differ from device to device."""
+
+Configuration = tuple[tuple[str, str], ...]
+Identity = tuple[str, tuple[tuple[str, float], ...]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One kind of run: its application, numeric parameters and configuration."""
+
+    application: str
+    numbers: tuple[tuple[str, float], ...]
+    configuration: Configuration
+
+    @cached_property
+    def features(self) -> Mapping[str, float]:
+        """The numbers by name."""
+        return dict(self.numbers)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Identifies an application across configurations: its name, and parameters such as the image size."""
+        return self.application, tuple(pair for pair in self.numbers if pair[0] not in NO_IDENTITY)
+
+
+Described = Mapping[Identity, Run]
+"""A run of each application, which tells its parameters."""
+Known = Mapping[Configuration, Mapping[Run, Sequence[Result]]]
+"""Results by their configuration and run."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Log throughputs of one configuration by run, and the database numbers of their results."""
+
+    logs: Mapping[Run, float]
+    result_ids: Numbers
+    on_gpus: bool
+    _kept: dict[tuple[float | None, bool], dict[Identity, Sizes]] = field(default_factory=dict, repr=False, compare=False)
+    """What :meth:`throughputs` has answered: each configuration is compared with all others."""
+
+    @cached_property
+    def identities(self) -> frozenset[Identity]:
+        """The applications that were measured."""
+        return frozenset(run.identity for run in self.logs)
+
+    def throughputs(self, batch: float | None, *, all_sizes: bool) -> dict[Identity, Sizes]:
+        """Log throughputs by application and log2 of the batch size: at all sizes, or at the one nearest to ``batch``."""
+        if (batch, all_sizes) not in self._kept:
+            known = _by_batch(self, batch)
+            if not all_sizes:
+                known = {identity: dict((nearest(sizes, doublings(batch)),)) for identity, sizes in known.items()}
+            self._kept[batch, all_sizes] = known
+        return self._kept[batch, all_sizes]
+
+
+def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
+    """The run of a series at a layout."""
+    labels = series.model_dump() if isinstance(series, SeriesKey) else dict(series)
+    numbers, words = _divided(labels.pop("params", None) or {})
+    if layout.batch_size:
+        numbers["batch"] = float(layout.batch_size)
+    application = str(labels.pop("application"))
+    labels |= {f"params.{name}": text for name, text in words.items()}
+    shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
+    known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
+    features = tuple(sorted(numbers.items()))
+    spelt = ((name, SPELLINGS[name](value) if name in SPELLINGS else value) for name, value in known.items() if value is not None)
+    return Run(application, features, tuple(sorted((name, str(value)) for name, value in spelt)))
+
+
+def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
+    """The positive numbers among parameters, by their names in the models."""
+    return _divided(params)[0]
+
+
+def words_of(params: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters that belong to the configuration: all except positive numbers."""
+    return _divided(params)[1]
+
+
+def by_configuration(results: Iterable[Result]) -> Known:
+    """Results by their configuration and run; suspect ones are left out."""
+    found: dict[Configuration, dict[Run, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        if result.suspect is None:
+            run = run_of(result.series, result.layout)
+            found[run.configuration][run].append(result)
+    return found
+
+
+def measured_in(known: Known) -> Mapping[Configuration, Measured]:
+    """What was measured in each configuration."""
+    return {name: _measured(runs) for name, runs in known.items()}
+
+
+def described_in(known: Known) -> Described:
+    """Each application by its run with the most parameters."""
+    every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
+    return {run.identity: run for run in every}
+
+
+def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
+    logs = {run: -float(np.median(np.log([cost(result) for result in found]))) for run, found in runs.items()}
+    results = [result for found in runs.values() for result in found]
+    on_gpus = any(result.layout.gpus_per_node for result in results)
+    return Measured(logs, shortened(result.id for result in results if result.id is not None), on_gpus)
+
+
+def doublings(batch: float | None) -> float:
+    """Log2 of a batch size; 0 if it is unknown."""
+    return float(np.log2(batch)) if batch else 0.0
+
+
+def _by_batch(one: Measured, batch: float | None) -> dict[Identity, Sizes]:
+    """Log throughputs by application and log2 of the batch size, of several runs that of the fastest.
+
+    Where no batch size is known of an application, nor ``batch``, its runs count as being of ``batch``.
+    """
+    named: dict[Identity, dict[float, float]] = defaultdict(dict)
+    unnamed: dict[Identity, float] = {}
+    for run, log in sorted(one.logs.items(), key=itemgetter(1)):
+        if batch and "batch" in run.features:
+            named[run.identity][doublings(run.features["batch"])] = log
+        else:
+            unnamed[run.identity] = log
+    alone = {identity: {doublings(batch): log} for identity, log in unnamed.items()}
+    return {**alone, **{identity: dict(sorted(known.items())) for identity, known in named.items()}}
+
+
+def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
+    """Positive numbers by their names in the models, and the other parameters in one spelling, which belong to the configuration."""
+    numbers: dict[str, float] = {}
+    words: dict[str, str] = {}
+    for name, text in params.items():
+        value = number(str(text))
+        if value is None:
+            words[name] = same_setting(name, str(text))
+        else:
+            numbers[_FEATURE.get(name.lower(), name)] = value
+    return numbers, words
