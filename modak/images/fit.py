@@ -180,15 +180,12 @@ def _processor(image: Image, wanted: Wanted) -> str | None:
 
 def _capability(image: Image, wanted: Wanted) -> str | None:
     """Whether the image has kernels for the GPU; without a GPU it needs none."""
-    if wanted.hardware.compute_capability is None or wanted.hardware.accelerator != "nvidia":
+    there, labels = wanted.hardware, image.labels
+    if there.compute_capability is None or there.accelerator != "nvidia":
         return None
-    has, oldest, newest = (
-        Version(wanted.hardware.compute_capability),
-        image.labels.compute_capability_min,
-        image.labels.compute_capability_max,
-    )
+    has, oldest, newest = Version(there.compute_capability), labels.compute_capability_min, labels.compute_capability_max
     dead = (oldest and has < Version(oldest)) or (newest and has > Version(newest))
-    return f"without kernels for compute capability {wanted.hardware.compute_capability}" if dead else None
+    return f"without kernels for compute capability {there.compute_capability}" if dead else None
 
 
 def _driver(image: Image, wanted: Wanted) -> str | None:
@@ -211,11 +208,8 @@ def _compilers(image: Image, wanted: Wanted) -> str | None:
 
 
 def _distribution(image: Image, wanted: Wanted) -> str | None:
-    return (
-        f"without {wanted.inside.distribution}"
-        if wanted.inside.distribution and wanted.inside.distribution not in image.labels.distribution
-        else None
-    )
+    asked = wanted.inside.distribution
+    return f"without {asked}" if asked and asked not in image.labels.distribution else None
 
 
 def _mpi(image: Image, wanted: Wanted) -> str | None:

@@ -288,9 +288,11 @@ def _compared(
 
 
 def _is_another_text(asked: str, there: str, *, exact: bool) -> bool:
-    if same_value(there, asked):
-        return exact and same_parameter(there) != same_parameter(asked)
-    return magnitude(asked) is None and magnitude(there) is None
+    if asked == there:
+        return False
+    if exact and same_value(there, asked):
+        return same_parameter(there) != same_parameter(asked)
+    return magnitude(asked) is None and magnitude(there) is None and not same_value(there, asked)
 
 
 def _source(match: Match) -> Source:
