@@ -18,7 +18,7 @@ from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.forms import FORMS
-from modak.perfmodel.merging import meaning
+from modak.perfmodel.merging import joined_label
 from modak.perfmodel.parts import VARYING, Part, Scale, divided, per_batch, size_of
 from modak.perfmodel.scaling import Mixture
 from modak.perfmodel.startup import StartUp
@@ -110,7 +110,7 @@ class Curve(Fact):
     @cached_property
     def labels(self) -> Mapping[str, Hashable]:
         """The columns of its series, each in one spelling, to be compared with those of other curves."""
-        return {name: meaning(name, value) for name, value in self.series}
+        return {name: joined_label(name, value) for name, value in self.series}
 
     @property
     def varying(self) -> str | None:

@@ -95,8 +95,8 @@ def same_label(column: str, text: str) -> Hashable:
     return _EXACT.get(column, same_text)(text)
 
 
-def meaning(name: str, value: Any) -> Hashable:
-    """Equal for values of a column of results that mean the same, in any spelling; all parameters are one value."""
+def joined_label(name: str, value: Any) -> Hashable:
+    """Equal for values of a column of results that one curve joins: in any spelling, and mixed precisions; all parameters are one value."""
     if name == "params":
         return frozenset((key, same_setting(key, text)) for key, text in value.items())
     return SPELLINGS[name](value) if name in SPELLINGS and value is not None else value
