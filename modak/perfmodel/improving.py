@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from modak.facts import Result
-from modak.perfmodel.configurations import Configuration, Known, Run, by_configuration, run_of, words_of
+from modak.perfmodel.configurations import Configuration, Known, Run, run_of, words_of
 from modak.perfmodel.curves import cost
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
@@ -28,17 +28,16 @@ WEAK: Final = ("none", "transferred", "heuristic")
 def improve_rows(
     rows: Sequence[Row],
     answered: Sequence[Row],
-    results: Sequence[Result],
+    known: Known,
     level: float = 0.9,
     reader: Reader = USUAL,
 ) -> list[dict[str, Any]]:
-    """``answered`` with better predictions for runs without results, from all ``results`` of their metrics.
+    """``answered`` with better predictions for runs without results, from what is ``known`` in their metrics.
 
     ``level`` and ``reader`` as in :func:`predict_rows`. A prediction is better if there was none, or if its interval is narrower.
     Its basis is ``transferred``.
     """
     weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
-    known = by_configuration(results)
     runs = _runs([rows[place] for place in weak], known, reader)
     changed = [dict(row) for row in answered]
     for place, guess in zip(weak, guesses_from(runs, known), strict=True):
@@ -49,13 +48,12 @@ def improve_rows(
 
 
 def calibrations_of(
-    rows: Sequence[Row], results: Sequence[Result], most: int, reader: Reader = USUAL, enough: float = math.inf
+    rows: Sequence[Row], known: Known, most: int, reader: Reader = USUAL, enough: float = math.inf
 ) -> tuple[Calibration, ...]:
     """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there.
 
-    ``results``: all of these metrics, with parameters; ``enough`` as in :func:`modak.perfmodel.unseen.calibrations`.
+    ``known``: results of these metrics, with parameters; ``enough`` as in :func:`modak.perfmodel.unseen.calibrations`.
     """
-    known = by_configuration(results)
     return calibrations(_runs(rows, known, reader), known, most, enough)
 
 

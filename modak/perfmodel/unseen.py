@@ -112,7 +112,7 @@ def _calibration(
 ) -> Calibration:
     """Of runs in one configuration."""
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
-    here = {run.identity: None for run in measured[configuration].logs} if configuration in measured else {}
+    here = dict.fromkeys(run.identity for run in measured[configuration].logs) if configuration in measured else {}
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
         return Calibration((), 0, 0)

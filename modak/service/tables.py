@@ -19,6 +19,7 @@ from modak.store.results import MOST_WITH_PARAMETERS
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
+    from modak.perfmodel.configurations import Known
     from modak.perfmodel.rows import Reader, Row
 
 
@@ -30,6 +31,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
+    from modak.perfmodel.configurations import by_configuration
     from modak.perfmodel.improving import improve_rows
     from modak.perfmodel.rows import ADDED, Reader, gpus_meant, left_out, of_several, predict_rows
 
@@ -43,8 +45,8 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     reader = Reader(graph_compilers(), node_kinds(facts))
     answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on)
-    results = facts.with_own_names(_with_parameters(store, questions, answered))
-    answered = improve_rows(questions, answered, results, level, reader)
+    known = by_configuration(facts.with_own_names(_with_parameters(store, questions, answered)))
+    answered = improve_rows(questions, answered, known, level, reader)
 
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
     doubted = {application: facts.with_own_names(store.doubted(application)) for application in curves}
@@ -53,7 +55,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
         *records.of_several(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
-        *records.calibrated_by_few(_told_by_few(questions, answered, results, reader), len(rows)),
+        *records.calibrated_by_few(_told_by_few(questions, answered, known, reader), len(rows)),
     ]
     return {"rows": rows, "level": level, "warnings": warnings}
 
@@ -64,13 +66,14 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
+    from modak.perfmodel.configurations import by_configuration
     from modak.perfmodel.improving import calibrations_of
     from modak.perfmodel.rows import Reader
 
     asked = points(from_bytes(content, name), most)
     rows = _rows(asked, facts)
-    results = facts.with_own_names(_having_parameters(store, {row["metric"] for row in rows}))
-    found = calibrations_of(rows, results, number, Reader(graph_compilers(), node_kinds(facts)))
+    known = by_configuration(facts.with_own_names(_having_parameters(store, {row["metric"] for row in rows})))
+    found = calibrations_of(rows, known, number, Reader(graph_compilers(), node_kinds(facts)))
     places = [place for one in found for place in one.places]
     if not places:
         told = any(one.comparable for one in found)
@@ -79,12 +82,12 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
 
 
-def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], results: Sequence[Result], reader: Reader) -> int:
+def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], known: Known, reader: Reader) -> int:
     """How many rows with weak answers are of configurations without enough runs, where a few would tell the others."""
     from modak.perfmodel.improving import WEAK, calibrations_of
 
     weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK and row.get("metric")]
-    found = calibrations_of(weak, results, 1, reader, enough=FEW) if results else ()
+    found = calibrations_of(weak, known, 1, reader, enough=FEW) if known else ()
     return sum(one.comparable for one in found if one.places)
 
 

@@ -165,7 +165,7 @@ def test_a_row_without_evidence_of_its_own_gets_the_answer() -> None:
     """The table says ``transferred``, in the row's unit, with the interval around the value."""
     row = {"application": "net100", "system": "here", "batch_size": "64", **METRIC, **{f"params.{k}": v for k, v in params(100).items()}}
     before = predict_rows([row], {})
-    (after,) = improve_rows([row], before, measured("here", range(80), 1.0))
+    (after,) = improve_rows([row], before, by_configuration(measured("here", range(80), 1.0)))
     assert (before[0]["basis"], after["basis"], after["unit"]) == ("none", "transferred", "samples/s")
     assert after["lower"] < after["predicted"] < after["upper"]
     assert after["predicted"] == pytest.approx(throughput(100), rel=0.2)
@@ -182,7 +182,7 @@ def test_which_of_two_configurations_a_row_means_is_no_matter_of_names() -> None
         ]
         row = {"application": "net100", "system": "here", "batch_size": 64, **METRIC}
         row |= {f"params.{name}": value for name, value in params(100).items()}
-        (answer,) = improve_rows([row], predict_rows([row], {}), results)
+        (answer,) = improve_rows([row], predict_rows([row], {}), by_configuration(results))
         return float(answer["predicted"])
 
     assert told("a", "b") == pytest.approx(told("b", "a"))
@@ -191,7 +191,8 @@ def test_which_of_two_configurations_a_row_means_is_no_matter_of_names() -> None
 def test_a_measured_row_keeps_its_answer() -> None:
     """A prediction from results of the run itself is not replaced."""
     answered = [{"basis": "measured", "predicted": 1.0}]
-    assert improve_rows([{"application": "net1", **METRIC}], answered, measured("here", range(80), 1.0)) == answered
+    known = by_configuration(measured("here", range(80), 1.0))
+    assert improve_rows([{"application": "net1", **METRIC}], answered, known) == answered
 
 
 def test_runs_to_measure_on_a_new_system_are_of_networks_known_elsewhere() -> None:
@@ -268,7 +269,7 @@ def test_rows_to_measure_mean_the_configuration_that_results_have() -> None:
         {"application": f"net{n}", "system": "new", "batch_size": 64, **METRIC, **{f"params.{k}": v for k, v in params(n).items()}}
         for n in range(20)
     ]
-    (here,) = calibrations_of(rows, results, 4)
+    (here,) = calibrations_of(rows, by_configuration(results), 4)
     assert here.measured == 6
     assert len(here.places) == 4
     assert min(here.places) >= 6
