@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -226,3 +227,18 @@ def known(packaged_database: Path) -> Iterator[Callable[[str | None], Facts]]:
             return replace(store.snapshot(), models=() if application is None else store.models(application))
 
         yield facts
+
+
+@pytest.fixture
+def mail_server() -> Iterator[str]:
+    """The address of a server that answers one connection, and not in HTTP."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as others:
+        listening.settimeout(PATIENCE_S)  # a test that fails before it connects ends all the same
+
+        def answer() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(65536)
+                connection.sendall(b"220 mail.example.org ESMTP\r\n")
+
+        others.submit(answer)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"

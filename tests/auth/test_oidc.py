@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -197,20 +196,11 @@ def test_who_names_a_known_key_does_not_wait_for_a_slow_issuer(provider: Provide
         assert isinstance(waiting.exception(PATIENCE_S), Unauthorised)
 
 
-def test_an_issuer_that_speaks_another_protocol_is_503() -> None:
+def test_an_issuer_that_speaks_another_protocol_is_503(mail_server: str) -> None:
     """Whatever listens at its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as others:
-
-        def answer() -> None:
-            with listening.accept()[0] as connection:
-                connection.recv(65536)
-                connection.sendall(b"220 mail.example.org ESMTP\r\n")
-
-        answered = others.submit(answer)
-        found = oidc.Issuer(f"http://127.0.0.1:{listening.getsockname()[1]}", AUDIENCE, timeout_s=PATIENCE_S)
-        with pytest.raises(Unavailable, match="does not answer as one"):
-            found.principal(jwt.encode({}, KEYS["first"], "RS256", {"kid": "first"}))
-        answered.result(PATIENCE_S)
+    found = oidc.Issuer(mail_server, AUDIENCE, timeout_s=PATIENCE_S)
+    with pytest.raises(Unavailable, match="does not answer as one"):
+        found.principal(jwt.encode({}, KEYS["first"], "RS256", {"kid": "first"}))
 
 
 def test_nothing_listens() -> None:
