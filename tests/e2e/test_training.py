@@ -37,9 +37,10 @@ for step in range(2):
     losses.append(loss.item())
 took = time.perf_counter() - started
 rank = int(os.environ.get("RANK", 0))
+# one write a line: torchrun leaves Python without buffers, and what another node says may come between a text and its end
 print(f"rank {rank} of {ranks} threads {torch.get_num_threads()} learns {losses[1] < losses[0]}\\n", end="", flush=True)
 if rank == 0:
-    print(f"rate: {2 * 64 * ranks / took:.3f} samples/s", flush=True)
+    print(f"rate: {2 * 64 * ranks / took:.3f} samples/s\\n", end="", flush=True)
 if ranks > 1:
     dist.barrier()
     os._exit(0)  # gloo's threads may abort where the peer is gone a moment earlier
