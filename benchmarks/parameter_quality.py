@@ -1,4 +1,4 @@
-"""Errors of the models of numeric parameters on public tables of image networks: for unseen networks, and for new devices."""
+"""Errors of the models of numeric parameters on public tables of image networks: for unseen networks, new devices, and both."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.output import say
+from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
+from modak.perfmodel.configurations import Known, by_configuration
 from modak.perfmodel.forms import Array
+from modak.perfmodel.unseen import guesses_from
 
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
@@ -20,6 +23,8 @@ NEEDED = {"model", "samples_per_s", *PARAMETERS.values(), *CONFIGURATION}
 FOLDS, REPEATS = 5, 4
 CALIBRATION = (5, 10, 20, 50, 100)
 """Runs on a new device from which it is calibrated."""
+CALIBRATION_OF_UNSEEN = (5, 20, 100)
+"""The same, where networks are in question that no device knows."""
 INTERVAL = "  inside its 90 % interval"
 CHOSEN = "MODAK, runs that it chooses"
 
@@ -30,21 +35,22 @@ def tables(folder: Path) -> list[Path]:
 
 
 def report(table: Path) -> None:
-    """Unseen networks on a known configuration, and new devices after calibration runs."""
+    """Unseen networks on a known configuration, new devices after calibration runs, and unseen networks on these."""
     with table.open(newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if all(_positive(row[name]) for name in PARAMETERS.values())]
-    by_configuration: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
     for row in rows:
-        by_configuration[tuple(row[name] for name in CONFIGURATION)].append(row)
+        groups[tuple(row[name] for name in CONFIGURATION)].append(row)
     for title, group in (("network", _network), ("family of networks", _family)):
         found: dict[str, list[Array]] = defaultdict(list)
-        for members in by_configuration.values():
+        for members in groups.values():
             for name, errors in _unseen(members, group).items():
                 found[name].append(errors)
         say(f"\nunseen {title} on a known configuration, {FOLDS} folds; absolute percentage error of time")
         for name, several in found.items():
             _line(name, np.concatenate(several))
-    _new_device(by_configuration)
+    _new_device(groups)
+    _unseen_on_new_device(by_configuration(map(_result, rows)))
 
 
 def _unseen(members: Sequence[dict[str, str]], group: Callable[[dict[str, str]], str]) -> dict[str, Array]:
@@ -135,6 +141,53 @@ def _proposed(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: 
     guess = parameters.transfer(elsewhere, columns, shown, actual[shown])
     miss, reach = (actual - guess.log_throughput)[hidden], guess.half_width[hidden]
     return {CHOSEN: np.abs(np.expm1(miss)), f"{INTERVAL}, chosen": np.where(np.abs(miss) <= reach, reach, np.nan)}
+
+
+def _unseen_on_new_device(known: Known) -> None:
+    """A fifth of the networks, another one for each configuration, is known nowhere: told from runs of others there."""
+    networks = sorted({run.application for runs in known.values() for run in runs})
+    for title, same in (("no configuration of that device known", False), ("other software on that device known", True)):
+        for runs in CALIBRATION_OF_UNSEEN:
+            found: dict[str, list[Array]] = defaultdict(list)
+            for seed, (configuration, here) in enumerate(known.items()):
+                chance = np.random.default_rng(seed)
+                hidden = {*chance.permutation(networks)[: len(networks) // FOLDS]}
+                asked = [run for run in here if run.application in hidden]
+                seen = [run for run in here if run.application not in hidden]
+                chosen = [seen[place] for place in chance.permutation(len(seen))[:runs]]
+                device = dict(configuration)["system"]
+                others = {
+                    name: {run: results for run, results in there.items() if run.application not in hidden}
+                    for name, there in known.items()
+                    if name != configuration and (same or dict(name)["system"] != device)
+                }
+                guesses = guesses_from(asked, {**others, configuration: {run: here[run] for run in chosen}})
+                answers = [
+                    (np.log(here[run][0].value) + guess.log_cost, guess.half_width)
+                    for run, guess in zip(asked, guesses, strict=True)
+                    if guess
+                ]
+                miss, reach = np.array(answers).reshape(-1, 2).T
+                found["MODAK"].append(np.abs(np.expm1(miss)))
+                found[INTERVAL].append(np.where(np.abs(miss) <= reach, reach, np.nan))
+            say(f"\nunseen network, and {runs} runs of others on a new device, {title}; absolute percentage error of time")
+            for name, parts in found.items():
+                _line(name, np.concatenate(parts))
+
+
+def _result(row: dict[str, str]) -> Result:
+    """A row as it is stored."""
+    names = {name: row[column] for name, column in PARAMETERS.items() if name != "batch"}
+    labels = {
+        "application": row["model"],
+        "system": row["device"],
+        "framework": "pytorch",
+        "framework_version": row["pytorch"],
+        "precision": row["precision"],
+    }
+    params = names | {name: row[name] for name in ("mode", "layout", "compile")}
+    series = SeriesKey.model_validate({**labels, "params": params, "metric": "throughput", "unit": "samples/s"})
+    return Result(series=series, layout=Layout(batch_size=round(float(row["batch"]))), value=float(row["samples_per_s"]))
 
 
 def _all_runs(elsewhere: Array, columns: dict[str, Array], actual: Array) -> Array:

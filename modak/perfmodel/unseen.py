@@ -1,7 +1,7 @@
 """Runs without any result: an application in a configuration in which it was never run.
 
 The applications that were measured in a configuration are calibration runs for a transfer from other configurations. An application that
-these do not know is predicted from its parameters, if many others were measured (:mod:`modak.perfmodel.parameters`).
+these do not know is predicted from its parameters, if many others were measured or transferred (:mod:`modak.perfmodel.parameters`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -38,10 +38,13 @@ from modak.perfmodel.matching import Z90
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
 from modak.perfmodel.unlikeness import BATCH_SPREAD
+from modak.text.amounts import counted
 from modak.text.numbering import Numbers, shortened, spelt_out
 
 MANY: Final = 40
-"""A configuration with at least this many measured applications has a model of its own."""
+"""At least this many applications are needed for a model of their parameters."""
+ENOUGH: Final = 400
+"""What other configurations know is of no use to the model of one with at least this many measured applications."""
 FEW: Final = 5
 """At least this many calibration runs are needed for a transfer."""
 SHARED: Final = 5
@@ -66,8 +69,8 @@ class Guess:
 
 
 def need_others(results: Sequence[Result]) -> bool:
-    """Whether a configuration of these results has too few applications for a model of its own, so that other systems are needed."""
-    return any(len({run.application for run in runs}) < MANY for runs in by_configuration(results).values())
+    """Whether results of other systems tell more of an application without results than those of a configuration alone."""
+    return any(len({run.application for run in runs}) < ENOUGH for runs in by_configuration(results).values())
 
 
 def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
@@ -92,7 +95,7 @@ class Calibration(NamedTuple):
     places: tuple[int, ...]
     """Of these runs, in the order in which to measure them; each application once."""
     comparable: int
-    """How many of these runs are of applications that other configurations know; no transfer can tell the rest."""
+    """How many of these runs are of applications that other configurations know; of the rest only their parameters tell."""
     measured: int
     """Applications that were measured there and elsewhere."""
 
@@ -135,64 +138,106 @@ def _calibration(
 def _of_configuration(
     asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, several: bool
 ) -> Sequence[Guess | None]:
-    """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from parameters alone.
+    """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from their parameters.
 
     ``several``: whether an application was measured somewhere with several batch sizes.
     """
-    here = measured.get(asked[0].configuration)
+    configuration = asked[0].configuration
+    here = measured.get(configuration)
     if here is None or len(here.logs) < FEW:
         return [None] * len(asked)
     answers: dict[Run, Guess] = {}
     for batch in dict.fromkeys(run.features.get("batch") if several else None for run in asked):
         of_batch = [run for run in asked if not several or run.features.get("batch") == batch]
-        answers.update(_transferred(of_batch, batch, measured, described))
+        transfer = _transfer(configuration, batch, measured, described)
+        if transfer is not None:
+            answers.update(_transferred(of_batch, here, transfer))
+        if transfer is not None and len({run.application for run in here.logs}) < ENOUGH:
+            answers.update(_from_parameters([run for run in of_batch if run not in answers], here, transfer))
     answers.update(_from_parameters([run for run in asked if run not in answers], here))
     return [answers.get(run) for run in asked]
 
 
-def _from_parameters(asked: Sequence[Run], here: Measured) -> Mapping[Run, Guess]:
-    """Estimates from the parameters of applications that were measured in the same configuration."""
-    if not asked:
-        return {}
-    columns = [name for name in _common_columns(here.logs) if name in asked[0].features]
-    fitted = {run: log for run, log in here.logs.items() if run.features.keys() >= set(columns)}
-    if not _distinguish(columns) or len({run.application for run in fitted}) < MANY:
-        return {}
-    model = parameters.fit(_table(list(fitted), columns), np.array(list(fitted.values())))
-    estimate = parameters.predict(model, _table(asked, columns))
-    return dict(zip(asked, _as_guesses(estimate, f"{len(columns)} parameters of {len(fitted)} runs", len(fitted), [here]), strict=True))
+class Transfer(NamedTuple):
+    """What calibration runs in a configuration tell of the applications that others know."""
+
+    logs: Mapping[Identity, float]
+    """Their log throughputs here, at one batch size."""
+    runs: Mapping[Identity, Run]
+    """They, with that batch size."""
+    half_width: float
+    """Of the 90 % interval of each."""
+    calibration_runs: int
+    elsewhere: Batches
+    compared: Sequence[Measured]
+    """The other configurations."""
 
 
-def _transferred(
-    asked: Sequence[Run], batch: float | None, measured: Mapping[Configuration, Measured], described: Described
-) -> Mapping[Run, Guess]:
-    """Estimates from calibration runs here, and from results of the same applications in other configurations.
+def _transfer(
+    configuration: Configuration, batch: float | None, measured: Mapping[Configuration, Measured], described: Described
+) -> Transfer | None:
+    """From results of the same applications in other configurations, for runs with this batch size; ``None`` if nothing is comparable.
 
-    How the configurations differ follows from all applications there, not only from those that are asked about. Calibration runs are held
-    against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
+    Calibration runs are held against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
-    here, size = measured[asked[0].configuration], doublings(batch)
-    compared = _compared(asked[0].configuration, measured, described, here.identities)
+    here, size = measured[configuration], doublings(batch)
+    compared = _compared(configuration, measured, described, here.identities)
     elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared.configurations])
     known_there = [one for one in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if one in compared.applications]
+    if not known_there or not _distinguish(compared.columns):
+        return None
     calibration = _calibration_runs(here, batch, known_there)
     # A row of the table is an application at a batch size: first those of the calibration runs, then those in question.
     rows = dict.fromkeys((*((run.identity, run.size) for run in calibration), *((identity, size) for identity in known_there)))
-    place = {row: number for number, row in enumerate(rows)}
-    wanted = [run for run in asked if (run.identity, size) in place]
-    if not wanted or not _distinguish(compared.columns):
-        return {}
     estimate = parameters.transfer(
         np.array([elsewhere.at(*row) for row in rows]),
         _table([described[identity] for identity, _ in rows], compared.columns),
         np.arange(len(calibration)),
         np.array([run.log for run in calibration]),
     )
-    chosen = [place[run.identity, size] for run in wanted]
-    doubt = [Z90 * _batch_doubt(run, here, elsewhere) for run in wanted]
-    answer = Estimate(estimate.log_throughput[chosen], np.hypot(estimate.half_width[chosen], doubt))
-    model = f"{len(calibration)} calibration runs and {len(compared.configurations)} other configurations"
-    return dict(zip(wanted, _as_guesses(answer, model, len(calibration), [here, *compared.configurations]), strict=True))
+    logs = {one: float(log) for (one, of_size), log in zip(rows, estimate.log_throughput, strict=True) if of_size == size}
+    runs = {one: replace(described[one], numbers=_with_batch(described[one], batch), configuration=configuration) for one in logs}
+    return Transfer(logs, runs, float(estimate.half_width[0]), len(calibration), elsewhere, compared.configurations)
+
+
+def _with_batch(run: Run, batch: float | None) -> tuple[tuple[str, float], ...]:
+    """The numbers of a run, at that batch size: what it had elsewhere fitted the memory there."""
+    numbers = {name: value for name, value in run.numbers if name != "batch"} | ({"batch": batch} if batch else {})
+    return tuple(sorted(numbers.items()))
+
+
+def _transferred(asked: Sequence[Run], here: Measured, transfer: Transfer) -> Mapping[Run, Guess]:
+    """Estimates of the applications that other configurations know."""
+    known = [run for run in asked if run.identity in transfer.logs]
+    answer = Estimate(np.array([transfer.logs[run.identity] for run in known]), _half_widths(known, here, transfer))
+    model = f"{transfer.calibration_runs} calibration runs and {counted(len(transfer.compared), 'other configuration')}"
+    return dict(zip(known, _as_guesses(answer, model, transfer.calibration_runs, [here, *transfer.compared]), strict=True))
+
+
+def _from_parameters(asked: Sequence[Run], here: Measured, transfer: Transfer | None = None) -> Mapping[Run, Guess]:
+    """Estimates from the parameters of applications that were measured in the configuration, or that a transfer tells there."""
+    if not asked:
+        return {}
+    told = {transfer.runs[one]: log for one, log in transfer.logs.items() if one not in here.identities} if transfer else {}
+    logs = {**here.logs, **told}
+    columns = [name for name in _common_columns(logs) if name in asked[0].features]
+    fitted = {run: log for run, log in logs.items() if run.features.keys() >= set(columns)}
+    if not _distinguish(columns) or len({run.application for run in fitted}) < MANY:
+        return {}
+    model = parameters.fit(_table(list(fitted), columns), np.array(list(fitted.values())))
+    answer = parameters.predict(model, _table(asked, columns))
+    measured = sum(run in here.logs for run in fitted)
+    text, behind = f"{len(columns)} parameters of {measured} runs", [here]
+    if transfer and measured < len(fitted):
+        answer = Estimate(answer.log_throughput, np.hypot(answer.half_width, _half_widths(asked, here, transfer)))
+        text += f" and of {len(fitted) - measured} told by {counted(len(transfer.compared), 'other configuration')}"
+        behind += transfer.compared
+    return dict(zip(asked, _as_guesses(answer, text, measured, behind), strict=True))
+
+
+def _half_widths(asked: Sequence[Run], here: Measured, transfer: Transfer) -> Array:
+    """Half-widths of the 90 % interval of what a transfer tells, which are wider at other batch sizes."""
+    return np.hypot(transfer.half_width, [Z90 * _batch_doubt(run, here, transfer.elsewhere) for run in asked])
 
 
 class Shared(NamedTuple):

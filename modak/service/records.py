@@ -196,7 +196,7 @@ def calibration_notes(found: Sequence[Calibration], rows: int) -> list[str]:
         notes.append(f"nothing is predicted from fewer than {FEW} runs")
     if alone:
         what = "are of applications that were not measured elsewhere with these parameters"
-        notes.append(f"{alone} of {rows} rows {what}: no other run tells them")
+        notes.append(f"{alone} of {rows} rows {what}: their parameters tell less of them")
     return notes
 
 

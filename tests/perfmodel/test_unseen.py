@@ -11,7 +11,8 @@ from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.matching import Z90
 from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.unlikeness import BATCH_SPREAD
-from modak.perfmodel.unseen import calibrations, guesses
+from modak.perfmodel.unseen import calibrations, guesses, need_others
+from modak.text.numbering import spelt_out
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}
 
@@ -61,6 +62,68 @@ def test_a_new_system_is_told_from_calibration_runs() -> None:
     assert np.median(errors) < 0.02
 
 
+def test_a_network_that_nobody_has_measured_is_told_on_a_new_system() -> None:
+    """From its parameters, and from what six runs tell of the fifty that another system knows."""
+    every = [*measured("known", range(50), 1.0), *measured("new", range(6), 2.0)]
+    results = [one.model_copy(update={"id": number}) for number, one in enumerate(every, 1)]
+    asked = [run_of(key("new", n), Layout(batch_size=64)) for n in range(60, 80)]
+    found = [guess for guess in guesses(asked, results) if guess]
+    errors = [abs(np.exp(-guess.log_cost) / (2 * throughput(n)) - 1) for guess, n in zip(found, range(60, 80), strict=True)]
+    assert (found[0].model, found[0].results_used) == ("4 parameters of 6 runs and of 44 told by 1 other configuration", 6)
+    assert list(spelt_out(found[0].result_ids)) == list(range(1, 57))
+    assert np.median(errors) < 0.1
+
+
+def test_the_doubt_about_what_another_system_tells_is_that_of_an_unseen_network_too() -> None:
+    """The networks are the same, but half of the six runs are half as fast as another system has it: the interval is wider."""
+    steady = measured("new", range(6), 2.0)
+    odd = [*steady[:3], *measured("new", range(3, 6), 1.0)]
+    asked = [run_of(key("new", 70), Layout(batch_size=64))]
+    one, other = (guesses(asked, [*measured("known", range(50), 1.0), *here])[0] for here in (steady, odd))
+    assert one is not None
+    assert other is not None
+    assert other.half_width > one.half_width + 0.5
+
+
+def test_batch_sizes_of_another_system_are_not_those_of_a_new_one() -> None:
+    """They fit its memory: what is told does not change if they were others."""
+    asked = [run_of(key("new", 70), Layout(batch_size=64))]
+    known = measured("known", range(50), 1.0)
+    sizes = [one.model_copy(update={"layout": Layout(batch_size=2 ** (n % 9))}) for n, one in enumerate(known)]
+    one, other = (guesses(asked, [*there, *measured("new", range(6), 2.0)])[0] for there in (known, sizes))
+    assert one == other is not None
+
+
+def test_an_unseen_network_gets_the_effect_of_the_batch_size_on_other_gpus() -> None:
+    """There 512 is three times as fast as 64, with which the six runs were made."""
+
+    def on_gpu(runs: list[Result], batch: int) -> list[Result]:
+        return [one.model_copy(update={"layout": Layout(batch_size=batch, gpus_per_node=1)}) for one in runs]
+
+    known = [*on_gpu(measured("known", range(50), 1.0), 64), *on_gpu(measured("known", range(50), 3.0), 512)]
+    asked = [run_of(key("new", 70), Layout(batch_size=batch, gpus_per_node=1)) for batch in (64, 512)]
+    found = guesses(asked, [*known, *on_gpu(measured("new", range(6), 2.0), 64)])
+    assert [np.exp(-one.log_cost) / throughput(70) for one in found if one] == pytest.approx([2.0, 6.0], rel=0.2)
+
+
+def test_runs_with_another_batch_size_there_do_not_mislead() -> None:
+    """Half of the new system's runs had a batch of 1, and a tenth of the rate: what is told of 64 is that of 64."""
+    slow = [one.model_copy(update={"layout": Layout(batch_size=1)}) for one in measured("new", range(20), 0.2)]
+    results = [*measured("known", range(100), 1.0), *measured("new", range(20), 2.0), *slow]
+    (found,) = guesses([run_of(key("new", 150), Layout(batch_size=64))], results)
+    assert found is not None
+    assert np.exp(-found.log_cost) / throughput(150) == pytest.approx(2.0, rel=0.1)
+
+
+def test_a_system_with_very_many_networks_needs_no_other() -> None:
+    """Its own results tell more, alone; with fewer, the others are to be read."""
+    own = measured("here", range(400), 1.0)
+    results = [one.model_copy(update={"layout": Layout()}) for one in (*own, *measured("known", range(390, 500), 3.0))]
+    (found,) = guesses([run_of(key("here", 900), Layout())], results)
+    assert found is not None
+    assert (found.model, need_others(own), need_others(own[1:])) == ("4 parameters of 400 runs", False, True)
+
+
 def test_an_interval_widens_with_the_distance_from_the_batch_sizes_measured_there() -> None:
     """All runs had batches of 64: that says less of 1024."""
     results = [*measured("known", range(50), 1.0), *measured("other", range(50), 3.0), *measured("new", range(10), 2.0)]
@@ -81,12 +144,11 @@ def test_runs_that_spell_a_parameter_differently_are_of_one_configuration(one: s
 
 
 def test_what_is_told_of_one_network_does_not_depend_on_what_else_is_asked() -> None:
-    """One alone, and one among others of which nobody has measured the last."""
+    """One alone, and one among others of which nobody has measured the last anywhere."""
     results = [*measured("known", range(50), 1.0), *measured("other", range(30, 60), 3.0), *measured("new", range(28, 40), 2.0)]
     asked = [run_of(key("new", n), Layout(batch_size=64)) for n in (10, 45, 59, 99)]
     alone, together = guesses(asked[:1], results), guesses(asked, results)
     assert together[0] == alone[0] is not None
-    assert together[3] is None
 
 
 def test_a_known_network_is_transferred_however_many_were_measured_there() -> None:
