@@ -145,11 +145,11 @@ def _proposed(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: 
 
 def _unseen_on_new_device(known: Known) -> None:
     """A fifth of the networks, another one for each configuration, is known nowhere: told from runs of others there."""
-    networks = sorted({run.application for runs in known.values() for run in runs})
+    networks = sorted({run.application for runs in known.runs.values() for run in runs})
     for title, same in (("no configuration of that device known", False), ("other software on that device known", True)):
         for runs in CALIBRATION_OF_UNSEEN:
             found: dict[str, list[Array]] = defaultdict(list)
-            for seed, (configuration, here) in enumerate(known.items()):
+            for seed, (configuration, here) in enumerate(known.runs.items()):
                 chance = np.random.default_rng(seed)
                 hidden = {*chance.permutation(networks)[: len(networks) // FOLDS]}
                 asked = [run for run in here if run.application in hidden]
@@ -158,10 +158,10 @@ def _unseen_on_new_device(known: Known) -> None:
                 device = dict(configuration)["system"]
                 others = {
                     name: {run: results for run, results in there.items() if run.application not in hidden}
-                    for name, there in known.items()
+                    for name, there in known.runs.items()
                     if name != configuration and (same or dict(name)["system"] != device)
                 }
-                guesses = guesses_from(asked, {**others, configuration: {run: here[run] for run in chosen}})
+                guesses = guesses_from(asked, Known({**others, configuration: {run: here[run] for run in chosen}}))
                 answers = [
                     (np.log(here[run][0].value) + guess.log_cost, guess.half_width)
                     for run, guess in zip(asked, guesses, strict=True)

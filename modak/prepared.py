@@ -15,7 +15,7 @@ from modak.perfmodel import Curve, startup
 from modak.results.metrics import Metric, metric_of, work_unit
 from modak.rules import Rulebook, rulebook
 
-INDEXES: Final = ("catalogue", "catalogues", "own_names", "rulebook", "targets")
+INDEXES: Final = ("catalogue", "catalogues", "own_names", "rulebook", "systems_by_name", "targets")
 """What depends on knowledge alone, so that facts with other models and results share it."""
 Measured = TypeVar("Measured", Curve, Doubted, Result)
 

@@ -236,10 +236,7 @@ def other_nodes(system: System | None, partition: Partition | None, on_gpus: boo
 
 def find_system(name: str, facts: Facts) -> System | None:
     """A system by name or alias; underscores and hyphens are the same."""
-    if name in facts.systems:
-        return facts.systems[name]
-    wanted = same_name(name)
-    return next((system for system in facts.systems.values() if wanted in system.folded_names), None)
+    return facts.systems.get(name) or facts.systems_by_name.get(same_name(name))
 
 
 def _system(request: Request, facts: Facts) -> tuple[System | None, tuple[Notice, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from modak.facts.hardware import Accelerator, Processor
@@ -31,6 +32,11 @@ class Facts:
     """Results of the application that models would use if they were not doubted."""
     similar_application: str | None = None
     """If the application has no results: a measured one with a similar name."""
+
+    @cached_property
+    def systems_by_name(self) -> Mapping[str, System]:
+        """The systems by their :attr:`~modak.facts.System.folded_names`; of two with the same, the first."""
+        return {name: system for system in reversed(tuple(self.systems.values())) for name in system.folded_names}
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,6 @@ class Run:
 
 Described = Mapping[Identity, Run]
 """A run of each application, which tells its parameters."""
-Known = Mapping[Configuration, Mapping[Run, Sequence[Result]]]
-"""Results by their configuration and run."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,24 @@ class Measured:
                 known = {identity: dict((nearest(sizes, doublings(batch)),)) for identity, sizes in known.items()}
             self._kept[batch, all_sizes] = known
         return self._kept[batch, all_sizes]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Results by their configuration and run. What was measured is worked out once, for all that is asked about."""
+
+    runs: Mapping[Configuration, Mapping[Run, Sequence[Result]]]
+
+    @cached_property
+    def measured(self) -> Mapping[Configuration, Measured]:
+        """What was measured in each configuration."""
+        return {name: _measured(runs) for name, runs in self.runs.items()}
+
+    @cached_property
+    def described(self) -> Described:
+        """Each application by its run with the most parameters."""
+        every = sorted({run for runs in self.runs.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
+        return {run.identity: run for run in every}
 
 
 def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
@@ -119,18 +135,7 @@ def by_configuration(results: Iterable[Result]) -> Known:
         if result.suspect is None:
             run = run_of(result.series, result.layout)
             found[run.configuration][run].append(result)
-    return found
-
-
-def measured_in(known: Known) -> Mapping[Configuration, Measured]:
-    """What was measured in each configuration."""
-    return {name: _measured(runs) for name, runs in known.items()}
-
-
-def described_in(known: Known) -> Described:
-    """Each application by its run with the most parameters."""
-    every = sorted({run for runs in known.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
-    return {run.identity: run for run in every}
+    return Known(found)
 
 
 def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:

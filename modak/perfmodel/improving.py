@@ -64,7 +64,7 @@ def _width(row: Row) -> float:
 
 def _runs(rows: Sequence[Row], known: Known, reader: Reader) -> list[Run]:
     """The runs of rows, with the labels that results of them would have."""
-    examples = {one: next(iter(runs.values()))[0] for one, runs in known.items()}
+    examples = {one: next(iter(runs.values()))[0] for one, runs in known.runs.items()}
     meant: dict[Hashable, Configuration] = {}
     found = []
     for question, run in (_asked(row, reader) for row in rows):
@@ -81,9 +81,9 @@ def _meant(question: Question, run: Run, known: Known, examples: Mapping[Configu
     A row may give more than results do (no GPUs, no hyper-threads, ranks per node). If no configuration has exactly its labels, the one of
     its system is taken that it does not contradict; of several the one with the most runs, of equals the most expensive one.
     """
-    if run.configuration in known or not question.attributes.get("system"):
+    if run.configuration in known.runs or not question.attributes.get("system"):
         return run.configuration
-    return max(_alike(examples, question), key=lambda one: (*_weight(known[one]), one), default=run.configuration)
+    return max(_alike(examples, question), key=lambda one: (*_weight(known.runs[one]), one), default=run.configuration)
 
 
 def _asked(row: Row, reader: Reader) -> tuple[Question, Run]:

@@ -112,7 +112,7 @@ class Answer:
         curve, nodes = match.curve, self.nodes
         per_node = float(on_node(layout, curve.scale))
         forecast, sizes, known = self.forecasts.of(curve, per_node, nodes), nodes * per_node, np.array(curve.sizes)
-        measured = np.isin(sizes, known) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
+        measured = np.equal.outer(sizes, known).any(axis=1) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
         value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor
         at_measured = 0.0 if curve.estimated else RERUN_SPREAD  # the interval of an estimate is that of the next run already
         width = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))

@@ -60,7 +60,7 @@ class Family:
         ``apart`` (one number, or one for each member) is added to their unlikeness in quadrature. The result does not depend on the order
         of the members: of equals, those measured at the largest sizes come first.
         """
-        log_costs = self._log_costs(series.log_work[0])
+        log_costs = self.log_costs(series.log_work[0])
         near = np.asarray(np.isfinite(log_costs).any(axis=1))
         if itself is not None:
             near[itself] = False
@@ -79,8 +79,9 @@ class Family:
         after = np.cumsum([len(one.sizes) for one in self.members])
         return np.log(sizes), np.log(costs * sizes), np.concatenate([[0], after[:-1]]), after - 1
 
-    def _log_costs(self, log_sizes: Array) -> Array:
-        """Of each member at each size, as :func:`_log_cost` gives them: ``[member, size]``."""
+    def log_costs(self, log_sizes: Array) -> Array:
+        """Logs of the cost of each member at each size: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN
+        beyond them. ``[member, size]``."""
         if not self.members:
             return np.empty((0, len(log_sizes)))
         sizes, work, first, last = self._rows
@@ -107,19 +108,27 @@ def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> npt
     ``nodes``: the nodes there, if sizes count something else. Of workers on several nodes, which communicate over the network, runs of as
     many on one node tell nothing, and the other way round.
     """
-    within = [_seen(one.relative, sizes, nodes) for one in kin]
-    return np.asarray(np.any([np.zeros(sizes.shape, dtype=bool), *within], axis=0))
+    seen = np.isfinite(_measured(kin, sizes.ravel(), None if nodes is None else nodes.ravel()))
+    return np.asarray(seen.any(axis=0)).reshape(sizes.shape)
 
 
-def _seen(relative: Series, sizes: Array, nodes: Array | None) -> npt.NDArray[np.bool_]:
-    """The same for one of them."""
-    within = (sizes >= relative.sizes[0]) & (sizes <= relative.sizes[-1])
-    if nodes is None or relative.nodes is None:
-        return within
+def _measured(kin: Sequence[Kin], sizes: Array, nodes: Array | None) -> Array:
+    """Log costs of kin at ``sizes [n]`` as they were measured, NaN where they were not (:func:`reached`): ``[k, n]``."""
+    log_costs = Family([one.relative for one in kin]).log_costs(np.log(sizes))
+    if nodes is None:
+        return log_costs
+    alike = [_as_many_nodes(one.relative, sizes, nodes) for one in kin]
+    return np.where(np.reshape(alike, log_costs.shape), log_costs, np.nan)
+
+
+def _as_many_nodes(relative: Series, sizes: Array, nodes: Array) -> npt.NDArray[np.bool_]:
+    """Whether a relative was measured on one node beside the sizes that are asked for on one, and on several beside the others."""
+    if relative.nodes is None:
+        return np.ones(sizes.shape, dtype=bool)
     several, last = np.array(relative.nodes) > 1, len(relative.nodes) - 1
     below = several[np.maximum(np.searchsorted(relative.sizes, sizes, side="right") - 1, 0)]
     above = several[np.minimum(np.searchsorted(relative.sizes, sizes), last)]
-    return np.asarray(within & (below == (nodes > 1)) & (above == (nodes > 1)))
+    return np.asarray((below == (nodes > 1)) & (above == (nodes > 1)))
 
 
 def pool(
@@ -173,7 +182,7 @@ class _Told(NamedTuple):
 
 def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _Told:
     """The measured costs of kin, and their ``forecasts`` where they were not measured."""
-    log_costs = np.array([np.where(_seen(one.relative, sizes, nodes), _log_cost(one.relative, np.log(sizes)), np.nan) for one in kin])
+    log_costs = _measured(kin, sizes, nodes)
     unlikeness = np.broadcast_to(np.array([[one.unlikeness] for one in kin]), log_costs.shape)
     disagreement = np.zeros(log_costs.shape)
     if forecasts:
@@ -225,8 +234,3 @@ def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:
     total = later.sum(axis=1)
     squares = (later * (np.diff(ratio) / np.diff(doublings)) ** 2).sum(axis=1)
     return np.where(total > 0, np.sqrt(squares / np.where(total > 0, total, 1.0)), UNKNOWN_LIKENESS)
-
-
-def _log_cost(relative: Series, log_sizes: Array) -> Array:
-    """Log of the relative's cost: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN beyond them."""
-    return np.asarray(np.interp(log_sizes, *relative.log_work, left=np.nan, right=np.nan) - log_sizes)

@@ -111,7 +111,8 @@ def of_other_size(series: SeriesKey, question: Question) -> float:
 
 @lru_cache(maxsize=4096)
 def _between_numbers(there: Sequence[tuple[str, str]], asked: Sequence[tuple[str, str]]) -> float:
-    pairs = ((magnitude(dict(there).get(name)), magnitude(text)) for name, text in asked)
+    of_results = dict(there)
+    pairs = ((magnitude(of_results.get(name)), magnitude(text)) for name, text in asked)
     return round(sum(abs(math.log(one / other)) for one, other in pairs if one and other), 9)
 
 

@@ -29,9 +29,7 @@ from modak.perfmodel.configurations import (
     Measured,
     Run,
     by_configuration,
-    described_in,
     doublings,
-    measured_in,
 )
 from modak.perfmodel.forms import Array
 from modak.perfmodel.matching import Z90
@@ -70,7 +68,7 @@ class Guess:
 
 def need_others(results: Sequence[Result]) -> bool:
     """Whether results of other systems tell more of an application without results than those of a configuration alone."""
-    return any(len({run.application for run in runs}) < ENOUGH for runs in by_configuration(results).values())
+    return any(len({run.application for run in runs}) < ENOUGH for runs in by_configuration(results).runs.values())
 
 
 def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
@@ -80,12 +78,12 @@ def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | No
 
 def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
-    measured, described = measured_in(known), described_in(known)
-    several = any(len({run.identity for run in runs}) < len(runs) for runs in known.values())
+    several = any(len({run.identity for run in runs}) < len(runs) for runs in known.runs.values())
     found: dict[int, Guess | None] = {}
     kinds = [(run.configuration, *run.features) for run in asked]
     for places in grouped(range(len(asked)), kinds.__getitem__).values():
-        found.update(zip(places, _of_configuration([asked[place] for place in places], measured, described, several), strict=True))
+        of_kind = _of_configuration([asked[place] for place in places], known.measured, known.described, several)
+        found.update(zip(places, of_kind, strict=True))
     return tuple(found[place] for place in range(len(asked)))
 
 
@@ -102,10 +100,9 @@ class Calibration(NamedTuple):
 
 def calibrations(asked: Sequence[Run], known: Known, most: int, enough: float = math.inf) -> tuple[Calibration, ...]:
     """For each configuration of the asked runs the ``most`` runs to measure there; none where as many as ``enough`` were measured."""
-    measured, described = measured_in(known), described_in(known)
     found = []
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
-        here = _calibration([asked[place] for place in places], measured, described, most, enough)
+        here = _calibration([asked[place] for place in places], known.measured, known.described, most, enough)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
     return tuple(found)
 

@@ -87,7 +87,7 @@ def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], known: Known
     from modak.perfmodel.improving import WEAK, calibrations_of
 
     weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK and row.get("metric")]
-    found = calibrations_of(weak, known, 1, reader, enough=FEW) if known else ()
+    found = calibrations_of(weak, known, 1, reader, enough=FEW) if known.runs else ()
     return sum(one.comparable for one in found if one.places)
 
 
