@@ -308,6 +308,30 @@ def test_layouts_of_other_problem_sizes_are_candidates_where_they_can_be_compare
     assert layouts(found) == chosen
 
 
+@pytest.mark.parametrize(
+    ("measured", "asked", "ranks"),
+    [(("1.1", "1.10"), "1.1", {2}), (("1.1", "1.10"), "1.10", {4}), (("1.10",), "1.1", {2}), (("1.1", "1.10"), 1.1, {2})],
+)
+def test_layouts_of_another_version_are_no_candidates_beside_those_of_the_one_that_is_asked_for(
+    measured: tuple[str, ...], asked: str | float, ranks: set[int]
+) -> None:
+    """1.10 is no 1.1 where both were measured; alone it answers, as in predictions. Nor is its data set that of the run."""
+    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    results = [
+        Result(
+            series=SeriesKey.model_validate({**series, "dataset": f"of-{version}", "params": {"library": version}}),
+            layout=Layout(nodes=1, ranks_per_node=2 * (place + 1), threads_per_rank=1),
+            value=10.0,
+        )
+        for place, version in enumerate(measured)
+    ]
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job | {"optimisation": {"workload": {"params": {"library": asked}}}}}).request
+    found = enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
+    assert {shape.ranks_per_node for shape in found.shapes} == ranks
+    assert not found.warnings
+
+
 def test_runs_of_different_problems_are_not_compared() -> None:
     """Where the request names no data set, the one with the most results is taken, and the answer says so."""
     found = of_solver({})
