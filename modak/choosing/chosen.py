@@ -119,5 +119,5 @@ def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> 
     asked = question(request, decision.target, decision.shape)
     if curve:
         asked = closed([curve], replace(asked, metric=curve.series.metric))
-    known = [one.series for one in (*decision.facts.models, *decision.facts.doubted)]
+    known = [*(one.series for one in decision.facts.models), *(one.series for one in decision.facts.doubted)]
     return doubted_of(decision.facts.doubted, replace(asked, exact=exact_parameters(known, asked.params)), decision.nodes)
