@@ -247,14 +247,13 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request)
     tells_layout = _tells_layout(curve)
     alone = request.optimisation.app_type == "ai_inference" and not is_distributed(request)
     ranks = layout.ranks_per_node or (0 if alone else gpus) or int(tells_layout)
-    cores = node.usable_cores if node else ranks
     shared = cores_with(request, node, gpus) if node else ranks
     threads = layout.threads_per_rank or (max(1, shared // ranks) if tells_layout else 0)
     return Shape(
         ranks_per_node=ranks,
         threads_per_rank=threads,
         gpus_per_node=gpus,
-        hyperthreads=bool(series.hyperthreads) or (node is not None and ranks * threads > cores),
+        hyperthreads=bool(series.hyperthreads) or (node is not None and node.needs_hyperthreads(ranks * threads)),
         numa_mode=series.numa_mode,
         mpi=series.mpi,
         mpi_from=series.mpi_from,

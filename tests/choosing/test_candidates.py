@@ -19,7 +19,7 @@ from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
-from modak.optimise import recommend
+from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.target import Target, resolve
 
@@ -801,6 +801,24 @@ def test_more_threads_than_cores_use_hyper_threads(threads: int, hyper: bool, kn
     """Of 48 ranks on 48 cores."""
     found = candidates(known, application__app_type="mpi", application__threads=threads, job_options__process_count_per_node=48)
     assert {shape.hyperthreads for shape in found.shapes} == {hyper}
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_nodes_without_hyper_threads_use_none_whatever_the_threads(measured: bool, known: Known) -> None:
+    """Two ranks on a core share it, and the record of their run says so."""
+    facts = known(None)
+    here = facts.systems["supermuc-ng"]
+    thin = here.partitions[0]
+    thin = thin.model_copy(update={"node": thin.node.model_copy(update={"threads_per_core": 1}), "default": True})
+    series = SeriesKey(application="tool", system="supermuc-ng", metric="wall_time", unit="s")
+    runs = [Result(series=series, layout=Layout(nodes=1, ranks_per_node=96, threads_per_rank=1), value=10.0)] * measured
+    facts = replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": (thin,)})}, models=fit(runs))
+    application = {"app_tag": "tool", "app_type": "mpi", "executable": "./tool"}
+    options = {"process_count_per_node": 96, "node_count": 1}
+    job = {"application": application, "job_options": options, "target": {"name": "supermuc-ng"}}
+    answer = optimise(normalise({"job": job}).request, facts)
+    assert answer.plan.configuration.hyperthreads is False
+    assert answer.plan.prediction.basis == ("measured" if measured else "none")
 
 
 def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_results_say_so_or_not(known: Known) -> None:
