@@ -152,6 +152,32 @@ def test_a_run_that_no_job_can_hold_is_refused(known: Known) -> None:
     )
 
 
+@pytest.mark.parametrize("turned", [1, -1])
+def test_queues_of_one_name_are_told_apart_where_longer_jobs_may_run(turned: int, known: Known) -> None:
+    """By their quality of service, in any order: the first may be the one that takes longer jobs."""
+    several = [Queue(name="batch", max_nodes=2, qos=qos, max_wall_time_s=days * 86_400) for qos, days in (("long", 7), ("usual", 1))]
+    with pytest.raises(Infeasible, match=r"longer jobs may run in batch \(qos long, 1 to 2 nodes\)$"):
+        nobody_ran_this(known, (*several[::turned], Queue(name="batch", max_nodes=8)))
+
+
+def test_kinds_of_nodes_of_one_name_are_named_where_one_takes_longer_jobs(known: Known) -> None:
+    """Once, also if the kind that comes last takes only shorter ones."""
+    facts = known(None)
+    here = facts.systems["supermuc-ng"]
+    kinds = [("a", "work", 259_200), ("b", "work", 259_200), ("c", "work", 86_400), ("d", "short", 86_400)]
+    partitions = tuple(
+        here.partitions[0].model_copy(
+            update={"name": name, "queue": queue, "queues": (), "max_wall_time_s": seconds, "default": name == "d"}
+        )
+        for name, queue, seconds in kinds
+    )
+    options = {"wall_time_limit": "72:00:00", "node_count": 4, "partition": "short"}
+    request = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x", "executable": "./a"}, "job_options": options}
+    system = here.model_copy(update={"partitions": partitions})
+    with pytest.raises(Infeasible, match=r"longer jobs may run in work$"):
+        optimise(normalise({"job": request}).request, replace(facts, systems={"supermuc-ng": system}))
+
+
 def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known: Known) -> None:
     """In a queue of its own, for jobs of one node."""
     with pytest.raises(Infeasible, match=r"continues it; 2-12:00:00 is the most, in single \(1 to 1 node\)$"):

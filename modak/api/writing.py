@@ -143,10 +143,9 @@ def load(
 
     `map=OLD=NEW` renames a column and `set=COLUMN=VALUE` fills its empty cells; both may be repeated.
     """
-    from modak.ingest.reading import parse_pairs
-    from modak.ingest.table import Options
+    from modak.ingest.reading import options_of, parse_pairs
 
-    options = Options(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format)
+    options = options_of(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format)
     return answer(service_of(request).load_tables(sources(body), options, actor_of(request), dry_run=dry_run, replace=replace))
 
 

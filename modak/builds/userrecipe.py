@@ -38,7 +38,7 @@ def read_recipe(file: Path, runtime: str | None) -> tuple[str, Runtime]:
             content = stream.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise RequestError("is no recipe: it is larger than 1 MiB", field=str(file))
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise RequestError(f"cannot be read: {error.strerror}", field=str(file)) from None
     except UnicodeDecodeError:

@@ -14,7 +14,7 @@ from modak.dsl import Prediction, Request
 from modak.facts import parameter
 from modak.perfmodel import Curve, predict
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.questions import SPREAD, closed, doubted_of
+from modak.perfmodel.questions import SPREAD, closed, doubted_of, exact_parameters
 from modak.perfmodel.unlikeness import tells_of_work
 from modak.target import Target
 
@@ -119,4 +119,5 @@ def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> 
     asked = question(request, decision.target, decision.shape)
     if curve:
         asked = closed([curve], replace(asked, metric=curve.series.metric))
-    return doubted_of(decision.facts.doubted, asked, decision.nodes)
+    known = [*(one.series for one in decision.facts.models), *(one.series for one in decision.facts.doubted)]
+    return doubted_of(decision.facts.doubted, replace(asked, exact=exact_parameters(known, asked.params)), decision.nodes)

@@ -27,7 +27,7 @@ from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
 from modak.perfmodel.precisions import USUAL_PRECISION, WIDER, same_precision
 from modak.perfmodel.problems import apart
-from modak.perfmodel.questions import same_value
+from modak.perfmodel.questions import exact_parameters, is_other_text, same_value
 from modak.target import Target
 from modak.text.grammar import version_range
 
@@ -49,8 +49,9 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
     found = replace(found, framework=front_end) if found and front_end else found
     here = [curve for curve in curves if was_measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
-    same = [curve for curve in own if _agrees(curve, request, allowed)]
-    named = [curve for curve in own if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
+    of_text = list(_of_text(own, curves, request))
+    same = [curve for curve in of_text if _agrees(curve, request, allowed)]
+    named = [curve for curve in of_text if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
     of_problem = [curve for curve in same if _names_problem(curve, request)]
     same += _of_other_sizes(named, of_problem, request, allowed) if of_problem else named
     spelt = _spelt(own)
@@ -76,7 +77,7 @@ def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], reques
     """Of the curves of other problem sizes, those whose layout can be compared with the layouts of this problem: it was measured at several
     sizes, or at one where one of these was, too. A time of one other size alone tells nothing of this one.
     """
-    asked = {name: parameter(value) for name, value in request.optimisation.workload.params.items()}
+    asked = _asked_params(request)
     sized = [(curve, apart(asked, curve.series.params)) for curve in curves if is_allowed(curve.series.compiler, allowed)]
     found = [(curve, tuple(ratios.items())) for curve, ratios in sized if ratios]
     sizes: dict[Hashable, set[Hashable]] = defaultdict(set)
@@ -103,15 +104,27 @@ def was_measured_on(curve: Curve, target: Target) -> bool:
     return same_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
 
 
-def agreeing(curves: Iterable[Curve], request: Request) -> Iterable[Curve]:
+def agreeing(curves: Sequence[Curve], request: Request) -> Iterable[Curve]:
     """Curves, measured anywhere, that do not contradict the request in workload, MPI library or compiler."""
     allowed = allowed_compilers(request)
-    return (curve for curve in curves if _agrees(curve, request, allowed))
+    return (curve for curve in _of_text(curves, curves, request) if _agrees(curve, request, allowed))
+
+
+def _of_text(curves: Iterable[Curve], known: Sequence[Curve], request: Request) -> Iterable[Curve]:
+    """The curves without those of 1.10, if the request asks for 1.1 and ``known`` ones have just that."""
+    asked = _asked_params(request)
+    exact = exact_parameters([curve.series for curve in known], asked)
+    return (curve for curve in curves if not is_other_text(curve.series.params, asked, exact))
+
+
+def _asked_params(request: Request) -> Mapping[str, str]:
+    """The parameters of the request, as results have them."""
+    return {name: parameter(value) for name, value in request.optimisation.workload.params.items()}
 
 
 def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
-    asked, there = request.optimisation.workload.params, curve.series.params
-    same_params = all(name not in there or same_value(there[name], parameter(value)) for name, value in asked.items())
+    there = curve.series.params
+    same_params = all(name not in there or same_value(there[name], text) for name, text in _asked_params(request).items())
     return same_params and _same_otherwise(curve, request) and is_allowed(curve.series.compiler, allowed)
 
 
@@ -234,14 +247,13 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request)
     tells_layout = _tells_layout(curve)
     alone = request.optimisation.app_type == "ai_inference" and not is_distributed(request)
     ranks = layout.ranks_per_node or (0 if alone else gpus) or int(tells_layout)
-    cores = node.usable_cores if node else ranks
     shared = cores_with(request, node, gpus) if node else ranks
     threads = layout.threads_per_rank or (max(1, shared // ranks) if tells_layout else 0)
     return Shape(
         ranks_per_node=ranks,
         threads_per_rank=threads,
         gpus_per_node=gpus,
-        hyperthreads=bool(series.hyperthreads) or (node is not None and ranks * threads > cores),
+        hyperthreads=bool(series.hyperthreads) or (node is not None and node.needs_hyperthreads(ranks * threads)),
         numa_mode=series.numa_mode,
         mpi=series.mpi,
         mpi_from=series.mpi_from,

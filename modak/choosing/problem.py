@@ -15,7 +15,7 @@ from modak.perfmodel import Curve, startup
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.merging import same_setting
 from modak.perfmodel.problems import apart, nearest_first
-from modak.perfmodel.questions import same_value
+from modak.perfmodel.questions import exact_parameters, is_other_text, same_value
 from modak.perfmodel.unlikeness import tells_of_work
 from modak.text.amounts import listed
 from modak.tuning.setting import recorded
@@ -63,10 +63,12 @@ def _params(work: Workload, curves: Sequence[Curve]) -> tuple[Mapping[str, float
 
 def _nearest_problems(request: Request, curves: Iterable[Curve], places: Collection[str]) -> list[Curve]:
     """The measured curves that give a time: of the requested parameters, in ``places``, of the nearest size, as far as there are any."""
-    params = request.optimisation.workload.params
+    asked = {name: parameter(value) for name, value in request.optimisation.workload.params.items()}
     usable = [one for one in curves if one.estimated is None and units(request, one) is not None]
-    known = [one for one in usable if _has_params(one, params)] or usable
-    return _of_nearest_size([one for one in known if same_name(one.series.system) in places] or known, params)
+    exact = exact_parameters([one.series for one in usable], asked)
+    of_text = [one for one in usable if not is_other_text(one.series.params, asked, exact)]
+    known = [one for one in of_text if _has_params(one, asked)] or of_text or usable
+    return _of_nearest_size([one for one in known if same_name(one.series.system) in places] or known, asked)
 
 
 def _of_framework(curve: Curve, request: Request) -> bool:
@@ -94,14 +96,13 @@ def unknown_build(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ..
     return (Notice(field="optimisation.workload.compiler", message=message),)
 
 
-def _has_params(curve: Curve, params: Mapping[str, float | str]) -> bool:
+def _has_params(curve: Curve, asked: Mapping[str, str]) -> bool:
     """Whether a curve's results have these parameters."""
-    return all(same_value(curve.series.params.get(name), parameter(value)) for name, value in params.items())
+    return all(same_value(curve.series.params.get(name), text) for name, text in asked.items())
 
 
-def _of_nearest_size(curves: Sequence[Curve], params: Mapping[str, float | str]) -> list[Curve]:
+def _of_nearest_size(curves: Sequence[Curve], asked: Mapping[str, str]) -> list[Curve]:
     """The curves whose numbers are those of the parameters, or nearest to them, of the curves that differ from these in numbers alone."""
-    asked = {name: parameter(value) for name, value in params.items()}
     away = [(one, ratios) for one in curves if (ratios := apart(asked, one.series.params)) is not None]
     return next((of_size for _, of_size in nearest_first(away)), [])
 

@@ -298,7 +298,7 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
     }
     known = {name: value for name, value in attributes.items() if value is not None}
     elsewhere = target.other_nodes(shape.gpus_per_node > 0)
-    crowded = target.node is not None and shape.ranks_per_node * shape.threads_per_rank > target.node.usable_cores
+    crowded = target.node is not None and target.node.needs_hyperthreads(shape.ranks_per_node * shape.threads_per_rank)
     return Question(
         known,
         shape.layout,

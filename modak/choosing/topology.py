@@ -52,7 +52,7 @@ def topology_shapes(search: Search) -> tuple[tuple[Shape, ...], tuple[Notice, ..
     for most, numa in _rank_counts(search, gpus):
         ranks = counts.even_ranks(most)
         threads = counts.threads_per_rank or (1 if is_single_threaded(search.request) else max(1, share // ranks))
-        smt = bool(node) and ranks * threads > cores
+        smt = node is not None and node.needs_hyperthreads(ranks * threads)
         if node and ranks * threads > cores * node.threads_per_core:
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from modak.cli import show
-from modak.errors import BadSyntax, DataError, RequestError
+from modak.errors import BadSyntax, DataError, NotFound, RequestError, did_you_mean
 from modak.settings import Settings, read_settings, table
 from modak.text.documents import with_value
 
@@ -95,6 +95,13 @@ def building() -> BuildService:
     from modak.builds.service import BuildService
 
     return BuildService(local().store, settings())
+
+
+def no_model_of(application: str) -> NotFound:
+    """The error for an application that has no model, with the one that may be meant."""
+    known = {item["application"] for item in client().listing("models")}
+    meant = f"{did_you_mean(application, known)} 'modak models list' shows all models"
+    return NotFound(f"no results of {application!r} from which a model can be fitted{meant}", field="--application")
 
 
 def actor() -> Actor:

@@ -154,7 +154,7 @@ def _curves(application: str | None) -> dict[str, Curve]:
         found = common.local().curves(application)
     kept = {identity: curve for identity, curve in found.items() if application in (None, curve.series.application)}
     if application is not None and not kept:
-        raise NotFound(f"no results of {application!r} from which a model can be fitted", field="--application")
+        raise common.no_model_of(application)
     return kept
 
 

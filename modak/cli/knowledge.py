@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modak.cli import common, show
-from modak.errors import BY_REPLACING, DataError, Fault, ModakError, NotFound
+from modak.errors import BY_REPLACING, DataError, Fault, ModakError
 from modak.text.amounts import counted
 from modak.text.listings import table
 
@@ -133,7 +133,7 @@ def models_fit(application: common.Application = None) -> None:
     with show.progress("fitting"):
         fitted = common.local().fit(application)
     if application is not None and not fitted:
-        raise NotFound(f"no results of {application!r} from which a model can be fitted", field="--application")
+        raise common.no_model_of(application)
     typer.echo(f"{fitted} models are up to date")
 
 

@@ -49,10 +49,9 @@ def load(
     as_json: common.AsJson = False,
 ) -> None:
     """Load results: all rows or none. Duplicates are counted and skipped."""
-    from modak.ingest.reading import incoming
-    from modak.ingest.table import Options
+    from modak.ingest.reading import incoming, options_of
 
-    options = Options(common.pairs(map_, "--map"), common.pairs(set_, "--set"), format_)
+    options = options_of(common.pairs(map_, "--map"), common.pairs(set_, "--set"), format_)
     with show.loading_bar() as progress:
         report = common.client().load(incoming(paths, options, sys.stdin.buffer), dry_run=dry_run, replace=replace, progress=progress)
     if as_json:
@@ -207,11 +206,12 @@ def compare(
     """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs."""
     from modak.results.comparison import compare as compared
 
-    _check_column(by)
-    filters, seen = _filters(application, system, metric, where), set[str]()
-    pairs = compared(_noting(_spelt_alike(_every(filters), by, values or ()), by, seen), by, values or ())
+    by = _column(by)
+    filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
+    pairs = compared(_noting(_spelt_alike(_every(filters), by, values or ()), by, seen, told), by, values or ())
     if not seen:
-        raise NotFound(f"{_none_of(filters)} tell it", field=by)
+        known = f"; they tell {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
+        raise NotFound(f"{_none_of(filters)} tell it{known}", field=by)
     for value in values or ():
         if value not in seen:
             raise UnknownName(by, value, seen, field="VALUE")
@@ -247,13 +247,22 @@ def _ratios(by: str, pairs: Sequence[Pair]) -> None:
     show.table((*differ, by, "against", "median", "against it", "runs", "ratio", f"better {by}", "beyond noise"), rows)
 
 
-def _check_column(name: str) -> None:
-    from modak.ingest.columns import COLUMNS
+def _column(text: str) -> str:
+    """The column that a heading of any spelling means, by which results can be compared."""
+    from modak.ingest.columns import COLUMNS, canonical
+
+    name = canonical(text)
+    if not _is_compared(name):
+        raise RequestError(unknown("column", text, [*filter(_is_compared, COLUMNS), "params.NAME"]), field="COLUMN")
+    return name
+
+
+def _is_compared(name: str) -> bool:
+    """Whether results can be compared by a column."""
+    from modak.ingest.columns import is_known
     from modak.results.comparison import ASIDE
 
-    compared = [column for column in COLUMNS if column not in ASIDE and column not in ("metric", "unit")]
-    if not name.startswith("params.") and name not in compared:
-        raise RequestError(unknown("column", name, [*compared, "params.NAME"]), field="COLUMN")
+    return is_known(name) and name not in ASIDE and name not in ("metric", "unit")
 
 
 def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -277,9 +286,10 @@ def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[st
         }
 
 
-def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows; their values in the column are added to ``seen`` on the way."""
+def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str], told: set[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows; their values in the column are added to ``seen`` on the way, and all columns in which they have one to ``told``."""
     for row in rows:
+        told.update(name for name, value in row.items() if value is not None)
         if row.get(column) is not None:
             seen.add(str(row[column]))
         yield row
@@ -341,5 +351,8 @@ def export(
 
 
 def _filters(application: str | None, system: str | None, metric: str | None, where: list[str] | None) -> dict[str, str]:
+    from modak.ingest.columns import canonical
+
     named = {"application": application, "system": system, "metric": metric}
-    return common.pairs(where, "--where") | {name: text for name, text in named.items() if text is not None}
+    asked = {canonical(name): text for name, text in common.pairs(where, "--where").items()}
+    return asked | {name: text for name, text in named.items() if text is not None}

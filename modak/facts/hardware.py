@@ -134,6 +134,14 @@ class Node(Fact):
         """Physical cores that a layout may use."""
         return self.cores - self.reserved_cores
 
+    def needs_hyperthreads(self, threads: int) -> bool:
+        """Whether so many threads of a node run on hyper-threads: on nodes without any they share the cores.
+
+        >>> [Node(processor="x", sockets=2, cores=48, threads_per_core=count).needs_hyperthreads(96) for count in (1, 2)]
+        [False, True]
+        """
+        return self.threads_per_core > 1 and threads > self.usable_cores
+
     def cores_with(self, gpus: int) -> int:
         """Cores that go with so many of the node's GPUs: all without any, else their part of them.
 

@@ -139,7 +139,7 @@ def _meaningless(name: str, unit: str | None) -> str | None:
 
 def looks_like_json(head: bytes) -> bool:
     """Whether a file begins as a JSON object does."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    return head.lstrip()[:1] == b"{"
 
 
 def text_of(source: Source) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -31,7 +30,7 @@ class Json:
     def recognises(self, head: bytes, name: str) -> bool:
         """By the list or the record of a line that it starts with, or by the name of JSON lines."""
         lines, ends = (".jsonl", ".ndjson"), name.lower().endswith
-        listed = re.match(rb"(\xef\xbb\xbf)?\s*\[\s*[\]{]", head) or (ends(".json") and head.lstrip()[:1] != b"{")
+        listed = re.match(rb"\s*\[\s*[\]{]", head) or (ends(".json") and head.lstrip()[:1] != b"{")
         return ends(lines) or bool(listed) or _starts_with_record(head)
 
     def read(self, source: Source) -> Iterator[Raw]:
@@ -52,7 +51,7 @@ class Json:
 def _starts_with_record(head: bytes) -> bool:
     """Whether the first line is an object with the columns that every record has."""
     try:
-        first = json.loads(head.removeprefix(BOM_UTF8).lstrip().partition(b"\n")[0])
+        first = json.loads(head.lstrip().partition(b"\n")[0])
     except (ValueError, RecursionError):
         return False
     return isinstance(first, Mapping) and {"application", "metric"} <= {*map(canonical, first)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format, checking, values
 from modak.ingest.columns import canonical, header_faults, is_known
-from modak.ingest.headings import unit_in
+from modak.ingest.headings import folded, unit_in
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
 from modak.ingest.values import NUMERIC, quoted
@@ -255,7 +255,7 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
 def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
     renamed = {}
     for old, new in options.rename.items():
-        found = [each for each in raw.columns if old in (each, canonical(each))]
+        found = [each for each in raw.columns if each == old] or [each for each in raw.columns if folded(each) == folded(old)]
         if not found:
             raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={new}")
         renamed.update(dict.fromkeys(found, new))
@@ -283,6 +283,11 @@ def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
             how = "; a column without a name is left out of the file itself (in pandas: to_csv(index=False))" if option == "--map" else ""
             raise DataError(f"'={value}' has no name before its sign; allowed: NAME=VALUE{how}", field=option)
     return {name: value for name, _, value in split}
+
+
+def options_of(rename: Mapping[str, str], fill: Mapping[str, str], form: str | None = None) -> Options:
+    """The options of a user, who may write columns as headings of files do."""
+    return Options({old: canonical(new) for old, new in rename.items()}, {canonical(name): text for name, text in fill.items()}, form)
 
 
 def options_text(options: Options) -> str:

@@ -10,6 +10,7 @@ import shutil
 import stat
 import tempfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,9 +52,9 @@ class Source:
         return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, self.name, self.size))) if packed else stream
 
     def head(self) -> bytes:
-        """The first 64 KiB of the content, by which formats are recognised."""
+        """The first 64 KiB of the content, without a byte order mark: by these formats are recognised."""
         with self.open() as stream:
-            return stream.read(65_536)
+            return stream.read(65_536).removeprefix(BOM_UTF8)
 
 
 class _Unpacked(io.RawIOBase):

@@ -90,5 +90,5 @@ def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, .
     """The reason for memory that the request does not ask for."""
     if has.memory_per_node is None or request.job_options.memory_limit:
         return ()
-    asked = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node"
-    return (f"{asked}, because {target.title} gives jobs that ask for none less than the part of their cores",)
+    part = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node are the part of the job's cores"
+    return (f"{part}; {target.title} gives jobs that ask for none less",)

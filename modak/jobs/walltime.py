@@ -82,21 +82,27 @@ def _start_up_s(decision: Decision) -> int:
 def _without_end(request: Request, decision: Decision, limit: int) -> str:
     """The message for a run that no job there can hold, with what can be done."""
     asked = request.job_options.wall_time_limit or 0
-    limits = dict(_limits(decision.target.system.partitions if decision.target.system else ()))
-    longer, most = [name for name, seconds in limits.items() if seconds >= asked], max(limits.values(), default=0)
+    limits = tuple(_limits(decision.target.system.partitions if decision.target.system else ()))
+    longer, most = _named(limits, asked), max((seconds for _, seconds in limits), default=0)
     chain = "with application.checkpoint, or a signal, each job asks for that, and the next one continues it"
     elsewhere = f"; longer jobs may run in {', '.join(longer)}" if longer else ""
     if limit < most < asked:
-        where = ", ".join(name for name, seconds in limits.items() if seconds == most)
-        elsewhere = f"; {clock(int(most))} is the most, in {where}"
+        elsewhere = f"; {clock(int(most))} is the most, in {', '.join(_named(limits, most))}"
     return f"{clock(asked)} requested, but {_at_most(decision, limit)}: ask for no more; {chain}{elsewhere}"
 
 
+def _named(limits: Iterable[tuple[str, float]], seconds: float) -> list[str]:
+    """Where a job may run so long. Kinds of nodes, and queues, may share a name."""
+    return list(dict.fromkeys(name for name, longest in limits if longest >= seconds))
+
+
 def _limits(partitions: Iterable[Partition]) -> Iterator[tuple[str, float]]:
-    """The queues with their sizes, and partitions without queues, each with the seconds that a job may run there; infinite: unknown."""
+    """The queues with their quality of service and sizes, and partitions without queues, each with the seconds that a job may run there;
+    infinite: unknown."""
     for partition in partitions:
         for queue in partition.queues:
-            yield f"{queue.name} ({queue.min_nodes} to {counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
+            qos = f"qos {queue.qos}, " if queue.qos else ""
+            yield f"{queue.name} ({qos}{queue.min_nodes} to {counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
         if not partition.queues:
             yield partition.queue or partition.name, partition.max_wall_time_s or math.inf
 

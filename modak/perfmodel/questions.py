@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -128,7 +128,7 @@ def closed(curves: Sequence[Curve], question: Question) -> Question:
     them in half precision, answer in single precision.
     """
     of_metric = [curve.series for curve in curves if question.metric in (None, curve.series.metric)]
-    question = replace(question, exact=_exact(of_metric, question))
+    question = replace(question, exact=exact_parameters(of_metric, question.params))
     plain = replace(question, plain=True)
     if any(plain.is_of(series) for series in of_metric):
         return plain
@@ -137,14 +137,19 @@ def closed(curves: Sequence[Curve], question: Question) -> Question:
     return replace(plain, always=always) if always in on else question
 
 
-def _exact(of_metric: Sequence[SeriesKey], question: Question) -> frozenset[str]:
+def exact_parameters(those: Collection[SeriesKey], asked: Mapping[str, str]) -> frozenset[str]:
     """Parameters as in :attr:`Question.exact`, of which other results have the same number in a text that may mean something else."""
     found = set()
-    for name, text in (question.attributes.get("params") or {}).items():
-        meant = {same_parameter(value) for value in {series.params.get(name) for series in of_metric} if same_value(value, text) and value}
+    for name, text in asked.items():
+        meant = {same_parameter(value) for value in {series.params.get(name) for series in those} if same_value(value, text) and value}
         if len(meant) > 1 and same_parameter(text) in meant:
             found.add(name)
     return frozenset(found)
+
+
+def is_other_text(there: Mapping[str, str], asked: Mapping[str, str], exact: AbstractSet[str]) -> bool:
+    """Whether results have one of the ``exact`` parameters in another text than the one that is asked for."""
+    return any(name in there and same_parameter(there[name]) != same_parameter(asked[name]) for name in exact)
 
 
 def _switches_on(series: SeriesKey, question: Question) -> frozenset[str]:
@@ -190,9 +195,7 @@ def _differs(name: str, evidence: Any, asked: Any, exact: AbstractSet[str]) -> b
     Results without partition, image, hyper-threads or precision are taken to be of the usual ones.
     """
     if isinstance(asked, Mapping):
-        if any(same_parameter(evidence.get(key) or "") != same_parameter(asked[key]) for key in exact):
-            return True
-        return any(not same_value(evidence.get(key), value) for key, value in asked.items())
+        return is_other_text(evidence, asked, exact) or any(not same_value(evidence.get(key), value) for key, value in asked.items())
     if name == "precision":
         evidence, asked = same_precision(evidence), same_precision(asked)
     if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):

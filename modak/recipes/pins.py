@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from modak.text.words import OVER_HTTPS
+
 _BAZEL: Final = "https://github.com/bazelbuild/bazel/releases/download"
 _JAX: Final = "https://github.com/jax-ml/jax/archive/refs/tags"
 _TENSORFLOW: Final = "https://github.com/tensorflow/tensorflow/archive/refs/tags"
@@ -77,7 +79,7 @@ DIGESTS: Final[Mapping[str, str]] = {
 
 def fetch(url: str, file: str) -> tuple[str, ...]:
     """Commands that download a file, over HTTPS only, and verify its checksum where it is known."""
-    load = f"curl --proto =https --proto-redir =https --fail --silent --show-error --location --output {file} {url}"
+    load = f"curl {' '.join(OVER_HTTPS)} --silent --show-error --output {file} {url}"
     return (load, checked(url, file)) if url in SHA256 else (load,)
 
 

@@ -9,12 +9,13 @@ from itertools import groupby
 from typing import Final
 
 from modak.dsl import Notice
-from modak.jobs.spec import JobSpec
+from modak.jobs.spec import JobSpec, Resources
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, flags, mib, note, with_site
 from modak.schedulers.notices import no_option
 from modak.schedulers.pbs import COMMANDS, DEPENDENCIES, SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.text.amounts import size
 from modak.text.hosts import expand_nodes
 
 LONGEST_NAME: Final = 15
@@ -100,6 +101,15 @@ def _steps(part: str) -> range | tuple[str]:
     return range(int(found[1]), int(found[2]) + 1, int(found[3])) if found else (part,)
 
 
+def _memory_left_out(has: Resources, memory: int) -> Notice:
+    """The warning that a job of several nodes asks for no memory: the request's, or else the part of a node's that belongs to its cores."""
+    why = "Torque applies mem to single-node jobs only: left out; use memory per core (pmem)"
+    if memory != has.memory_share:
+        return note("memory_per_node", why)
+    part = f"jobs that ask for no memory get less than {size(memory)} of each node, the part of their cores"
+    return note("memory_per_core", f"not given: {part}. {why}, of which {size(memory / has.cores_per_node)} are that part")
+
+
 def _warnings(job: JobSpec) -> Iterator[Notice]:
     """Warnings about what Torque does not support."""
     says, has = job.attributes, job.resources
@@ -109,7 +119,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     if len(says.name) > LONGEST_NAME:
         yield note("name", f"Torque before version 4 accepts at most {LONGEST_NAME} characters: it may reject {says.name}")
     if has.memory_per_node and has.nodes > 1:
-        yield note("memory_per_node", "Torque applies mem to single-node jobs only: left out; use memory per core (pmem)")
+        yield _memory_left_out(has, has.memory_per_node)
     if any("|" in (text or "") for text in (says.constraint, has.numa_constraint)):
         yield note("constraint", "Torque cannot combine node properties by 'or' (|): the constraint is left out")
     if says.node_list and (says.constraint or has.numa_constraint):

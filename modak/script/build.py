@@ -23,7 +23,7 @@ from modak.script.staging import NOT_STAGED
 from modak.script.surroundings import plugins_of
 from modak.text import words
 from modak.text.grammar import SourceText
-from modak.text.words import Word
+from modak.text.words import OVER_HTTPS, Word
 
 FOLDER: Final = "modak-build"
 FILE: Final = "modak-build.sh"
@@ -34,7 +34,6 @@ _OTHER_ARCHIVE: Final = re.compile(r"\.(zip|7z|rar|gz|bz2|xz|zst)$")
 _ONE_FILE: Final = re.compile(r"\.(c|cc|cpp|cxx|cu|f|for|f[0-9]{2}|py)$", re.IGNORECASE)
 _IN_A_FORGE: Final = re.compile(r"https://[^/]+/[^/]+/[^/]+")
 """``https://HOST/OWNER/NAME``: a repository, whatever its name ends with (``llama.cpp``)."""
-_OVER_HTTPS: Final = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
 
 
 def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
@@ -153,7 +152,7 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
         raise RequestError("an archive is a tar file (.tar, .tar.gz, .tgz, .tar.xz, …)", field="application.build.src")
     if archive:
         file: Word = f"{folder}.archive" if remote else place
-        load = (command_line(("curl", *_OVER_HTTPS, "--output", file, "--", place)),) if remote else ()
+        load = (command_line(("curl", *OVER_HTTPS, "--output", file, "--", place)),) if remote else ()
         unpack = command_line(("tar", "-x", "-f", file, "-C", PART, "--strip-components=1"))
         made = (*load, run("mkdir", "--", PART), unpack)
     elif repository:
@@ -170,7 +169,7 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
 
 def _fetch_file(place: Word, file: str) -> tuple[Line, ...]:
     """Fetches a single source file, as published requests name it; one that is there is used as it is."""
-    load = command_line(("curl", *_OVER_HTTPS, "--output", PART, "--", place))
+    load = command_line(("curl", *OVER_HTTPS, "--output", PART, "--", place))
     fetch = named("modak_fetch", _part(file), load, run("mv", "-T", "--", PART, file))
     return (fetch, need(either(run("test", "-f", file), run("modak_fetch")), NOT_STAGED, _NOT_FETCHED))
 

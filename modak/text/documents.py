@@ -19,7 +19,8 @@ _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
 def strict_json(text: bytes | str) -> Any:
-    """The value of a JSON document in UTF-8 without a byte order mark.
+    """The value of a JSON document in UTF-8. A byte order mark before it, which editors under Windows write, is none of its text (RFC 8259,
+    section 8.1).
 
     Raises :class:`modak.errors.BadSyntax` (400) for text that is not JSON, and for what JSON readers disagree on: ``NaN``,
     ``Infinity`` and numbers beyond the range of a double, a key given twice, half of a surrogate pair, NUL, more than
@@ -96,9 +97,7 @@ def _decoded(text: bytes | str) -> str:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadSyntax(f"byte {error.start + 1}: not valid UTF-8") from None
-    if decoded.startswith("\ufeff"):
-        raise BadSyntax("the document starts with a byte order mark; save it as UTF-8 without one")
-    return decoded
+    return decoded.removeprefix("\ufeff")
 
 
 def _no_constant(name: str) -> NoReturn:

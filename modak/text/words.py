@@ -24,6 +24,9 @@ from modak.text.grammar import EnvironmentName, sound
 
 LONGEST_WORD: Final = 65_536
 MOST_WORDS: Final = 10_000
+OVER_HTTPS: Final = ("--proto", "=https", "--proto-redir", "=https", "--max-redirs", "3", "--tlsv1.2", "--fail", "--location")
+"""Options of ``curl`` where scripts and recipes download: over HTTPS only, also after the few redirections that a server may send, and
+without taking the page of an error for the file."""
 
 _NAME: Final = re.compile(r"\$(\{)?([A-Za-z_][A-Za-z0-9_]{0,127})(?(1)\}|(?![A-Za-z0-9_]|\\\n))")
 """An expansion: its brace, if it has one, and its name. Without braces a name is as long as it can be. One that a line continuation

@@ -136,6 +136,13 @@ def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
     assert (runtime, bool(re.match("Bootstrap", text))) == ("apptainer", True)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
+    """Builders would take it for the beginning of an instruction."""
+    file = tmp_path / "Dockerfile"
+    file.write_text(f"\ufeff{DOCKERFILE}", encoding="utf-8")
+    assert read_recipe(file, None) == (DOCKERFILE, "charliecloud")
+
+
 def test_a_file_without_an_end_is_refused() -> None:
     """No more is read than a recipe may have."""
     with pytest.raises(RequestError, match="larger than 1 MiB"):

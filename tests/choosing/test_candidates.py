@@ -19,7 +19,7 @@ from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
-from modak.optimise import recommend
+from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.target import Target, resolve
 
@@ -306,6 +306,30 @@ def test_layouts_of_other_problem_sizes_are_candidates_where_they_can_be_compare
     request = normalise({"job": job | {"optimisation": {"workload": {"params": {"cells": 64}}}}}).request
     found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
     assert layouts(found) == chosen
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked", "ranks"),
+    [(("1.1", "1.10"), "1.1", {2}), (("1.1", "1.10"), "1.10", {4}), (("1.10",), "1.1", {2}), (("1.1", "1.10"), 1.1, {2})],
+)
+def test_layouts_of_another_version_are_no_candidates_beside_those_of_the_one_that_is_asked_for(
+    measured: tuple[str, ...], asked: str | float, ranks: set[int]
+) -> None:
+    """1.10 is no 1.1 where both were measured; alone it answers, as in predictions. Nor is its data set that of the run."""
+    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    results = [
+        Result(
+            series=SeriesKey.model_validate({**series, "dataset": f"of-{version}", "params": {"library": version}}),
+            layout=Layout(nodes=1, ranks_per_node=2 * (place + 1), threads_per_rank=1),
+            value=10.0,
+        )
+        for place, version in enumerate(measured)
+    ]
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job | {"optimisation": {"workload": {"params": {"library": asked}}}}}).request
+    found = enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
+    assert {shape.ranks_per_node for shape in found.shapes} == ranks
+    assert not found.warnings
 
 
 def test_runs_of_different_problems_are_not_compared() -> None:
@@ -777,6 +801,24 @@ def test_more_threads_than_cores_use_hyper_threads(threads: int, hyper: bool, kn
     """Of 48 ranks on 48 cores."""
     found = candidates(known, application__app_type="mpi", application__threads=threads, job_options__process_count_per_node=48)
     assert {shape.hyperthreads for shape in found.shapes} == {hyper}
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_nodes_without_hyper_threads_use_none_whatever_the_threads(measured: bool, known: Known) -> None:
+    """Two ranks on a core share it, and the record of their run says so."""
+    facts = known(None)
+    here = facts.systems["supermuc-ng"]
+    thin = here.partitions[0]
+    thin = thin.model_copy(update={"node": thin.node.model_copy(update={"threads_per_core": 1}), "default": True})
+    series = SeriesKey(application="tool", system="supermuc-ng", metric="wall_time", unit="s")
+    runs = [Result(series=series, layout=Layout(nodes=1, ranks_per_node=96, threads_per_rank=1), value=10.0)] * measured
+    facts = replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": (thin,)})}, models=fit(runs))
+    application = {"app_tag": "tool", "app_type": "mpi", "executable": "./tool"}
+    options = {"process_count_per_node": 96, "node_count": 1}
+    job = {"application": application, "job_options": options, "target": {"name": "supermuc-ng"}}
+    answer = optimise(normalise({"job": job}).request, facts)
+    assert answer.plan.configuration.hyperthreads is False
+    assert answer.plan.prediction.basis == ("measured" if measured else "none")
 
 
 def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_results_say_so_or_not(known: Known) -> None:

@@ -173,6 +173,20 @@ def test_a_number_that_no_result_has_is_refused(run: Run) -> None:
     assert run("results", "confirm", "1", "1")[1].startswith("0 of 1 results had been doubted and are used from now on; no load doubts the")
 
 
+def test_columns_are_named_on_the_command_line_in_any_spelling_of_headings(run: Run, tmp_path: Path) -> None:
+    """Case and blanks tell nothing in a file either; an option of the same name in other letters is one of the file's own."""
+    (tmp_path / "h.csv").write_text("Application,Nodes,TIME,Time\na,1,10,5\n")
+    filled = ("--set", "Ranks per node=4", "--set", "METRIC=wall_time", "--set", "System=zenith")
+    assert "unknown column 'time (s)'" in run("load", "h.csv", "--map", "Time=Value", "--map", "time (s)=", *filled)[2]
+    assert run("load", "h.csv", "--map", "Time=Value", "--map", "TIME=", *filled)[0] == 0
+    (item,) = json.loads(run("results", "list", "--where", "Application=a", "--json")[1])["items"]
+    assert (item["value"], item["ranks_per_node"], item["system"]) == (5, 4, "zenith")
+    (tmp_path / "one.csv").write_text("Application,Nodes,TIME\nb,1,10\n")
+    assert run("load", "one.csv", "--map", "time=value", "--set", "metric=wall_time")[0] == 0
+    assert run("load", "t.csv")[0] == 0
+    assert "stampede2" in run("results", "compare", "SYSTEM", "--where", "Application=solver")[1]
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
@@ -183,6 +197,12 @@ def test_a_number_that_no_result_has_is_refused(run: Run) -> None:
             ("compare", "system", "zenith", "stampede", "--application", "solver"),
             1,
             "modak: VALUE: unknown system 'stampede'; did you mean",
+        ),
+        (("compare", "params.", "--application", "solver"), 1, "modak: COLUMN: unknown column 'params.'; did you mean"),
+        (
+            ("compare", "params.sise", "--application", "solver"),
+            1,
+            "modak: params.sise: no results with application 'solver' tell it; they tell application, nodes, ",
         ),
         (("compare", "system", "--where", "metric=wall_tim"), 1, "modak: system: no results with metric 'wall_tim' tell it\n"),
     ],
@@ -203,8 +223,11 @@ def test_a_list_of_nothing_has_no_header(run: Run) -> None:
 def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -> None:
     """None were fitted, and nothing is to be believed of them."""
     assert run("models", "fit", "--application", "sover")[::2] == (
-        1, "modak: --application: no results of 'sover' from which a model can be fitted\n"
-    )  # fmt: skip
+        1,
+        "modak: --application: no results of 'sover' from which a model can be fitted; 'modak models list' shows all models\n",
+    )
+    run("load", "t.csv")
+    assert "fitted; did you mean 'solver'? 'modak models list' shows" in run("models", "evaluate", "--application", "sover")[2]
 
 
 def test_models_that_are_fitted_are_counted(run: Run) -> None:
@@ -301,7 +324,7 @@ def test_systems_are_compared(run: Run) -> None:
     assert run("results", "compare", "metric")[2].startswith("modak: COLUMN: unknown column 'metric'; known: application, ")
     assert "params.NAME" in run("results", "compare", "metric")[2]
     status, _, err = run("results", "compare", "compiler", "--application", "solver")
-    assert (status, err) == (1, "modak: compiler: no results with application 'solver' tell it\n")
+    assert (status, err) == (1, "modak: compiler: no results with application 'solver' tell it; they tell application, nodes, system\n")
 
 
 def test_an_export_as_json_loads_again(run: Run) -> None:

@@ -84,6 +84,14 @@ def test_every_sample_is_recognised_and_read(name: str) -> None:
     assert all(note.startswith("results:") and note.endswith("left out") for note in batch.notes)
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_byte_order_mark_before_a_sample_changes_nothing(name: str) -> None:
+    """Editors under Windows write it."""
+    form, count, _ = SAMPLES[name]
+    found = table(from_bytes(b"\xef\xbb\xbf" + (DATA / name).read_bytes(), "results"))
+    assert (found.format, sum(map(len, found.batches()))) == (form, count)
+
+
 def test_a_reframe_test_is_a_row_a_figure() -> None:
     """System, partition, layout, parameters and time of a test case; failed cases are named, and their figures are no results."""
     found = rows("reframe-4.10.4.json")

@@ -126,6 +126,18 @@ def test_a_job_asks_for_memory_where_it_would_get_less_than_its_part(
     assert [line for line in text.splitlines() if "--mem" in line] == ([f"#SBATCH {memory}"] if memory else [])
 
 
+def test_torque_is_told_to_ask_by_core_where_it_cannot_ask_by_node() -> None:
+    """The request names no memory: a warning about its limit of memory would be of a field that it does not have."""
+    partition = GPUS.partitions[0].model_copy(update={"default_memory_per_cpu_gb": 0.1})
+    here = GPUS.model_copy(update={"scheduler": "torque", "partitions": (partition,)})
+    options = {"request_gpus": 0, "process_count_per_node": 8, "node_count": 2}
+    job = {"job_options": options, "application": {"app_type": "mpi", "executable": "./solver"}, "target": {"name": "here"}}
+    request = normalise({"job": job | {"optimisation": PURE}}).request
+    told = {one.field: one.message for one in optimise(request, Facts(version="1", systems={"here": here})).plan.warnings}
+    assert "job_options.memory_limit" not in told
+    assert told["job_options.minimum_memory_per_processor"].endswith("use memory per core (pmem), of which 9.14 GB are that part")
+
+
 @pytest.mark.parametrize(("scheduler", "started"), [("flux", "flux run -N 2"), ("slurm", "mpirun"), ("lsf", "mpirun")])
 def test_nodes_without_ssh_are_reached_by_the_scheduler(scheduler: str, started: str) -> None:
     """Its own launcher starts what the system's would start by ssh; daemons of Slurm and LSF start those of mpirun."""

@@ -209,6 +209,14 @@ def test_a_base_of_the_site_s_own() -> None:
         written(local, "dockerfile")
 
 
+@pytest.mark.parametrize("name", WHOLE)
+def test_downloads_by_curl_keep_to_https_and_end_after_few_redirections(name: str) -> None:
+    """As those of build jobs do; one that follows none at all needs no limit."""
+    for options in re.findall(r"curl (--[^\n]*?) https://", written(made(name), "dockerfile")):
+        assert "--proto =https " in options
+        assert "--location" not in options or "--proto-redir =https --max-redirs 3 " in options
+
+
 def test_old_sources_of_nvidia_are_left_out() -> None:
     """Images of CUDA before 11.7 name a package source whose key was replaced."""
     assert "rm -f /etc/apt/sources.list.d/cuda.list" in written(made("pytorch-opt-build-gpu"), "dockerfile")

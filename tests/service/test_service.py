@@ -150,6 +150,22 @@ def test_doubted_results_of_exactly_the_chosen_layout_are_named(service: Service
         assert any(text.startswith(said) for text in service.recommend(request)["advice"]) is there
 
 
+@pytest.mark.parametrize(("wanted", "there"), [("1.1", False), ("1.10", True)])
+def test_doubted_results_of_another_version_are_not_of_this_run(
+    service: Service, load: Callable[[str], Any], wanted: str, *, there: bool
+) -> None:
+    """1.10 is no 1.1 where both were run."""
+    rows = [f"own,zenith,{nodes},2,20,{version},wall_time,{960 / nodes}\n" for version in ("1.1", "1.10") for nodes in (1, 2, 4, 8)]
+    load(f"application,system,nodes,ranks_per_node,threads_per_rank,params.library,metric,value\n{''.join(rows[:2] + rows[3:])}")
+    items = service.results({"application": "own"})["items"]
+    doubted = [item["id"] for item in items if item["params.library"] == "1.10" and item["nodes"] == 4]
+    service.judge("doubt", doubted, "throttled", Actor("you"))
+    work = {"application": "own", "params": {"library": wanted}}
+    options = {"node_count": 4, "process_count_per_node": 2}
+    request = {"job": {"target": {"name": "zenith"}, "job_options": options, "optimisation": {"workload": work}}}
+    assert any(text.startswith("left out: 1 doubted") for text in service.recommend(request)["advice"]) is there
+
+
 @pytest.mark.parametrize("another", [",latency,0.1", "fast,wall_time,100"])
 def test_doubted_results_that_predict_nothing_here_are_not_named(service: Service, load: Callable[[str], Any], another: str) -> None:
     """Those of a metric that gives no time of a run, or with a switch that neither request nor the other results name."""

@@ -45,7 +45,7 @@ BAD = [
     (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "levels"),
     (b"1" * 5000, "integer"),
     (b"[-" + b"9" * 21 + b"]", "integer"),
-    (b"\xef\xbb\xbf{}", "byte order mark"),
+    (b"\xef\xbb\xbf\xef\xbb\xbf{}", "column 1: not valid JSON: a document begins with { or \\["),
     ('{"a": 1}'.encode("utf-16"), "text in UTF-16; save it as UTF-8"),
     ('["é"]'.encode("latin-1"), "byte 3: not valid UTF-8"),
     (b"[1] [2]", "not valid JSON"),
@@ -69,10 +69,10 @@ def test_honest_documents_are_read(text: str) -> None:
     assert strict_json(text) == strict_json(text.encode()) == json.loads(text)
 
 
-def test_text_with_a_byte_order_mark_is_refused() -> None:
-    """Also where somebody else decoded it."""
-    with pytest.raises(BadSyntax):
-        strict_json("\ufeff{}")
+def test_a_byte_order_mark_is_no_part_of_the_document() -> None:
+    """Editors under Windows write it. Also where somebody else decoded it; inside of a text it stays."""
+    text = '\ufeff{"a": "\ufeffb"}'
+    assert strict_json(text) == strict_json(text.encode()) == {"a": "\ufeffb"}
 
 
 @settings(max_examples=300)

@@ -30,10 +30,10 @@ RUN python3 -m venv /opt/modak && \
     pip3 install --no-cache-dir --require-hashes --requirement /var/tmp/requirements.txt && \
     rm /var/tmp/requirements.txt
 
-RUN curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/5.3.0/bazel-5.3.0-linux-x86_64 && \
+RUN curl --proto =https --proto-redir =https --max-redirs 3 --tlsv1.2 --fail --location --silent --show-error --output /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/5.3.0/bazel-5.3.0-linux-x86_64 && \
     echo '3d144b890b85d95fb13df941bfd010fc3628e9afaa4c85e7d1a002e4fd02b249  /usr/local/bin/bazel' | sha256sum --check --strict - && \
     chmod 0755 /usr/local/bin/bazel && \
-    curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /var/tmp/tensorflow.tar.gz https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.12.0.tar.gz && \
+    curl --proto =https --proto-redir =https --max-redirs 3 --tlsv1.2 --fail --location --silent --show-error --output /var/tmp/tensorflow.tar.gz https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.12.0.tar.gz && \
     echo 'c030cb1905bff1d2446615992aad8d8d85cbe90c4fb625cee458c63bf466bc8e  /var/tmp/tensorflow.tar.gz' | sha256sum --check --strict - && \
     mkdir -p /var/tmp/tensorflow && \
     tar -x -f /var/tmp/tensorflow.tar.gz -C /var/tmp/tensorflow --strip-components=1 && \

@@ -32,9 +32,9 @@ RUN python3 -m venv /opt/modak && \
     pip3 install --no-cache-dir --require-hashes --requirement /var/tmp/requirements.txt && \
     rm /var/tmp/requirements.txt
 
-RUN curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/0.27.1/bazel-0.27.1-linux-x86_64 && \
+RUN curl --proto =https --proto-redir =https --max-redirs 3 --tlsv1.2 --fail --location --silent --show-error --output /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/0.27.1/bazel-0.27.1-linux-x86_64 && \
     chmod 0755 /usr/local/bin/bazel && \
-    curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /var/tmp/tensorflow.tar.gz https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.1.0.tar.gz && \
+    curl --proto =https --proto-redir =https --max-redirs 3 --tlsv1.2 --fail --location --silent --show-error --output /var/tmp/tensorflow.tar.gz https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.1.0.tar.gz && \
     echo '638e541a4981f52c69da4a311815f1e7989bf1d67a41d204511966e1daed14f7  /var/tmp/tensorflow.tar.gz' | sha256sum --check --strict - && \
     mkdir -p /var/tmp/tensorflow && \
     tar -x -f /var/tmp/tensorflow.tar.gz -C /var/tmp/tensorflow --strip-components=1 && \

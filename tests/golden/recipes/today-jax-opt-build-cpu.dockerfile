@@ -29,7 +29,7 @@ RUN python3 -m venv /opt/modak && \
     pip3 install --no-cache-dir --require-hashes --requirement /var/tmp/requirements.txt && \
     rm /var/tmp/requirements.txt
 
-RUN curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /var/tmp/jax.tar.gz https://github.com/jax-ml/jax/archive/refs/tags/jax-v0.10.2.tar.gz && \
+RUN curl --proto =https --proto-redir =https --max-redirs 3 --tlsv1.2 --fail --location --silent --show-error --output /var/tmp/jax.tar.gz https://github.com/jax-ml/jax/archive/refs/tags/jax-v0.10.2.tar.gz && \
     echo 'fa7214ab31ed1cd418b4305807e9c4f3f175c783eeea40c28e0f77c3f4c24bc7  /var/tmp/jax.tar.gz' | sha256sum --check --strict - && \
     mkdir -p /var/tmp/jax && \
     tar -x -f /var/tmp/jax.tar.gz -C /var/tmp/jax --strip-components=1 && \

@@ -31,10 +31,10 @@ RUN python3 -m venv /opt/modak && \
     pip3 install --no-cache-dir --require-hashes --requirement /var/tmp/requirements.txt && \
     rm /var/tmp/requirements.txt
 
-RUN curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/7.4.1/bazel-7.4.1-linux-x86_64 && \
+RUN curl --proto =https --proto-redir =https --max-redirs 3 --tlsv1.2 --fail --location --silent --show-error --output /usr/local/bin/bazel https://github.com/bazelbuild/bazel/releases/download/7.4.1/bazel-7.4.1-linux-x86_64 && \
     echo 'c97f02133adce63f0c28678ac1f21d65fa8255c80429b588aeeba8a1fac6202b  /usr/local/bin/bazel' | sha256sum --check --strict - && \
     chmod 0755 /usr/local/bin/bazel && \
-    curl --proto =https --proto-redir =https --fail --silent --show-error --location --output /var/tmp/tensorflow.tar.gz https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.21.0.tar.gz && \
+    curl --proto =https --proto-redir =https --max-redirs 3 --tlsv1.2 --fail --location --silent --show-error --output /var/tmp/tensorflow.tar.gz https://github.com/tensorflow/tensorflow/archive/refs/tags/v2.21.0.tar.gz && \
     echo 'ef3568bb4865d6c1b2564fb5689c19b6b9a5311572cd1f2ff9198636a8520921  /var/tmp/tensorflow.tar.gz' | sha256sum --check --strict - && \
     mkdir -p /var/tmp/tensorflow && \
     tar -x -f /var/tmp/tensorflow.tar.gz -C /var/tmp/tensorflow --strip-components=1 && \
