@@ -209,6 +209,25 @@ def test_a_base_of_the_site_s_own() -> None:
         written(local, "dockerfile")
 
 
+def test_a_base_is_pulled_from_any_registry_that_apptainer_builds_from() -> None:
+    """``oras`` and ``library`` as well as ``docker``; no other."""
+    values = {"framework": "jax", "version": "0.10.2", "variant": "pip", "linux": "ubuntu24"}
+    for scheme in ("oras", "library"):
+        text = written(recipe({**values, "base": f"{scheme}://registry.example.org/a/linux:1"}), "definition")
+        assert text.startswith(f"BootStrap: {scheme}\nFrom: registry.example.org/a/linux:1\n")
+    with pytest.raises(RequestError, match=r"^base: .*docker://, oras:// or library://.*not shub://"):
+        written(recipe({**values, "base": "shub://a/linux:1"}), "definition")
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "mxnet"])
+def test_horovod_for_gpus_is_compiled_where_cuda_is(framework: str) -> None:
+    """Wheels bring their own CUDA, but no compiler for it."""
+    horovod = Extras(distribution="horovod", mpi="openmpi")
+    built = plan(framework, None, "pip", Hardware("nvidia"), horovod)
+    assert built is not None
+    assert re.match(r"FROM nvidia/cuda:\S+-devel-", written(built, "dockerfile"))
+
+
 def test_old_sources_of_nvidia_are_left_out() -> None:
     """Images of CUDA before 11.7 name a package source whose key was replaced."""
     assert "rm -f /etc/apt/sources.list.d/cuda.list" in written(made("pytorch-opt-build-gpu"), "dockerfile")
