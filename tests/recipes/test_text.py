@@ -205,7 +205,7 @@ def test_a_base_of_the_site_s_own() -> None:
     assert "BootStrap: localimage\nFrom: bases/debian.sif\n" in written(local, "definition")
     assert "/.singularity.d/env" not in written(local, "definition")
     assert labels(local).python == "3.11"
-    with pytest.raises(RequestError, match="registry"):
+    with pytest.raises(RequestError, match=r"^base: a Dockerfile begins with an image of a registry"):
         written(local, "dockerfile")
 
 
