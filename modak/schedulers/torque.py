@@ -85,8 +85,8 @@ def _of_arrays(dependency: str) -> str:
 
 def _array(array: str | None) -> str | None:
     """Torque's ``-t`` supports ranges and lists, but no steps: those are written out."""
-    if not array or ":" not in array:
-        return array
+    if not array:
+        return None
     indices, percent, limit = array.partition("%")
     parts = [_steps(part) for part in indices.split(",")]
     if sum(map(len, parts)) > MOST_INDICES:  # counted first: a short text may name millions

@@ -219,6 +219,23 @@ def test_a_base_is_pulled_from_any_registry_that_apptainer_builds_from() -> None
         written(recipe({**values, "base": "shub://a/linux:1"}), "definition")
 
 
+def test_a_recipe_for_arm_downloads_programs_for_arm() -> None:
+    """With their own checksums."""
+    built = plan("tensorflow", "2.18", "opt-build", Hardware(architecture="aarch64"))
+    assert built is not None
+    text = written(built, "dockerfile")
+    assert re.search(r"/bazel-6\.5\.0-linux-arm64 && \\\n +echo '5afe973c[0-9a-f]{56}  /usr/local/bin/bazel' \| sha256sum --check", text)
+    assert "x86_64" not in text
+
+
+@pytest.mark.parametrize(("library", "built_here"), [("openmpi", True), ("mpich", True), ("intel-mpi", False)])
+def test_an_mpi_library_that_is_built_beside_a_framework_knows_fast_networks(library: str, *, built_here: bool) -> None:
+    """InfiniBand and Omni-Path; Intel's brings what it needs."""
+    item = plan("pytorch", "2.15", "pip", Hardware(), Extras(mpi=library))
+    assert item is not None
+    assert [name in written(item, "dockerfile") for name in ("libucx-dev", "libfabric-dev")] == [built_here, built_here]
+
+
 @pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "mxnet"])
 def test_horovod_for_gpus_is_compiled_where_cuda_is(framework: str) -> None:
     """Wheels bring their own CUDA, but no compiler for it."""
