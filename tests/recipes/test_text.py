@@ -228,12 +228,21 @@ def test_a_recipe_for_arm_downloads_programs_for_arm() -> None:
     assert "x86_64" not in text
 
 
-@pytest.mark.parametrize(("library", "built_here"), [("openmpi", True), ("mpich", True), ("intel-mpi", False)])
-def test_an_mpi_library_that_is_built_beside_a_framework_knows_fast_networks(library: str, *, built_here: bool) -> None:
-    """InfiniBand and Omni-Path; Intel's brings what it needs."""
-    item = plan("pytorch", "2.15", "pip", Hardware(), Extras(mpi=library))
+@pytest.mark.parametrize(
+    ("framework", "version", "library", "known"),
+    [
+        ("pytorch", "2.15", "openmpi", True),
+        ("pytorch", "2.15", "mpich", True),
+        ("pytorch", "2.15", "intel-mpi", False),
+        ("tensorflow", "2.11", "openmpi", False),
+        ("tensorflow", "2.1", "mpich", False),
+    ],
+)
+def test_an_mpi_library_beside_a_framework_knows_fast_networks(framework: str, version: str, library: str, *, known: bool) -> None:
+    """InfiniBand and Omni-Path, where the Linux is new enough to build it with them; Intel's brings what it needs."""
+    item = plan(framework, version, "pip", Hardware(), Extras(mpi=library))
     assert item is not None
-    assert [name in written(item, "dockerfile") for name in ("libucx-dev", "libfabric-dev")] == [built_here, built_here]
+    assert [name in written(item, "dockerfile") for name in ("libucx-dev", "libfabric-dev")] == [known, known]
 
 
 @pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "mxnet"])
