@@ -181,6 +181,15 @@ def test_wheels_of_today_are_all_named() -> None:
     assert "unpinned: wheels without checksums here: torch==2.15.0" in cautions(made("today-pytorch-pip-cpu"), "dockerfile")
 
 
+@pytest.mark.parametrize(("version", "architecture"), [("0.9.0", "x86_64"), ("0.10.2", "aarch64")])
+def test_checksums_of_wheels_are_for_one_release_and_processor(version: str, architecture: str) -> None:
+    """Others are installed as they are named, without the files of that one."""
+    item = recipe({"framework": "jax", "version": version, "variant": "pip", "architecture": architecture})
+    text = written(item, "dockerfile")
+    assert f'pip3 install --no-cache-dir "jax=={version}"' in text
+    assert not re.search(r"(jax|jaxlib|numpy)==\S+ --hash", text)
+
+
 def test_every_download_that_nothing_holds_is_named() -> None:
     """Also before a download that has a checksum, without a version, and what a wheel that was just built depends on."""
     said = cautions(made("tensorflow-opt-build-gpu"), "definition")
