@@ -69,8 +69,8 @@ def _comparison(target: str) -> str:
 def names(address: str) -> tuple[str, ...]:
     """File names that a copy may have: the project's, or those of other archive formats.
 
-    >>> names("https://www.mpich.org/mpich-4.0.2.tar.gz")
-    ('mpich-4.0.2.tar.gz', 'mpich-4.0.2.tar.bz2', 'mpich-4.0.2.tar.xz')
+    >>> names("https://example.org/a-1.0.tgz"), names("https://example.org/bazel-linux-x86_64")
+    (('a-1.0.tgz', 'a-1.0.tar.bz2', 'a-1.0.tar.gz', 'a-1.0.tar.xz'), ('bazel-linux-x86_64',))
     """
     name = address.rsplit("/", 1)[-1]
     stem = _ENDING.sub("", name)

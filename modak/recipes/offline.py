@@ -47,13 +47,13 @@ class Mirrors:
     @property
     def context(self) -> str:
         """The folder that a Dockerfile copies from: the deepest one with all wheels and archives; empty: it copies nothing."""
-        folders = [*filter(None, (self.wheels.rstrip("/"),)), *(dirname(each.file) for each in self.sources.values())]
+        folders = [*filter(None, (self.wheels,)), *(dirname(each.file) for each in self.sources.values())]
         return commonpath(folders) if folders else ""
 
     @property
     def copied(self) -> Mapping[str, str]:
         """Files and folders that are copied into the image while it is built -> their places there."""
-        wheels = {self.wheels.rstrip("/"): WHEELS} if self.wheels else {}
+        wheels = {self.wheels: WHEELS} if self.wheels else {}
         return wheels | {each.file: f"{archives.FOLDER}/{each.name}" for each in self.sources.values()}
 
     @property
@@ -108,15 +108,10 @@ def _definition(text: str, mirrors: Mirrors) -> str:
     files = "".join(f"    {file} {target}\n" for file, target in mirrors.copied.items())
     sections = (f"%files\n{files}\n" if files else "", f"%post\n{begin}\n" if begin else "")
     end = f"\n%post\n    {mirrors.clean}\n" if mirrors.clean else ""
-    head, rest = _after_header(archives.replaced(text, mirrors.sources, "definition"))
+    text = archives.replaced(text, mirrors.sources, "definition")
+    first = text.find("\n%") + 1  # its labels, if nothing else, are in a section
     notes = archives.notes(mirrors.sources.values())
-    return f"{head.rstrip()}\n{notes}\n{''.join(sections)}{_own_index(rest, mirrors)}{end}"
-
-
-def _after_header(text: str) -> tuple[str, str]:
-    """The lines before the first section, and the rest."""
-    first = re.search(r"^%", text, re.MULTILINE)
-    return (text[: first.start()], text[first.start() :]) if first else (text, "")
+    return f"{text[:first].rstrip()}\n{notes}\n{''.join(sections)}{_own_index(text[first:], mirrors)}{end}"
 
 
 def _dockerfile(text: str, mirrors: Mirrors) -> str:

@@ -136,11 +136,11 @@ def _framework(made: Recipe, row: Toolchain) -> list[str]:
         return list(plugins.find("frameworks", made.framework).build_commands(source_build(made, row)))
     same = made.version == row.release and made.architecture == "x86_64" and base_of(made).python == row.python
     locked = (row.locked_nvidia if made.accelerator == "nvidia" else row.locked) if same else ()
-    beside = _pinned((NGRAPH,)) if "ngraph" in made.add_ons else []
     if _complete(locked, made):
-        return [*_pinned(locked), *beside]
+        return _pinned(locked)
     options = ["--no-cache-dir", *(["--no-deps"] if locked else []), *row.wheel_options(made.accelerator)]
     named = [f'"{each.format(version=made.version)}"' for each in row.wheels(made.accelerator)]
+    beside = _pinned((NGRAPH,)) if "ngraph" in made.add_ons else []
     return [*(_pinned(locked) if locked else []), f"pip3 install {' '.join([*options, *named])}", *beside]
 
 
@@ -166,4 +166,4 @@ def _metadata(made: Recipe) -> Mapping[str, str]:
     said = labels(made).model_dump(mode="json", exclude_defaults=True)
     values = {name: ",".join(value) if isinstance(value, list) else value for name, value in said.items()}
     always = {"accelerator": made.accelerator, "verified": "no"}
-    return {f"modak.{name}": value for name, value in sorted((values | always).items())}
+    return {f"modak.{name}": value for name, value in (values | always).items()}

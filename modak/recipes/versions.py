@@ -10,19 +10,23 @@ from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain, release
 from modak.recipes.mpilibs import LIBRARIES
+from modak.text.grammar import version_range
 
 
 def chosen(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> str | None:
     """The release for a version or range; ``None``: none can be built.
 
-    ``5.0`` is 5.0.0; where that cannot be built, it is the newest of its series. MPI libraries are released as ``4.1``, too.
+    ``5.0`` is 5.0.0; where that cannot be built, it is the newest of its series. MPI libraries are released as ``4.1``, too, and
+    are built from the sources of any known release.
     """
     series = f"{wanted}.*" if wanted and re.fullmatch(r"[0-9]+\.[0-9]+", wanted) else None
     found = release(rows, wanted) or (release(rows, series) if series else None)
     library = LIBRARIES.get(framework)
-    if found is None or library is None or found in library.releases:
+    if library is None or found in library.releases:
         return found
-    return library.pinned(wanted if wanted and re.fullmatch(r"[0-9.]+", wanted) else found)
+    if wanted and found is None and any(row.source for row in rows):
+        return max(filter(version_range(wanted).contains, library.releases), key=Version, default=None)
+    return library.pinned(wanted.lstrip("= ")) if wanted and found else found
 
 
 def canonical(framework: str, version: str) -> str:

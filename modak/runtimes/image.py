@@ -58,8 +58,7 @@ def bind_paths(job: JobSpec, separators: str = ":", *, here: bool = True) -> tup
 
     ``here``: the submit directory is bound. The job's own directory is made later, and its storage has a check of its own.
     """
-    sure = {"HOME", "MODAK_SCRATCH", *(("MODAK_STORAGE",) if job.storage else ())}
-    named = [name for name in places(job, job.command) if name not in sure]
+    named = [name for name in places(job, job.command) if name not in ("MODAK_SCRATCH", "MODAK_STORAGE")]
     wanted: tuple[Place, ...] = (*((path,) for path in container(job).policy.binds), *((variable(name),) for name in named))
     advice = " is not on this node, but has to be bound into the container: is its file system mounted?"
     there = (need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)

@@ -55,7 +55,7 @@ class Torque(Scheduler):
             ("-t", _array(says.array)),
         )
         exclusive = (("-n",),) if says.exclusive else ()
-        waits = replace(job, attributes=replace(says, dependency=_of_arrays(says.dependency))) if "[]" in (says.dependency or "") else job
+        waits = replace(job, attributes=replace(says, dependency=_of_arrays(says.dependency or "")))
         chosen = (*flags(table), *exclusive, *common_options(waits, KINDS))
         return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque", KINDS)), asking=ASKING)
 
@@ -75,10 +75,10 @@ def _nodes(job: JobSpec) -> str:
     return f"{has.nodes}{extra}{properties}"
 
 
-def _of_arrays(dependency: str | None) -> str:
+def _of_arrays(dependency: str) -> str:
     """The dependency with the kinds for arrays where it names some: ``afterok:1:2[]`` -> ``afterok:1,afterokarray:2[]``."""
     clauses = []
-    for kind, *numbers in (part.split(":") for part in (dependency or "").split(",")):
+    for kind, *numbers in (part.split(":") for part in dependency.split(",")):
         for whole, group in groupby(numbers, lambda number: "[]" in number):
             clauses.append(":".join((OF_ARRAYS.get(kind, kind) if whole else kind, *group)))
     return ",".join(clauses)
@@ -86,8 +86,8 @@ def _of_arrays(dependency: str | None) -> str:
 
 def _array(array: str | None) -> str | None:
     """Torque's ``-t`` supports ranges and lists, but no steps: those are written out."""
-    if not array or ":" not in array:
-        return array
+    if not array:
+        return None
     indices, percent, limit = array.partition("%")
     parts = [_steps(part) for part in indices.split(",")]
     if sum(map(len, parts)) > MOST_INDICES:  # counted first: a short text may name millions

@@ -55,14 +55,14 @@ def test_the_projects_own_archive_is_held_to_the_projects_checksum(sources: Path
         assert "the site's copy" not in text
 
 
-def test_a_release_that_the_recipe_knows_no_checksum_of_gets_the_sites(sources: Path) -> None:
+@pytest.mark.parametrize(("runtime", "then"), [("apptainer", "\n    "), ("charliecloud", " && \\\n    ")])
+def test_a_release_that_the_recipe_knows_no_checksum_of_gets_the_sites(sources: Path, runtime: str, then: str) -> None:
     """The comparison is put after the copy."""
     (sources / "openmpi-4.1.99.tar.bz2").write_bytes(b"a later one")
     (sources / "SHA256SUMS").write_text(f"{OWN}  openmpi-4.1.99.tar.bz2\n")
-    text = of_recipe(made(version="4.1.99"), "charliecloud", Site(sources=str(sources))).text
-    assert (
-        f"/var/tmp/openmpi-4.1.99.tar.bz2 && \\\n    echo '{OWN}  /var/tmp/openmpi-4.1.99.tar.bz2' | sha256sum --check --strict -" in text
-    )
+    text = of_recipe(made(version="4.1.99"), runtime, Site(sources=str(sources))).text
+    file = "/var/tmp/openmpi-4.1.99.tar.bz2"
+    assert f"{file}{then}echo '{OWN}  {file}' | sha256sum --check --strict -" in text
 
 
 def test_an_archive_without_a_checksum_is_refused(sources: Path) -> None:
@@ -76,6 +76,18 @@ def test_an_archive_that_the_site_lacks_is_named(sources: Path) -> None:
     """With the names that it may have, and where it is from."""
     with pytest.raises(RequestError, match=r"has no mpich-4\.0\.2\.tar\.gz or .*: put https://www\.mpich\.org/\S+ there"):
         of_recipe(made("mpich", "4.0.2"), "apptainer", Site(sources=str(sources)))
+
+
+def test_a_site_without_a_folder_of_sources_still_downloads_them() -> None:
+    """From where they are published; packages alone come from its index."""
+    text = of_recipe(made(), "apptainer", Site(index="https://mirror.site/simple")).text
+    assert hosts(text) == ("mirror.site", "www.open-mpi.org")
+
+
+def test_a_check_of_the_users_own_stays_with_a_copy() -> None:
+    """Also where the folder of the download ends with a slash."""
+    text = f"RUN wget -q -P /tmp/ https://example.org/a.tar.gz && \\\n    echo '{OWN}  /tmp/a.tar.gz' | sha256sum --check -\n"
+    assert [(each.target, each.sha256) for each in downloads(text)] == [("/tmp/a.tar.gz", OWN)]
 
 
 def test_wheels_and_sources_share_a_context(sources: Path, tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,12 +52,52 @@ def test_an_index_replaces_every_other(text: str, form: str) -> None:
     assert hosts(found) == ("mirror.site",)
 
 
+@pytest.mark.parametrize(
+    ("mirrors", "told"),
+    [
+        (Mirrors(wheels="/site/wheels"), ["find-links='/opt/modak-wheels'", "no-index='1'"]),
+        (Mirrors(index="https://mirror.site/simple"), ["index-url='https://mirror.site/simple'"]),
+    ],
+)
+def test_pip_looks_where_the_site_says_and_nowhere_else(mirrors: Mirrors, told: list[str], tmp_path: Path) -> None:
+    """Whatever the configuration in the base image says."""
+    (tmp_path / ".config/pip").mkdir(parents=True)
+    (tmp_path / ".config/pip/pip.conf").write_text("[global]\nextra-index-url = https://example.org/simple\n")
+    variables = dict(re.findall(r"export (PIP_\w+)=(\S+)", offline(DEFINITION, "definition", mirrors)))
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    said = subprocess.run(command, env={"HOME": str(tmp_path), **variables}, capture_output=True, text=True, check=True).stdout
+    assert sorted(line for line in said.splitlines() if "config-file" not in line) == [f":env:.{each}" for each in told]
+
+
+def test_a_site_without_wheels_or_an_index_leaves_pip_as_it_is() -> None:
+    """Its base image may be all that it has."""
+    text = offline(DEFINITION, "definition", Mirrors(bases={"ubuntu:24.04": "/site/ubuntu-24.04.sif"}))
+    assert "pip3 install --index-url https://x.org/whl torch\n" in text
+    assert "PIP_" not in text
+
+
+@pytest.mark.parametrize(("text", "form"), [(DEFINITION, "definition"), (DOCKERFILE, "dockerfile")])
+def test_with_an_index_alone_nothing_is_copied_in(text: str, form: str) -> None:
+    """So nothing has to be removed from the image."""
+    found = offline(text, form, Mirrors(index="https://mirror.site/simple"))  # type: ignore[arg-type]
+    assert not re.search(r"%files|COPY|rm -rf", found)
+
+
 def test_base_images_are_those_of_registries() -> None:
-    """A stage of the file is none."""
-    assert (base_images(DOCKERFILE + "FROM build\n", "dockerfile"), base_images(DEFINITION, "definition")) == (
+    """A stage of the file is none, nor is the empty image."""
+    assert (base_images(DOCKERFILE + "FROM build\nFROM scratch\n", "dockerfile"), base_images(DEFINITION, "definition")) == (
         ("a/b:1", "ubuntu:24.04"),
         ("ubuntu:24.04",),
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [("# mine\nBOOTSTRAP: docker\nfrom: ubuntu:24.04\n", "definition"), ("# mine\nfrom ubuntu:24.04 as mine\n", "dockerfile")],
+)
+def test_a_base_image_is_found_below_a_comment_and_in_any_case(text: str, form: str) -> None:
+    """As Apptainer and Charliecloud read recipes, which their users write."""
+    assert base_images(text, form) == ("ubuntu:24.04",)  # type: ignore[arg-type]
 
 
 def test_a_base_image_comes_from_the_sites_folder(tmp_path: Path) -> None:
@@ -84,6 +127,12 @@ def test_one_recipe_is_one_key() -> None:
     keys = [of_recipe(made(), runtime).key for runtime in ("apptainer", "singularity", "charliecloud")]
     assert keys[0] == keys[1] != keys[2]
     assert of_recipe(made(), "apptainer", Site(index="https://mirror.site")).key != keys[0]
+
+
+def test_a_dockerfile_that_begins_with_no_image_is_refused(tmp_path: Path) -> None:
+    """It cannot be said where copies belong."""
+    with pytest.raises(RequestError, match=r"^recipe: the Dockerfile has no FROM"):
+        of_text("LABEL modak.framework=pytorch\nRUN true\n", "charliecloud", "x", tmp_path, Site(index="https://mirror.site"))
 
 
 @pytest.mark.parametrize("section", ["%setup", "%pre"])

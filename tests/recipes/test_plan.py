@@ -35,6 +35,24 @@ def test_two_part_versions_are_pinned_and_named() -> None:
         assert item.version == asked or f"(asked for: {asked})" in written(item, "dockerfile").splitlines()[1]
 
 
+@pytest.mark.parametrize(
+    ("framework", "version", "variant"), [("tensorflow", "2.1.4", "pip"), ("caffe", "1.0", "opt-build"), ("cntk", "2.7", "hub")]
+)
+def test_the_version_that_is_named_is_the_one_that_is_installed(framework: str, version: str, variant: Variant) -> None:
+    """Where another of its series is the usual one, and where the project tagged it with two numbers."""
+    assert recipe({"framework": framework, "version": version, "variant": variant, "base": "docker://a/b:1"}).version == version
+
+
+@pytest.mark.parametrize(
+    ("library", "wanted", "newest"), [("mpich", "4.1.*", "4.1.2"), ("openmpi", ">=4,<5", "4.1.8"), ("mpich", None, "5.0.2")]
+)
+def test_a_range_of_an_mpi_library_is_built_from_its_newest_release(library: str, wanted: str | None, newest: str) -> None:
+    """Also where it ends before the newest of all."""
+    built = plan(library, wanted, "opt-build", Hardware())
+    assert built is not None
+    assert built.version == newest
+
+
 @given(st.integers(0, 9), st.integers(0, 9))
 def test_any_version_of_an_mpi_is_installed_or_refused(major: int, minor: int) -> None:
     """One number, two or three: a released version comes out, or the field is named; hpccm is never asked for another."""
@@ -82,6 +100,13 @@ def test_a_source_build_is_offered_to_gpus_that_it_has_kernels_for(
     assert (labels(built).compute_capability_min, labels(built).compute_capability_max) == runs_on
 
 
+def test_an_image_for_arm_says_so() -> None:
+    """On its label: a job on x86 processors is not given it."""
+    built = plan("pytorch", "2.15", "pip", Hardware(architecture="aarch64"))
+    assert built is not None
+    assert labels(built).architecture == "aarch64"
+
+
 def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
     """The image's file says what is inside; two targets never share one."""
     gpu = made("tensorflow-opt-build-gpu")
@@ -125,6 +150,7 @@ def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture
     [
         (("tensorflow", "1.1", "opt-build", Hardware()), None),
         (("tensorflow", "2.15", "pip", Hardware()), None),
+        (("tensorflow", ">=9", "pip", Hardware()), None),
         (("tensorflow", "2.17", "opt-build", Hardware()), None),
         (("tensorflow", "2.1", "opt-build", Hardware("nvidia", "9.0")), None),
         (("tensorflow", "2.1", "pip", Hardware(architecture="aarch64")), None),
@@ -136,6 +162,8 @@ def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture
         (("pytorch", "1.5", "opt-build", Hardware()), Extras(compilers=("glow",))),
         (("pytorch", "2.15", "pip", Hardware("nvidia", "6.1")), None),
         (("openmpi", "5.7", "opt-build", Hardware()), None),
+        (("openmpi", "==5.7", "opt-build", Hardware()), None),
+        (("openmpi", "6.*", "opt-build", Hardware()), None),
         (("openmpi", "5.0.11", "opt-build", Hardware()), Extras(mpi="openmpi")),
         (("mpich", "5.0.2", "hub", Hardware()), None),
         (("tensorflow", "2.20", "pip", Hardware()), Extras(distribution="horovod")),

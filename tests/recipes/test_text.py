@@ -181,6 +181,15 @@ def test_wheels_of_today_are_all_named() -> None:
     assert "unpinned: wheels without checksums here: torch==2.15.0" in cautions(made("today-pytorch-pip-cpu"), "dockerfile")
 
 
+@pytest.mark.parametrize(("version", "architecture"), [("0.9.0", "x86_64"), ("0.10.2", "aarch64")])
+def test_checksums_of_wheels_are_for_one_release_and_processor(version: str, architecture: str) -> None:
+    """Others are installed as they are named, without the files of that one."""
+    item = recipe({"framework": "jax", "version": version, "variant": "pip", "architecture": architecture})
+    text = written(item, "dockerfile")
+    assert f'pip3 install --no-cache-dir "jax=={version}"' in text
+    assert not re.search(r"(jax|jaxlib|numpy)==\S+ --hash", text)
+
+
 def test_every_download_that_nothing_holds_is_named() -> None:
     """Also before a download that has a checksum, without a version, and what a wheel that was just built depends on."""
     said = cautions(made("tensorflow-opt-build-gpu"), "definition")
@@ -205,7 +214,7 @@ def test_a_base_of_the_site_s_own() -> None:
     assert "BootStrap: localimage\nFrom: bases/debian.sif\n" in written(local, "definition")
     assert "/.singularity.d/env" not in written(local, "definition")
     assert labels(local).python == "3.11"
-    with pytest.raises(RequestError, match="registry"):
+    with pytest.raises(RequestError, match=r"^base: a Dockerfile begins with an image of a registry"):
         written(local, "dockerfile")
 
 
@@ -215,6 +224,51 @@ def test_downloads_by_curl_keep_to_https_and_end_after_few_redirections(name: st
     for options in re.findall(r"curl (--[^\n]*?) https://", written(made(name), "dockerfile")):
         assert "--proto =https " in options
         assert "--location" not in options or "--proto-redir =https --max-redirs 3 " in options
+
+
+def test_a_base_is_pulled_from_any_registry_that_apptainer_builds_from() -> None:
+    """``oras`` and ``library`` as well as ``docker``; no other."""
+    values = {"framework": "jax", "version": "0.10.2", "variant": "pip", "linux": "ubuntu24"}
+    for scheme in ("oras", "library"):
+        text = written(recipe({**values, "base": f"{scheme}://registry.example.org/a/linux:1"}), "definition")
+        assert text.startswith(f"BootStrap: {scheme}\nFrom: registry.example.org/a/linux:1\n")
+    with pytest.raises(RequestError, match=r"^base: .*docker://, oras:// or library://.*not shub://"):
+        written(recipe({**values, "base": "shub://a/linux:1"}), "definition")
+
+
+def test_a_recipe_for_arm_downloads_programs_for_arm() -> None:
+    """With their own checksums."""
+    built = plan("tensorflow", "2.18", "opt-build", Hardware(architecture="aarch64"))
+    assert built is not None
+    text = written(built, "dockerfile")
+    assert re.search(r"/bazel-6\.5\.0-linux-arm64 && \\\n +echo '5afe973c[0-9a-f]{56}  /usr/local/bin/bazel' \| sha256sum --check", text)
+    assert "x86_64" not in text
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "library", "known"),
+    [
+        ("pytorch", "2.15", "openmpi", True),
+        ("pytorch", "2.15", "mpich", True),
+        ("pytorch", "2.15", "intel-mpi", False),
+        ("tensorflow", "2.11", "openmpi", False),
+        ("tensorflow", "2.1", "mpich", False),
+    ],
+)
+def test_an_mpi_library_beside_a_framework_knows_fast_networks(framework: str, version: str, library: str, *, known: bool) -> None:
+    """InfiniBand and Omni-Path, where the Linux is new enough to build it with them; Intel's brings what it needs."""
+    item = plan(framework, version, "pip", Hardware(), Extras(mpi=library))
+    assert item is not None
+    assert [name in written(item, "dockerfile") for name in ("libucx-dev", "libfabric-dev")] == [known, known]
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "mxnet"])
+def test_horovod_for_gpus_is_compiled_where_cuda_is(framework: str) -> None:
+    """Wheels bring their own CUDA, but no compiler for it."""
+    horovod = Extras(distribution="horovod", mpi="openmpi")
+    built = plan(framework, None, "pip", Hardware("nvidia"), horovod)
+    assert built is not None
+    assert re.match(r"FROM nvidia/cuda:\S+-devel-", written(built, "dockerfile"))
 
 
 def test_old_sources_of_nvidia_are_left_out() -> None:

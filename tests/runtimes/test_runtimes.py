@@ -18,6 +18,7 @@ from modak.script.job import render
 from modak.text import words
 from modak.text.words import Joined, Variable, parse
 from tests.golden.scripts.jobs import GAN
+from tests.script.test_whole import ran, stub
 
 COMMAND = ("python3", "train.py")
 JOB = JobSpec(COMMAND, Resources(), container=Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif"))
@@ -75,6 +76,22 @@ def test_an_image_with_an_absolute_path_is_looked_for_there_alone() -> None:
     """The variable for the directory of images would change nothing."""
     checks = plugins.find("runtimes", "apptainer").preflight(having(reference="/data/own.sif", file="own.sif"))
     assert not any("SINGULARITY_DIR" in each.text for each in checks)
+
+
+@pytest.mark.parametrize(
+    ("image", "how"),
+    [
+        ({"to_build": True}, "submit the build job first, which creates the image"),
+        ({"reference": "/data/own.sif"}, "the job uses it under this path: is its file system mounted on this node?"),
+        ({"reference": "own.sif"}, "set SINGULARITY_DIR to its directory"),
+        ({}, "apptainer pull y_1.sif docker://x/y:1 fetches it, or set SINGULARITY_DIR to its directory"),
+    ],
+)
+def test_of_an_image_that_is_missing_the_script_says_how_to_get_it(image: dict[str, Any], how: str, tmp_path: Path) -> None:
+    """One that a build job makes, one of the user's own, one of a registry."""
+    stub(tmp_path, "apptainer", "exit 0")
+    done = ran(render(having(**image), "shell").text, tmp_path)
+    assert done.stderr.endswith(f" cannot be read: {how}\n")
 
 
 @pytest.mark.parametrize(
@@ -213,6 +230,7 @@ def test_a_comparison_that_cannot_be_made_is_told(name: str) -> None:
     said = [each.message for each in runtime.warnings(having(runtime=name, policy=policy))]
     assert any("the site requires that images are verified" in each for each in said)
     assert not any("verified" in each.message for each in runtime.warnings(having(runtime=name, policy=policy, to_build=True)))
+    assert "sha256sum" not in render(having(runtime=name, policy=policy), "slurm").text
 
 
 def test_of_charliecloud_only_an_image_in_one_file_is_compared() -> None:
@@ -340,6 +358,13 @@ def test_podman_hpc_gives_torchrun_the_nodes_own_network_and_name() -> None:
     assert " --ipc=host --volume " in line("podman-hpc", replace(job, resources=Resources(ranks_per_node=4)))
 
 
+@pytest.mark.parametrize(("ranks", "connected"), [(1, False), (2, True)])
+def test_the_sites_mpi_is_for_several_ranks(ranks: int, connected: bool) -> None:
+    """A single process needs none, also where a launcher of MPI programs starts it."""
+    job = replace(having(mpi="mpich"), launcher="srun", resources=Resources(ranks_per_node=ranks))
+    assert (" --mpich " in line("podman-hpc", job), " --mpi " in line("sarus", job)) == (connected, connected)
+
+
 @pytest.mark.parametrize("host_mpi", [HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"), None])
 def test_enroot_says_that_it_binds_no_mpi_of_the_host_where_one_is_wanted(host_mpi: HostMpi | None) -> None:
     """Ranks use the image's."""
@@ -431,5 +456,5 @@ def test_a_script_says_first_how_its_image_comes(name: str) -> None:
 @pytest.mark.parametrize("name", ["podman-hpc", "sarus"])
 def test_runtimes_of_registries_take_no_file(name: str) -> None:
     """It is refused with the field's name."""
-    with pytest.raises(Conflict, match=r"runs images of a registry, not the file own\.sif"):
+    with pytest.raises(Conflict, match=r"^application\.container_runtime: .* runs images of a registry, not the file own\.sif"):
         setup(name, having(reference="own.sif", file="own.sif"))

@@ -3,7 +3,7 @@ it is its contract, which :func:`modak.testing.check_scheduler` checks."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from modak import plugins, testing
 from modak.dsl import JobOptions
 from modak.facts import Facts
-from modak.jobs.spec import Attributes
+from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.schedulers.header import FIELDS
@@ -50,6 +50,12 @@ SAID: dict[str, Any] = {
     "signal": "USR1@120",
 }
 """One value for every field; a field without one fails the first test."""
+ODD: dict[str, Any] = {
+    **{"array": "0-100000:7", "output": "logs/%N.out", "error": "logs/%N.err", "join": True, "notify": ("requeue", "array_tasks")},
+    **{"dependency": "singleton", "begin": "now+2hours", "constraint": "a|b", "requeue": False, "copy_environment": False},
+    **{"site_resources": ("gres",), "partition": "fat", "name": "3-a-name-of-more-than-15"},
+}
+"""What few schedulers can do."""
 BARE = {"application": {"executable": "./solver"}, "target": {"container_runtime": "none"}}
 LAUNCHED = {"process_count_per_node", "core_count_per_process", "core_count", "node_count"}
 
@@ -78,6 +84,27 @@ def test_the_contract_of_schedulers_has_every_attribute() -> None:
     assert names <= set(FIELDS), "name each field of Attributes in FIELDS of modak/schedulers/header.py"
     unset = {name for name in names if getattr(testing.SAID, name) is None}
     assert unset - {"join"} == set(), "give each field of Attributes a value in SAID of modak/testing.py"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "words"),
+    [
+        ("slurm", ("Slurm", "sbatch")),
+        ("torque", ("Torque",)),
+        ("pbspro", ("PBS Pro",)),
+        ("lsf", ("LSF",)),
+        ("flux", ("Flux", "flux batch")),
+        ("gridengine", ("Grid Engine", "h_vmem", "resource called gpu", "parallel environment")),
+        ("shell", ("plain shell",)),
+    ],
+)
+@pytest.mark.parametrize("odd", [{}, ODD, {"email": "a@b.org"}], ids=["usual", "odd", "email"])
+def test_a_warning_says_whose_limit_it_is(scheduler: str, words: tuple[str, ...], odd: dict[str, Any]) -> None:
+    """By the scheduler's name, or in words that its users know: another one may not have it."""
+    sizes = Resources(nodes=3, ranks_per_node=2, memory_per_node=2**30, memory_per_core=2**30, gpus_per_node=1, numa_constraint="quad")
+    job = JobSpec(("./solver",), sizes, replace(testing.SAID, **odd) if len(odd) != 1 else Attributes(name="solver", **odd))
+    for warning in plugins.find("schedulers", scheduler).directives(job).warnings:
+        assert any(word in warning.message for word in words), warning.message
 
 
 @pytest.mark.parametrize("field", SAID)

@@ -49,6 +49,7 @@ def sized(**resources: Any) -> JobSpec:
         ({"node_list": "n07"}, ["-l nodes=n07:ppn=1"]),
         ({"array": "0-99%10"}, ["-t 0-99%10"]),
         ({"array": "1,5,0-8:4%2"}, ["-t 1,5,0,4,8%2"]),
+        ({"array": "1-8:2"}, ["-t 1,3,5,7"]),
         ({"output": "x.out"}, ["-o x.out"]),
         ({"error": "x.err"}, ["-e x.err"]),
         ({"join": True}, ["-j oe"]),
@@ -118,6 +119,21 @@ def test_what_torque_cannot_say_is_left_out_with_a_warning(said: dict[str, Any],
     """It names the field."""
     assert not any(left_out in line for line in header(**said))
     assert warned(**said) == [field]
+
+
+@pytest.mark.parametrize(("mode", "nodes"), [("numa4|numa8", None), ("numa4", "n1")])
+def test_a_numa_mode_that_torque_cannot_ask_for_is_left_out_with_a_warning(mode: str, nodes: str | None) -> None:
+    """One of several, or of nodes that are named."""
+    job = sized(numa_constraint=mode)
+    assert not any("numa" in line for line in header(job, node_list=nodes))
+    assert warned(job, node_list=nodes) == ["architecture_constraint"]
+
+
+@pytest.mark.parametrize(("asked", "words"), [({"qos": "high"}, "qos=high"), ({"reservation": "course"}, "advres=course")])
+def test_where_moab_schedules_its_own_words_are_told(asked: dict[str, Any], words: str) -> None:
+    """Torque passes on what ``site_resources`` names."""
+    (warning,) = Torque().directives(replace(BARE, attributes=Attributes(name="solver", **asked))).warnings
+    assert warning.message.endswith(f"where Moab schedules, name it in site_resources, for instance {words}")
 
 
 def test_an_array_of_millions_is_counted_and_not_written_out() -> None:

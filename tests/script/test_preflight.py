@@ -289,6 +289,15 @@ def test_78_a_directory_that_is_bound_in_is_missing(tmp_path: Path) -> None:
     assert (status, "/mnt/0 is not in the image: create it there" in said) == (78, True), said
 
 
+@pytest.mark.parametrize("name", ["HOME", "WORK"])
+def test_78_a_directory_of_the_command_has_to_be_mounted(name: str, tmp_path: Path) -> None:
+    """The user's home, too; where it is, the job runs."""
+    stub(tmp_path, "apptainer", "exit 0")
+    (tmp_path / "y_1.sif").touch()
+    job = replace(JOB, container=IMAGE, command=words.parse(f"echo ${{{name}}}/x"))
+    assert [checked(job, tmp_path, **{name: place})[0] for place in ("/no/such/place", str(tmp_path))] == [78, 0]
+
+
 def test_78_the_name_of_a_directory_would_be_taken_apart(tmp_path: Path) -> None:
     """At the colon, by ch-run; Apptainer binds the submit directory by itself, not by an option, but other ones so."""
     stub(tmp_path, "ch-run", "echo 0.31")
@@ -298,8 +307,8 @@ def test_78_the_name_of_a_directory_would_be_taken_apart(tmp_path: Path) -> None
     image(folder)
     (folder / "y_1.sif").touch()
     path = f"{tmp_path}/bin:/usr/bin:/bin"
-    status, said = checked(charliecloud(), folder, PATH=path)
-    assert (status, f"{folder} has : in its name" in said) == (78, True), said
+    status, said = checked(replace(charliecloud(), command=words.parse("echo ${WORK}/x")), folder, PATH=path, WORK="/usr")
+    assert (status, f"{folder} or /usr has : in its name" in said) == (78, True), said
     job = replace(JOB, container=IMAGE)
     assert checked(job, folder, PATH=path)[0] == 0
     assert checked(replace(job, command=words.parse("echo ${WORK}/x")), folder, PATH=path, WORK=str(folder))[0] == 78
@@ -325,6 +334,14 @@ def test_79_storage_cannot_be_written(tmp_path: Path) -> None:
     assert (status, "/proc/nowhere is not writable" in said) == (79, True), said
     status, said = checked(replace(JOB, staging=Staging(place="/proc/nowhere", shared=True)), tmp_path)
     assert (status, "the job could not create its directory" in said) == (79, True), said
+
+
+def test_79_is_said_of_storage_that_is_bound_in(tmp_path: Path) -> None:
+    """The job writes there, so that it exists is not enough."""
+    stub(tmp_path, "apptainer", "exit 0")
+    (tmp_path / "y_1.sif").touch()
+    status, said = checked(replace(JOB, storage="/proc/nowhere", container=IMAGE), tmp_path)
+    assert (status, "/proc/nowhere is not writable" in said) == (79, True), said
 
 
 def test_80_data_is_not_there(tmp_path: Path) -> None:
