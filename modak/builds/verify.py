@@ -6,7 +6,7 @@ import hashlib
 import platform
 import subprocess
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -82,7 +82,7 @@ def sha256(file: Path) -> str:
 def standing(findings: tuple[Finding, ...], builder: Builder) -> Mapping[str, Any]:
     """The fields of a catalogue entry that hold the findings from running the image. It counts as verified if the run showed the framework
     and its version, and refuted nothing."""
-    today, where = date.today(), place(builder)
+    today, where = datetime.now(UTC).date(), place(builder)
     shown = {finding.label for finding in findings if finding.verdict == "holds"}
     refuted = tuple(f"{today.isoformat()} on {where}: {finding}" for finding in findings if finding.verdict == "refuted")
     marks = {"findings": tuple(map(str, findings)), "refuted": refuted}

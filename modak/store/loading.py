@@ -254,11 +254,11 @@ def _insert_sqlite(connection: Connection, columns: Sequence[Any]) -> int:
         f"INSERT INTO results ({', '.join(_INSERTED)}) VALUES ({', '.join('?' * len(_INSERTED))}) "  # noqa: S608 - names of our own columns
         f"ON CONFLICT ({', '.join(_KEY)}) DO NOTHING"
     )
-    new = 0
+    driver: Any = connection.connection.driver_connection  # its rowcount is -1 in a Turkish locale, where "I" is no capital of "i"
+    before: int = driver.total_changes
     for start in range(0, len(columns[0]), AT_ONCE):
-        rows = list(zip(*(column[start : start + AT_ONCE].tolist() for column in columns), strict=True))
-        new += connection.exec_driver_sql(statement, rows).rowcount
-    return new
+        connection.exec_driver_sql(statement, list(zip(*(column[start : start + AT_ONCE].tolist() for column in columns), strict=True)))
+    return int(driver.total_changes) - before
 
 
 def _insert_postgresql(connection: Connection, columns: Sequence[Any]) -> int:

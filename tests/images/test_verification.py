@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +234,19 @@ def test_only_what_was_seen_verifies_an_image(told: dict[str, Verdict], counts: 
     """An image that tells nothing of itself was entered as verified, and preferred for it."""
     found = standing(tuple(Finding(label, verdict) for label, verdict in told.items()), worker.BUILDERS["apptainer"])
     assert (found["verified_on"] is not None) == (found["verified_at"] is not None) == counts
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])
+def test_the_day_of_a_verification_is_that_of_utc(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """As every other time that is stored: builders in two time zones, which have two dates now, write the same one."""
+    with monkeypatch.context() as there:
+        there.setenv("TZ", zone)
+        time.tzset()
+        before = datetime.now(UTC).date()
+        found = standing((Finding("framework", "holds"), Finding("version", "holds")), worker.BUILDERS["apptainer"])
+        after = datetime.now(UTC).date()
+    time.tzset()
+    assert found["verified_on"] in {before, after}
 
 
 def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
