@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -125,21 +126,9 @@ def _printable(what: str, longest: int) -> str:
 
 def _meaningless(name: str, unit: str | None) -> str | None:
     """Why a figure with a known unit, or without one, cannot be used; ``None``: it can, or its unit is unknown."""
-    try:
-        if unit is not None:
-            metrics.parse_unit(unit)
-    except DataError:
+    if metrics.known_metric(name, unit) or (unit and not metrics.known_unit(unit)):
         return None
-    try:
-        metrics.metric(name, unit)
-    except DataError:
-        return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
-    return None
-
-
-def looks_like_json(head: bytes) -> bool:
-    """Whether a file begins as a JSON object does."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
 
 
 def text_of(source: Source) -> str:
@@ -290,4 +279,5 @@ def divided(total: int | None, parts: int | None) -> int | None:
 
 def has_keys(head: bytes, names: Sequence[str]) -> bool:
     """Whether a file begins as a JSON object does, and its beginning has all of these keys."""
-    return looks_like_json(head) and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)
+    begins = head.removeprefix(BOM_UTF8).lstrip()[:1] == b"{"
+    return begins and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)

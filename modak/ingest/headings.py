@@ -13,7 +13,6 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from modak.errors import DataError
 from modak.ingest import vocabulary
 from modak.ingest.table import LAYOUT, MOST_COLUMNS
 from modak.ingest.values import quoted
@@ -284,7 +283,8 @@ def _metric_and_unit(bare: str) -> Measure | None:
     metric = vocabulary.METRIC_OF.get(_compact(bare.removesuffix(last).lower()))
     if not metric:
         return None
-    return next((Measure(metric, unit) for unit in (last, vocabulary.UNIT_OF.get(last.lower(), last)) if _fits(metric, unit)), None)
+    units = (last, vocabulary.UNIT_OF.get(last.lower(), last))
+    return next((Measure(metric, unit) for unit in units if metrics.known_metric(metric, unit)), None)
 
 
 def _unit_of_rate(bare: str) -> Measure | None:
@@ -306,12 +306,3 @@ def _unit_of_rate(bare: str) -> Measure | None:
 def _compact(name: str) -> str:
     """A name in lower case without its separators."""
     return re.sub(r"[^a-z0-9]", "", name)
-
-
-def _fits(metric: str, unit: str) -> bool:
-    """Whether the unit is one of the metric."""
-    try:
-        metrics.metric(metric, unit)
-    except DataError:
-        return False
-    return True

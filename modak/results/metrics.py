@@ -141,6 +141,14 @@ def metric(name: str, unit: str | None = None) -> Metric:
     raise DataError(f"{unit!r} is not a unit of {name}; allowed: {_allowed(known)}{hint}", field="unit")
 
 
+def known_metric(name: str, unit: str | None) -> Metric | None:
+    """The same; ``None`` where :func:`metric` raises."""
+    try:
+        return metric(name, unit)
+    except DataError:
+        return None
+
+
 def metric_of(series: SeriesKey) -> Metric:
     """The metric of a series. Raises as :func:`metric`."""
     return metric(series.metric, series.unit)
@@ -256,15 +264,12 @@ def _unit_in(name: str) -> str | None:
     "unknown metric 'time_s'; write 'time', and 's' into the column 'unit'"
     """
     metric, _, unit = name.rpartition("_")
-    try:
-        kind = parse_unit(unit).kind
-    except DataError:
-        return None
-    if metric in METRICS:
+    known = known_unit(unit)
+    if known and metric in METRICS:
         return f"unknown metric {name!r}; write {metric!r}, and {unit!r} into the column 'unit'"
-    if metric or kind == "other":
+    if not known or metric or known.kind == "other":
         return None
-    return f"{name!r} is a unit, and goes into the column 'unit'; the metric may be {'time' if kind == 'time' else 'throughput'!r}"
+    return f"{name!r} is a unit, and goes into the column 'unit'; the metric may be {known.kind!r}"
 
 
 def _units(base: str, kind: Kind, factors: Mapping[str, float]) -> dict[str, Unit]:
