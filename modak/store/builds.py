@@ -20,7 +20,7 @@ from modak.facts import Image
 from modak.store import audit, catalogue, versions
 from modak.store.audit import Actor
 from modak.store.engine import reading, writing
-from modak.store.schema import builds, instant, now, stored
+from modak.store.schema import builds, now, stored, with_instants
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 LIVING: Final = ("queued", "running")
@@ -182,9 +182,5 @@ def _longest_waiting(connection: Connection, runtimes: Collection[str] | None) -
 
 
 def _build(row: Row[Any]) -> Build:
-    values = dict(row._mapping)
-    for name in ("requested_at", "started_at", "finished_at", "beat_at"):
-        values[name] = None if values[name] is None else instant(values[name])
-    for name in ("order", "result"):
-        values[name] = json.loads(values[name])
-    return Build(**values | {"cancel": bool(row.cancel), "builder": json.loads(row.builder or "{}")})
+    documents = {name: json.loads(getattr(row, name) or "{}") for name in ("order", "builder", "result")}
+    return Build(**with_instants(row) | documents | {"cancel": bool(row.cancel)})

@@ -8,7 +8,7 @@ Times are microseconds since 1970 in UTC. Results are narrow rows of numbers: wh
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -19,6 +19,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Row,
     SmallInteger,
     String,
     Table,
@@ -268,3 +269,9 @@ def stored(instant: datetime) -> int:
 def instant(number: int) -> datetime:
     """A stored number as an instant in UTC."""
     return _EPOCH + timedelta(microseconds=number)
+
+
+def with_instants(row: Row[Any]) -> dict[str, Any]:
+    """The values of a row by column, those of its times (``at``, ``…_at``) as instants."""
+    times = {name for name in row._fields if name == "at" or name.endswith("_at")}
+    return {name: instant(value) if name in times and value is not None else value for name, value in row._mapping.items()}
