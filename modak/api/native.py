@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -51,9 +51,8 @@ def add_routes(app: FastAPI) -> None:
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
     listed = json_response(page_of("measured_result"))
     add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
-    for kind in KEYS:
-        add_listing(app, kind, partial(_page_of, kind))
-    add_listing(app, "models", lambda service, cursor, limit: service.models_page(limit=limit, cursor=cursor))
+    for kind in (*KEYS, "models"):
+        add_listing(app, kind)
     add("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
     add("/schema/{kind}", schema, responses=json_response({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
     add("/health", health, responses=json_response(HEALTH), methods=["GET"], tags=["about"], summary="Whether the service runs")
@@ -184,12 +183,12 @@ def results(
     return answer(service.results(filters, limit=limit, cursor=cursor, doubted=doubted))
 
 
-def add_listing(app: FastAPI, kind: str, page: Callable[[Service, str, int], Mapping[str, Any]]) -> None:
-    """Add ``GET /kind``, which answers a ``page`` of all items by cursor and limit, and ``GET /kind/NAME``."""
+def add_listing(app: FastAPI, kind: str) -> None:
+    """Add ``GET /kind`` and ``GET /kind/NAME``."""
 
     def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
         """A page of `items`; `next` is left out on the last one."""
-        return unless_known(request, lambda service: page(service, cursor, limit))
+        return unless_known(request, lambda service: service.listing_page(kind, limit=limit, cursor=cursor))
 
     def one(request: Request, name: Wanted) -> Response:
         """One item by its name."""
@@ -221,10 +220,6 @@ async def health() -> Response:
 def ready(request: Request) -> Response:
     """The version of the data; 503 where the database is out of reach, or another host has upgraded it."""
     return answer({"status": "ready", "data": service_of(request).store.ready()})
-
-
-def _page_of(kind: str, service: Service, cursor: str, limit: int) -> Mapping[str, Any]:
-    return service.listing_page(kind, limit=limit, cursor=cursor)
 
 
 def located(filled: Mapping[str, Any], request: Request) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -246,11 +246,7 @@ def _selected(sent: PostedMapping) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if name != "version" and (name not in allowed or not isinstance(value, bool)):
             raise RequestError(f"allowed: true or false, for one of {', '.join(sorted(allowed))}", field=f"selectors.{name}")
     on = [name for name, value in sent.selectors.items() if value is True]
-    return _among(on, graph_compilers()), _among(on, distributions())
-
-
-def _among(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name in known)
+    return tuple(name for name in on if name in graph_compilers()), tuple(name for name in on if name in distributions())
 
 
 @cache

@@ -16,7 +16,7 @@ from modak.api.openapi import page as page_of
 from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
-from modak.service import LONGEST_REASON
+from modak.service import KEYS, LONGEST_REASON
 from modak.text.numbering import LARGEST, Selection
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
@@ -26,7 +26,6 @@ Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NE
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
-KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
 TAG: Final = "change"
 
 
@@ -43,7 +42,7 @@ def add_routes(app: FastAPI) -> None:
         shown = json_response(object_of(**{counted: whole(what)}, **JUDGED))
         asked = request_body(_selection_schema(**more), example={"results": [1, 2]} | dict.fromkeys(more, "the nodes were shared"))
         add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
-    for kind in KINDS:
+    for kind in KEYS:
         add_adding(app, kind)
         add_removing(app, kind)
     allowed = json_response(ref("result_token"), status=201)
@@ -196,7 +195,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
         added = service_of(request).add(from_document(kind, document(body)), replace=replace, actor=actor_of(request))
         return answer(_changed(added.changed, added.notes), status=201 if added else 200)
 
-    reference = ref(KINDS[kind])
+    reference = ref(kind.removesuffix("s"))
     schema = request_body({"anyOf": [reference, object_of(**{kind: {"type": "array", "items": reference}})]})
     summary = f"Add {kind}"
     answers = json_response(ref("changed"), "Everything was there already", example={"changed": False})

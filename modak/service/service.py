@@ -208,7 +208,10 @@ class Service:
         return [item.model_dump(mode="json", exclude_unset=True) for item in items]
 
     def listing_page(self, kind: str, *, limit: int = 100, cursor: str = "") -> Json:
-        """A page of ``systems``, ``images`` or ``rules``, sorted by their keys: ``items``, and ``next`` where there are more."""
+        """A page of ``systems``, ``images`` or ``rules``, sorted by their keys, or of ``models``, which are fitted where results changed:
+        ``items``, and ``next`` where there are more."""
+        if kind == "models":
+            return records.page(self.store.models_page(cursor, limit), records.model)
         key = records.KEYS[kind]
         rest = sorted((item for item in self.listing(kind) if item[key] > cursor), key=itemgetter(key))
         return {"items": rest[:limit]} | ({"next": rest[limit - 1][key]} if len(rest) > limit else {})
@@ -224,10 +227,6 @@ class Service:
         if curve is None:
             raise NotFound(f"no model has the id {name[:80]!a} ('modak models list' shows them)", field="id")
         return records.model(curve)
-
-    def models_page(self, *, limit: int = 100, cursor: str | None = None) -> Json:
-        """A page of the fitted models: ``items``, and ``next`` where there are more. Those of the page are fitted where results changed."""
-        return records.page(self.store.models_page(cursor, limit), records.model)
 
     def curves(self, application: str | None = None) -> dict[str, Curve]:
         """The fitted curves of one application, or of all, by their ids."""
