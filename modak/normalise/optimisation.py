@@ -89,11 +89,8 @@ def _amount(value: Any, path: str) -> Read:
 def _parameters(value: Any, path: str) -> Read:
     """Further parameters of the application: numbers or text by name; ``true`` and ``false`` become words, as in results, and whole numbers
     with more digits than a float has become text."""
-    opened = as_object(value, path)
-    if not isinstance(opened.value, OBJECT):
-        return opened
-    said = {key: _said(inner) for key, inner in opened.value.items() if inner is not None}
-    return Read(said, opened.notes)
+    got = _as_it_is(value, path)
+    return got._replace(value={key: _said(inner) for key, inner in got.value.items()}) if isinstance(got.value, OBJECT) else got
 
 
 def _said(value: Any) -> Any:

@@ -190,9 +190,14 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 
 def elsewhere(key: str) -> str | None:
     """The place of a field, or of a framework's options, that belongs into another section."""
-    name = fold(key)
-    found = plugins.named("frameworks", name.removeprefix("ai_framework_").removeprefix("parallelisation_").replace("_", "-"))
-    return f"optimisation.{'hpc' if found.kind == 'parallel' else 'ai_training'}.{found.name}" if found else _ELSEWHERE.get(name)
+    found = framework_of(key)
+    return f"optimisation.{'hpc' if found.kind == 'parallel' else 'ai_training'}.{found.name}" if found else _ELSEWHERE.get(fold(key))
+
+
+def framework_of(key: Any) -> Any | None:
+    """The framework whose options a key holds: ``tensorflow`` or, as published, ``ai_framework-tensorflow``; ``None``: there is none."""
+    name = fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_")
+    return plugins.named("frameworks", name.replace("_", "-"))
 
 
 _NOT_HERE: Final[Mapping[str, str]] = {
