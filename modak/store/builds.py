@@ -28,7 +28,6 @@ KEPT: Final = 500
 """Finished builds that are remembered."""
 MOST_ATTEMPTS: Final = 3
 """How often a build is begun anew after its builder died."""
-_NOTHING_YET: Final = {"attempts": 0, "cancel": 0, "builder": "", "beat_at": 0, "step": "", "message": "", "log": "", "result": "{}"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Builds:
             if row is None:
                 old = select(builds.c.id).where(builds.c.state.not_in(LIVING)).order_by(builds.c.requested_at.desc()).offset(KEPT)
                 connection.execute(delete(builds).where(builds.c.id.in_(list(connection.execute(old).scalars()))))
-                values = {"id": secrets.token_hex(8), "key": key, "state": "queued", "order": json.dumps(order), **_NOTHING_YET}
+                values = {"id": secrets.token_hex(8), "key": key, "state": "queued", "order": json.dumps(order)}
                 connection.execute(insert(builds).values(**values, requested_by=actor.principal, requested_at=stored(now())))
                 audit.note(connection, actor, "build image", [f"{order['name']} for {order['runtime']}, build {values['id']}"])
                 row = connection.execute(select(builds).where(builds.c.id == values["id"])).one()

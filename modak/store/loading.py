@@ -125,9 +125,6 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
         principal=principal,
         loaded_at=stored(now()),
         tool_version=__version__,
-        rows=0,
-        new=0,
-        duplicates=0,
     )
     load_id = connection.execute(began.returning(loads.c.id)).scalar_one()
     state.load_ids.append(load_id)
