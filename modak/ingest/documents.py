@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -129,6 +128,11 @@ def _meaningless(name: str, unit: str | None) -> str | None:
     if metrics.known_metric(name, unit) or (unit and not metrics.known_unit(unit)):
         return None
     return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
+
+
+def looks_like_json(head: bytes) -> bool:
+    """Whether a file begins as a JSON object does."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 
 def text_of(source: Source) -> str:
@@ -279,5 +283,4 @@ def divided(total: int | None, parts: int | None) -> int | None:
 
 def has_keys(head: bytes, names: Sequence[str]) -> bool:
     """Whether a file begins as a JSON object does, and its beginning has all of these keys."""
-    begins = head.removeprefix(BOM_UTF8).lstrip()[:1] == b"{"
-    return begins and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)
+    return looks_like_json(head) and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)
