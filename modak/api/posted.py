@@ -191,7 +191,8 @@ def _subject(application: PostedApplication) -> dict[str, Any]:
         if feature == "version" and not version_key:
             raise RequestError(NO_APPLICATION_VERSION, field=at)
         if feature == "version" and isinstance(value, str):
-            given[version_key] = checked_version(value, at)
+            _check(VersionText, value, at)
+            given[version_key] = value
         elif feature == "distribution" and value in distributions():
             given["distribution"] = (value,)
         elif feature in graph_compilers() and value is True and "compiler" not in given:
@@ -216,11 +217,10 @@ _FEATURES: Final = (
 )
 
 
-def checked_version(value: str, field: str) -> str:
-    """A single version. Raises :class:`~modak.errors.RequestError`."""
-    if why := fault_in(VersionText, value):
+def _check(grammar: Any, value: str, field: str) -> None:
+    """Raise :class:`~modak.errors.RequestError` for a value that is not of the grammar."""
+    if why := fault_in(grammar, value):
         raise RequestError(why, field=field)
-    return value
 
 
 def _framework_of_images(name: str) -> str:
@@ -268,8 +268,7 @@ def _reference(sent: PostedMapping) -> str:
     elif scheme == "shub" and host not in _SINGULARITY_HUB:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
     reference = f"{scheme}://{name}"
-    if why := fault_in(ImageReference, reference):
-        raise RequestError(why, field="container_name")
+    _check(ImageReference, reference, "container_name")
     return reference
 
 

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from modak.api import posted, postedsystems, shapes
 from modak.api.access import actor_of
 from modak.api.bodies import Body, document, read
-from modak.api.direct import SHORT, add_direct, at_hand, one_at_a_time
+from modak.api.direct import SHORT, add_direct, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
 from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, ref, request_body, text
 from modak.api.problems import answer, answer_document
@@ -183,7 +183,7 @@ async def _only(request: Request, strict: bool, name: str = "", text: str = "") 
     """The caller's document with the image and one ``text`` of its answer as ``name``, and the warnings if there are any."""
     body = await read(request)
     sent = document(body)
-    service = at_hand(request) if len(body.content) <= SHORT else None
+    service: Service | None = request.app.state.at_hand() if len(body.content) <= SHORT else None
     settled = service.settle_at_once(sent, strict=strict) if service else None
     if settled is None:
         settled = await one_at_a_time(request, lambda service: service.settle(sent, strict=strict))
