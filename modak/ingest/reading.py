@@ -7,7 +7,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -53,16 +53,17 @@ def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
 
     Raises :class:`modak.errors.DataError` for a path that cannot be read, and for folders in which nothing is recognised.
     """
+    formats = _installed()
     found: list[Table] = []
     skipped: list[str] = []
     for path, inside in files(paths):
         source = from_path(path)
-        if inside and options.format is None and _recognised(source) is None:
+        if inside and options.format is None and _recognised(source, formats) is None:
             skipped.append(source.name)
         else:
-            found.append(table(source, options))
+            found.append(table(source, options, formats))
     if skipped and not found:
-        raise DataError(_not_recognised(b"-"), field=skipped[0])
+        raise DataError(_not_recognised(formats, b"-"), field=skipped[0])
     return Incoming(tuple(found), tuple(skipped), options)
 
 
@@ -74,12 +75,13 @@ def incoming(paths: Sequence[str], options: Options, stdin: BinaryIO) -> Incomin
     return Incoming((*found.tables, *piped), found.skipped, options)
 
 
-def table(source: Source, options: Options = PLAIN) -> Table:
+def table(source: Source, options: Options = PLAIN, formats: Sequence[Format] | None = None) -> Table:
     """One source as a table. Its rows are read and checked when its ``batches`` are read. Also a file of no known format (``format`` is
     then empty) is told only there, so that it is listed with the faults of other files."""
-    _check_options(options)
+    formats = _installed() if formats is None else formats
+    _check_options(options, formats)
     try:
-        chosen = _format(source, options)
+        chosen = _format(source, options, formats)
     except DataError as error:
         return Table(source, "", options, partial(_unread, error.faults))
     return Table(source, chosen.name, options, lambda: _batches(source, chosen, options))
@@ -91,8 +93,9 @@ def _unread(faults: Sequence[Fault]) -> Iterator[Batch]:
 
 def points(source: Source, most: int, options: Options = PLAIN) -> tuple[Point, ...]:
     """The rows of a table whose values are to be predicted. Raises as reading a table does, and for more than ``most`` rows."""
-    _check_options(options)
-    chosen = _format(source, options, loading=False)
+    formats = _installed()
+    _check_options(options, formats)
+    chosen = _format(source, options, formats, loading=False)
     found: list[Point] = []
     now = datetime.now(UTC)
     for raw in _parts(chosen, source):
@@ -118,29 +121,28 @@ def _check_size(rows: int, columns: int, most: int, name: str) -> None:
         raise DataError(f"{rows} rows of {columns} columns; at most {CELLS_A_POINT * most} cells are answered at once", field=name)
 
 
-@cache
-def _formats() -> Sequence[Format]:
+def _installed() -> Sequence[Format]:
     """Built-in formats and those of plug-ins. JSON and CSV come last, because they recognise almost any text."""
     return sorted(plugins.all_of("ingest"), key=lambda each: each.name in ("json", "csv"))
 
 
-def _format(source: Source, options: Options, *, loading: bool = True) -> Format:
+def _format(source: Source, options: Options, formats: Sequence[Format], *, loading: bool = True) -> Format:
     if source.head().startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise DataError("text in UTF-16 (spreadsheets call it Unicode text); save it as CSV in UTF-8", field=source.name)
     if options.format is None:
-        chosen = _recognised(source)
+        chosen = _recognised(source, formats)
         if chosen is None:
-            raise DataError(_not_recognised(source.head(), loading=loading), field=source.name)
+            raise DataError(_not_recognised(formats, source.head(), loading=loading), field=source.name)
         return chosen
-    return next(each for each in _formats() if each.name == options.format)
+    return next(each for each in formats if each.name == options.format)
 
 
-def _recognised(source: Source) -> Format | None:
+def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
     head = source.head()
-    return next((each for each in _formats() if each.recognises(head, source.name.removesuffix(".gz"))), None)
+    return next((each for each in formats if each.recognises(head, source.name.removesuffix(".gz"))), None)
 
 
-def _not_recognised(head: bytes, *, loading: bool = True) -> str:
+def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = True) -> str:
     if b"[Content_Types].xml" in head[:100] or b"opendocument.spreadsheet" in head[:100]:
         return "a spreadsheet in its program's own format; save it there as CSV in UTF-8, with commas between cells and points in numbers"
     if head.startswith(OLE):
@@ -155,7 +157,7 @@ def _not_recognised(head: bytes, *, loading: bool = True) -> str:
         return f"its cells are separated by {mark}; separate them by commas, semicolons or tabs"
     own = "records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "write what a program printed into a table, as CSV"
     hint = f"; {own}" if loading else ""
-    return f"of no known format (known: {', '.join(sorted(each.name for each in _formats()))}){hint}"
+    return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
 
 
 def _separator(head: str) -> str | None:
@@ -173,8 +175,8 @@ def _separator(head: str) -> str | None:
     return None
 
 
-def _check_options(options: Options) -> None:
-    names = [each.name for each in _formats()]
+def _check_options(options: Options, formats: Sequence[Format]) -> None:
+    names = [each.name for each in formats]
     if options.format is not None and options.format not in names:
         raise DataError(unknown("format", options.format, names), field="format")
     faults = [Fault("--set", message) for _, message in header_faults(tuple(options.fill), (), loading=False)]
