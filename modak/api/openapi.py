@@ -89,9 +89,14 @@ def page(name: str) -> Schema:
     return object_of(items=items, next=Maybe(text("`cursor` of the next page; left out on the last one")))
 
 
-def request_body(schema: Schema, **also: Any) -> dict[str, Any]:
+def request_body(schema: Schema) -> dict[str, Any]:
     """The OpenAPI entry of a body in JSON that we read ourselves."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, **also}}}}
+    return request_bodies({"application/json": schema})
+
+
+def request_bodies(kinds: Mapping[str, Schema]) -> dict[str, Any]:
+    """The OpenAPI entry of a body that is of one of these media types, each with its schema."""
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind, schema in kinds.items()}}}
 
 
 def json_response(
