@@ -75,9 +75,10 @@ def warn(warnings: Iterable[Mapping[str, str]]) -> None:
         typer.echo(f"warning: {printable(said)}", err=True)
 
 
-def note(text: str) -> None:
-    """A remark on standard error, in one line."""
-    typer.echo(f"note: {printable(text)}", err=True)
+def note(*texts: str) -> None:
+    """Remarks on standard error, one line each."""
+    for text in texts:
+        typer.echo(f"note: {printable(text)}", err=True)
 
 
 @contextmanager
