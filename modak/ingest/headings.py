@@ -169,7 +169,7 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
 def _alike(bare: str, columns: Collection[str]) -> str | None:
     """The column that is spelt nearly so."""
     compact = {column.replace("_", ""): column for column in columns}
-    found = get_close_matches(_compact(bare), compact, n=1, cutoff=ALIKE)
+    found = get_close_matches(metrics.unseparated(bare), compact, n=1, cutoff=ALIKE)
     return compact[found[0]] if found else None
 
 
@@ -248,7 +248,7 @@ def _measure_in(name: str) -> Measure | None:
     """As :func:`_measured`, of a heading that is not too long to be searched."""
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
-    if metric := vocabulary.METRIC_OF.get(_compact(bare.lower().replace("/", "per"))):  # a time/step is no timestep
+    if metric := vocabulary.METRIC_OF.get(metrics.unseparated(bare.lower().replace("/", "per"))):  # a time/step is no timestep
         return Measure(metric, bracket[1] if bracket else None)
     if bare.lower() in vocabulary.TIMES:
         return Measure("time", bare.lower())
@@ -258,7 +258,7 @@ def _measure_in(name: str) -> Measure | None:
 def _metric_and_unit(bare: str) -> Measure | None:
     """A metric and, as the last word, one of its units: ``time_ms``."""
     *_, last = re.split(r"[_ ]", bare)
-    metric = vocabulary.METRIC_OF.get(_compact(bare.removesuffix(last).lower()))
+    metric = vocabulary.METRIC_OF.get(metrics.unseparated(bare.removesuffix(last)))
     if not metric:
         return None
     units = (last, vocabulary.UNIT_OF.get(last.lower(), last))
@@ -279,8 +279,3 @@ def _unit_of_rate(bare: str) -> Measure | None:
         if known and known.kind == "time" and known.per in metrics.PARTS:
             return Measure(f"{known.per}_time", unit)
     return None
-
-
-def _compact(name: str) -> str:
-    """A name in lower case without its separators."""
-    return re.sub(r"[^a-z0-9]", "", name)

@@ -110,11 +110,12 @@ METRICS: Final[Mapping[str, Metric]] = {
 }
 
 
-def _fold(name: str) -> str:
+def unseparated(name: str) -> str:
+    """A name in lower case without its separators."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-_TIMES_FOLDED: Final = {_fold(name): name for name, known in METRICS.items() if known.kind == "time"}
+_TIMES_FOLDED: Final = {unseparated(name): name for name, known in METRICS.items() if known.kind == "time"}
 
 
 @lru_cache(maxsize=256)
@@ -201,12 +202,12 @@ def misnamed(name: str, unit: str | None) -> str | None:
     >>> misnamed("seconds_per_epoch", "s")
     "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
     """
-    of_one = None if name in METRICS else _PART_OF_MACHINE.fullmatch(_fold(name))
+    of_one = None if name in METRICS else _PART_OF_MACHINE.fullmatch(unseparated(name))
     if of_one:
         return (
             f"metric {name!r}: what each {of_one[1]} does is not what the run does; load that of all of them together, under another name"
         )
-    meant = None if name in METRICS else _TIMES_FOLDED.get(_fold(name))
+    meant = None if name in METRICS else _TIMES_FOLDED.get(unseparated(name))
     if meant:
         return f"metric {name!r} is not taken for {meant!r}, which jobs and other tables may have; if it is that, load it under that name"
     part = next((part for part in PARTS if part in name.lower()), None)
