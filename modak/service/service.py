@@ -5,9 +5,7 @@ Documents go in and come out as JSON values, so that a caller over HTTP sees wha
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -33,7 +31,7 @@ from modak.service.admission import Known
 from modak.service.factfinder import FactFinder
 from modak.service.previews import preview
 from modak.service.records import Json
-from modak.settings import Settings
+from modak.settings import Settings, user
 from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
@@ -418,10 +416,7 @@ def database(settings: Settings) -> str:
 
 def local_actor() -> Actor:
     """Who makes the changes of this process: its user."""
-    try:
-        return Actor(f"local:{getpass.getuser()}")
-    except (KeyError, OSError):  # a container's user need not have a name
-        return Actor(f"local:{os.getuid()}")
+    return Actor(f"local:{user()}")
 
 
 @contextmanager
