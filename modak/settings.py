@@ -6,6 +6,8 @@ the key in the TOML file is the field's name. :func:`table` is what the help of 
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -229,3 +231,11 @@ def _file(path: Path) -> dict[str, Any]:
 
 def _fault(found: Fault, named: Mapping[str, str], path: str) -> Fault:
     return Fault(f"{PREFIX}{found.field.upper()}" if found.field in named else f"{path}: {found.field}", found.message)
+
+
+def user() -> str:
+    """The user of this process: the name, or the number of one without a name, as in containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

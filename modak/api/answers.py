@@ -13,11 +13,11 @@ from modak.api.openapi import (
     INTEGER,
     NUMBER,
     TEXT,
+    Maybe,
     Schema,
     boolean,
     by_name,
     list_of,
-    maybe,
     number,
     object_of,
     one_of,
@@ -61,8 +61,8 @@ PROBLEM: Final[Schema] = {
         errors=list_of(
             object_of(field=text("dotted path, or the file and line"), message=text("what is allowed there")), "the faults one by one"
         ),
-        more_errors=maybe({**INTEGER, "description": "how many more there are"}),
-        warnings=maybe(
+        more_errors=Maybe({**INTEGER, "description": "how many more there are"}),
+        warnings=Maybe(
             list_of(ref("Notice"), "how a request was read that is then refused, where something of it was changed or left out")
         ),
     ),
@@ -85,8 +85,8 @@ RECOMMENDATION: Final = object_of(
     decisions=list_of(TEXT, "why the first is first"),
     advice=list_of(TEXT, "what the evidence says of it"),
     warnings=_NOTICES,
-    least_work=maybe(number("what the efficiencies are relative to: node-hours, in weak scaling hours")),
-    missed=maybe(text("with `closest`, where nothing meets the constraints: what stands in the way")),
+    least_work=Maybe(number("what the efficiencies are relative to: node-hours, in weak scaling hours")),
+    missed=Maybe(text("with `closest`, where nothing meets the constraints: what stands in the way")),
 )
 VALIDATION: Final = object_of(valid=boolean("true; a wrong request is refused instead"), warnings=_NOTICES)
 
@@ -154,14 +154,14 @@ def _series() -> Schema:
     always = ("application", "metric", "unit")
     return object_of(
         "what its results have in common, in the columns of the results table",
-        **{name: known[name] if name in always else maybe(known[name]) for name in SeriesKey.model_fields if name in known},
-        params=maybe(by_name(TEXT, "further parameters by name")),
+        **{name: known[name] if name in always else Maybe(known[name]) for name in SeriesKey.model_fields if name in known},
+        params=Maybe(by_name(TEXT, "further parameters by name")),
     )
 
 
 def _layout() -> Schema:
     known = _columns()
-    return object_of("the counts that they have in common", **{name: maybe(known[name]) for name in Layout.model_fields})
+    return object_of("the counts that they have in common", **{name: Maybe(known[name]) for name in Layout.model_fields})
 
 
 def _columns() -> dict[str, Schema]:
@@ -188,19 +188,19 @@ MODEL: Final = object_of(
     costs=list_of(NUMBER, "median at each size: seconds, or for a rate seconds for one of its unit (a sample, a FLOP)"),
     repeats=list_of(INTEGER, "results at each size"),
     nodes=list_of(INTEGER, "the most nodes at each size"),
-    scatter=maybe(
+    scatter=Maybe(
         object_of("of the log costs of repeats; absent: nothing was repeated", deviation=number("standard"), freedom=whole("degrees"))
     ),
     mixture={"type": "object", "additionalProperties": True, "description": "coefficients and weights of the forms, for MODAK itself"},
-    result_ids=maybe(
+    result_ids=Maybe(
         list_of(
             {"anyOf": [INTEGER, {"type": "array", "items": INTEGER}]},
             "numbers of those results; [first, last] of several that follow each other",
         )
     ),
     results_used=whole("how many results it rests on"),
-    ranks_per_gpu=maybe(number("of a curve over GPUs whose ranks per node vary with these")),
-    threads_on=maybe(list_of(_PAIR, "of a curve over GPUs whose threads vary with these")),
+    ranks_per_gpu=Maybe(number("of a curve over GPUs whose ranks per node vary with these")),
+    threads_on=Maybe(list_of(_PAIR, "of a curve over GPUs whose threads vary with these")),
 )
 
 # --- changes
@@ -215,24 +215,24 @@ _FILE: Final = object_of(
     format=text("as it was read"),
     sha256=text("of its content"),
     **_ROWS,
-    already_loaded=maybe(time("when the same content was loaded before")),
+    already_loaded=Maybe(time("when the same content was loaded before")),
 )
 LOAD_REPORT: Final = object_of(
-    version=maybe(text("of the data, from now on")),
+    version=Maybe(text("of the data, from now on")),
     **_ROWS,
-    replaced=maybe(whole("whose place others took")),
-    series_count=maybe(whole("series that changed")),
-    models=maybe(whole("fitted models that rest on them; the next use fits them anew")),
-    suspicious_count=maybe(whole("rows that no model rests on until they are confirmed")),
-    dry_run=maybe(boolean("true: nothing was changed")),
-    series=maybe(list_of(TEXT, "the first of the series that changed")),
-    suspicious=maybe(list_of(TEXT, "the first of the suspicious rows, and why")),
+    replaced=Maybe(whole("whose place others took")),
+    series_count=Maybe(whole("series that changed")),
+    models=Maybe(whole("fitted models that rest on them; the next use fits them anew")),
+    suspicious_count=Maybe(whole("rows that no model rests on until they are confirmed")),
+    dry_run=Maybe(boolean("true: nothing was changed")),
+    series=Maybe(list_of(TEXT, "the first of the series that changed")),
+    suspicious=Maybe(list_of(TEXT, "the first of the suspicious rows, and why")),
     notes=list_of(TEXT, "what else to know"),
-    files=maybe(list_of(_FILE, "one by one")),
+    files=Maybe(list_of(_FILE, "one by one")),
 )
 CHANGED: Final = object_of(
     changed=boolean("false: everything was there already"),
-    notes=maybe(
+    notes=Maybe(
         list_of(TEXT, "results that look wrong, or no more, beside a new description of their system; names in rules that nothing has")
     ),
 )
@@ -252,19 +252,19 @@ RESULT_TOKEN: Final = object_of(token=text("to send one result of the plan with"
 _ID: Final = text("the same on every server", format="uuid")
 _NODE: Final = object_of(
     "each of its nodes",
-    ncpus=maybe(whole("sockets")),
-    cpu=maybe(
+    ncpus=Maybe(whole("sockets")),
+    cpu=Maybe(
         object_of(
             "each processor",
-            arch=maybe(text("x86_64, aarch64, ppc64le")),
-            microarch=maybe(text("skylake")),
-            ncores=maybe(whole("cores of a socket")),
-            nthreads=maybe(whole("threads of a core")),
+            arch=Maybe(text("x86_64, aarch64, ppc64le")),
+            microarch=Maybe(text("skylake")),
+            ncores=Maybe(whole("cores of a socket")),
+            nthreads=Maybe(whole("threads of a core")),
         )
     ),
-    naccel=maybe(whole("accelerators")),
-    accel=maybe(object_of("each accelerator", type=maybe(text("gpu")), model=maybe(text("its name")))),
-    memory=maybe(whole("bytes")),
+    naccel=Maybe(whole("accelerators")),
+    accel=Maybe(object_of("each accelerator", type=Maybe(text("gpu")), model=Maybe(text("its name")))),
+    memory=Maybe(whole("bytes")),
 )
 _PARTITION: Final = object_of(
     nnodes={"type": ["integer", "null"], "description": "nodes"},
@@ -277,9 +277,9 @@ INFRASTRUCTURE: Final = object_of(
     description=text("its title"),
     configuration=object_of(
         "what it consists of",
-        scheduler=maybe(text("slurm")),
-        storage=maybe(by_name(object_of(storage_class=maybe(text("its kind"))), "by address")),
-        partitions=maybe(by_name(_PARTITION, "by name")),
+        scheduler=Maybe(text("slurm")),
+        storage=Maybe(by_name(object_of(storage_class=Maybe(text("its kind"))), "by address")),
+        partitions=Maybe(by_name(_PARTITION, "by name")),
     ),
 )
 _FOR_APPLICATION: Final = object_of(
@@ -287,14 +287,14 @@ _FOR_APPLICATION: Final = object_of(
     name=text("of a framework, an MPI library or an application"),
     feature=by_name({"type": ["boolean", "string"]}, "what must be on: graph compilers, distribution, version"),
 )
-_FOR_INFRASTRUCTURE: Final = object_of("where it is for", name=maybe(text("of a system")), storage_class=maybe(text("kind of storage")))
+_FOR_INFRASTRUCTURE: Final = object_of("where it is for", name=Maybe(text("of a system")), storage_class=Maybe(text("kind of storage")))
 SCRIPT: Final = object_of(
     id=_ID,
-    description=maybe(text("the rule's title; left out if it was sent without one")),
+    description=Maybe(text("the rule's title; left out if it was sent without one")),
     conditions=object_of(
         "when it is added: all that is given must hold",
-        application=maybe(_FOR_APPLICATION),
-        infrastructure=maybe(_FOR_INFRASTRUCTURE),
+        application=Maybe(_FOR_APPLICATION),
+        infrastructure=Maybe(_FOR_INFRASTRUCTURE),
     ),
     data=object_of("what is added", stage=one_of("before or after the run", "pre", "post"), raw=text("shell text")),
 )
@@ -313,5 +313,5 @@ CONTAINER_MAPPING: Final = object_of(
     selectors=by_name(BOOLEAN, "what the image has, by name"),
     container_name=text("repository/name:tag"),
     container_type=one_of("kind of registry", "docker", "shub"),
-    container_registry=maybe(text("host of the registry, or library")),
+    container_registry=Maybe(text("host of the registry, or library")),
 )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from modak.api.access import actor_of
 from modak.api.bodies import Body, document
 from modak.api.native import Limit, address, service_of
-from modak.api.openapi import TEXT, json_response, list_of, maybe, object_of, one_of, ref, request_body, text, time, whole
+from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, one_of, ref, request_body, text, time, whole
 from modak.api.problems import answer
 
 if TYPE_CHECKING:
@@ -25,22 +25,22 @@ STATE: Final = object_of(
     runtime=one_of("the container runtime that builds it", "apptainer", "charliecloud"),
     requested_by=text("who ordered it first"),
     requested_at=time("when it was requested"),
-    started_at=maybe(time("when it was started")),
-    finished_at=maybe(time("when it was finished")),
-    step=maybe(text("what it is at")),
-    message=maybe(text("why it failed: the step, and what went wrong in it")),
-    image=maybe(text("the image's reference in the catalogue, once it is done")),
-    files=maybe(
+    started_at=Maybe(time("when it was started")),
+    finished_at=Maybe(time("when it was finished")),
+    step=Maybe(text("what it is at")),
+    message=Maybe(text("why it failed: the step, and what went wrong in it")),
+    image=Maybe(text("the image's reference in the catalogue, once it is done")),
+    files=Maybe(
         list_of(
             object_of(
                 file=text("its path"),
-                sha256=maybe(text("of its content; left out for a directory")),
-                bytes=maybe(whole("its size")),
+                sha256=Maybe(text("of its content; left out for a directory")),
+                bytes=Maybe(whole("its size")),
             ),
             "every form of the image",
         )
     ),
-    findings=maybe(list_of(TEXT, "what running it showed, a line a label")),
+    findings=Maybe(list_of(TEXT, "what running it showed, a line a label")),
 )
 LISTED: Final = object_of(items={"type": "array", "items": ref("build_state")})
 LOG: Final = object_of(log=text("at most 128 KiB"))

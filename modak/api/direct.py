@@ -59,12 +59,6 @@ def add_direct(app: FastAPI, path: str, endpoint: Endpoint, **options: Any) -> N
     app.router.add_api_route(path, endpoint, route_class_override=DirectRoute, **options)
 
 
-def at_hand(request: Request) -> Service | None:
-    """The use cases if the database is open and local, so that using what is in memory does not wait."""
-    found: Service | None = request.app.state.at_hand()
-    return found
-
-
 async def one_at_a_time(request: Request, work: Callable[[Service], Answer], queue: str = "turn") -> Answer:
     """The result of ``work`` in a thread: one request of a queue at a time, since Python runs one thread at a time anyway.
 

@@ -1,7 +1,6 @@
 """Examples of bodies and answers for the OpenAPI document, in ``examples.json``; answers are real ones, cut short.
 
-They are kept by the component that describes them, an answer also by method and address. Bodies that only one address takes have theirs
-beside it.
+They are kept by the component that describes them, an answer also by method and address, a body also by those and its media type.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ def add_examples(document: Mapping[str, Any]) -> None:
     kept = json.loads(Path(__file__).with_name("examples.json").read_text("utf-8"))
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            of_address = kept.get(f"{method.upper()} {path}")
-            for part, own in ((operation.get("requestBody", {}), None), *((each, of_address) for each in operation["responses"].values())):
-                for content in part.get("content", {}).values():
-                    known = own or _made(content["schema"], kept)
-                    if known is not None:
-                        content.setdefault("example", known)
+            address = f"{method.upper()} {path}"
+            sent = operation.get("requestBody", {}).get("content", {}).items()
+            shown = [(f"{address} as {kind}", content) for kind, content in sent]
+            shown += [(address, content) for each in operation["responses"].values() for content in each.get("content", {}).values()]
+            for name, content in shown:
+                known = kept.get(name) or _made(content["schema"], kept)
+                if known is not None:
+                    content.setdefault("example", known)
 
 
 def _made(schema: Mapping[str, Any], kept: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from modak import schemas
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, in_time, one_at_a_time
-from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_body, text
+from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_bodies, request_body, text
 from modak.api.openapi import page as page_of
 from modak.api.problems import NOSNIFF, answer, answer_text
 from modak.api.queries import once
@@ -51,9 +51,8 @@ def add_routes(app: FastAPI) -> None:
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
     listed = json_response(page_of("measured_result"))
     add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
-    for kind in KEYS:
-        add_listing(app, kind, partial(_page_of, kind))
-    add_listing(app, "models", lambda service, cursor, limit: service.models_page(limit=limit, cursor=cursor))
+    for kind in (*KEYS, "models"):
+        add_listing(app, kind)
     add("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
     add("/schema/{kind}", schema, responses=json_response({"type": "object"}), methods=["GET"], tags=["about"], summary="A JSON Schema")
     add("/health", health, responses=json_response(HEALTH), methods=["GET"], tags=["about"], summary="Whether the service runs")
@@ -66,47 +65,21 @@ def service_of(request: Request) -> Service:
     return opened
 
 
-EXAMPLE: Final = {
-    "job": {
-        "job_options": {"job_name": "3dgan", "account": "pr12ab"},
-        "application": {"app_tag": "3dgan", "app_type": "python", "executable": "python3 train.py", "arguments": "--epochs 20"},
-        "target": {"name": "supermuc-ng"},
-        "optimisation": {
-            "app_type": "ai_training",
-            "ai_training": {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod"}},
-            "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20},
-            "objective": {"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.9},
-        },
-    }
-}
-"""A request that can be sent to every address that takes requests."""
-REQUEST: Final = request_body(ref(schemas.COMPONENTS["request"]), example=EXAMPLE)
-"""The OpenAPI entry of the body of such an address."""
+REQUEST: Final = request_body(ref(schemas.COMPONENTS["request"]))
+"""The OpenAPI entry of the body of every address that takes requests."""
 FILLED: Final = json_response(ref(schemas.COMPONENTS["response"]), "The document, filled in")
 SIZED: Final = json_response(
     ref("sizing"), "The platforms, those that meet the goal first; every figure with unit, interval, basis and what it follows from"
 )
 HEALTH: Final = object_of(status={"const": "ok", "description": "the process runs"})
 READY: Final = object_of(status={"const": "ready", "description": "requests are answered"}, data=text("version of the data"))
-POINTS: Final = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "text/csv": {
-                "schema": text("a result table without values: a header, then one row a line"),
-                "example": "application,system,nodes,ranks_per_node,threads_per_rank,metric\n3dgan,supermuc-ng,48,4,12,epoch_time\n",
-            },
-            "application/json": {
-                "schema": list_of(ref("points"), "its rows as objects"),
-                "example": [{"application": "3dgan", "system": "supermuc-ng", "nodes": 48, "ranks_per_node": 4, "metric": "epoch_time"}],
-            },
-            "application/x-ndjson": {
-                "schema": text("its rows as objects, one a line"),
-                "example": '{"application": "3dgan", "system": "supermuc-ng", "nodes": 48, "ranks_per_node": 4, "metric": "epoch_time"}\n',
-            },
-        },
+POINTS: Final = request_bodies(
+    {
+        "text/csv": text("a result table without values: a header, then one row a line"),
+        "application/json": list_of(ref("points"), "its rows as objects"),
+        "application/x-ndjson": text("its rows as objects, one a line"),
     }
-}
+)
 FILTERS: Final = {
     "parameters": [
         {"name": name, "in": "query", "required": False, "schema": TEXT, "description": "exact text of that column"}
@@ -184,12 +157,12 @@ def results(
     return answer(service.results(filters, limit=limit, cursor=cursor, doubted=doubted))
 
 
-def add_listing(app: FastAPI, kind: str, page: Callable[[Service, str, int], Mapping[str, Any]]) -> None:
-    """Add ``GET /kind``, which answers a ``page`` of all items by cursor and limit, and ``GET /kind/NAME``."""
+def add_listing(app: FastAPI, kind: str) -> None:
+    """Add ``GET /kind`` and ``GET /kind/NAME``."""
 
     def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
         """A page of `items`; `next` is left out on the last one."""
-        return unless_known(request, lambda service: page(service, cursor, limit))
+        return unless_known(request, lambda service: service.listing_page(kind, limit=limit, cursor=cursor))
 
     def one(request: Request, name: Wanted) -> Response:
         """One item by its name."""
@@ -221,10 +194,6 @@ async def health() -> Response:
 def ready(request: Request) -> Response:
     """The version of the data; 503 where the database is out of reach, or another host has upgraded it."""
     return answer({"status": "ready", "data": service_of(request).store.ready()})
-
-
-def _page_of(kind: str, service: Service, cursor: str, limit: int) -> Mapping[str, Any]:
-    return service.listing_page(kind, limit=limit, cursor=cursor)
 
 
 def located(filled: Mapping[str, Any], request: Request) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 An answer reads as a list of its fields, those that may be absent marked as such::
 
-    object_of("a file", name=text("as it was sent"), rows=whole("read"), already_loaded=maybe(text("when")))
+    object_of("a file", name=text("as it was sent"), rows=whole("read"), already_loaded=Maybe(text("when")))
 
 They are not made from pydantic models: answers are plain JSON values, which no model has to read again. Typed dictionaries would do, but
 pydantic takes those of the standard library from Python 3.12 on only.
@@ -11,8 +11,7 @@ pydantic takes those of the standard library from Python 3.12 on only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 Schema = dict[str, Any]
 Responses = dict[int | str, dict[str, Any]]
@@ -23,16 +22,10 @@ NUMBER: Final[Schema] = {"type": "number"}
 INTEGER: Final[Schema] = {"type": "integer"}
 
 
-@dataclass(frozen=True)
-class Maybe:
+class Maybe(NamedTuple):
     """The schema of a property that an object need not have."""
 
     schema: Schema
-
-
-def maybe(schema: Schema) -> Maybe:
-    """The property may be absent."""
-    return Maybe(schema)
 
 
 def object_of(description: str = "", /, **properties: Schema | Maybe) -> Schema:
@@ -93,12 +86,17 @@ def by_name(of: Schema, description: str) -> Schema:
 def page(name: str) -> Schema:
     """A page of a list of components."""
     items = {"type": "array", "items": ref(name)}
-    return object_of(items=items, next=maybe(text("`cursor` of the next page; left out on the last one")))
+    return object_of(items=items, next=Maybe(text("`cursor` of the next page; left out on the last one")))
 
 
-def request_body(schema: Schema, **also: Any) -> dict[str, Any]:
+def request_body(schema: Schema) -> dict[str, Any]:
     """The OpenAPI entry of a body in JSON that we read ourselves."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, **also}}}}
+    return request_bodies({"application/json": schema})
+
+
+def request_bodies(kinds: Mapping[str, Schema]) -> dict[str, Any]:
+    """The OpenAPI entry of a body that is of one of these media types, each with its schema."""
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind, schema in kinds.items()}}}
 
 
 def json_response(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, get_args
 
@@ -191,7 +191,8 @@ def _subject(application: PostedApplication) -> dict[str, Any]:
         if feature == "version" and not version_key:
             raise RequestError(NO_APPLICATION_VERSION, field=at)
         if feature == "version" and isinstance(value, str):
-            given[version_key] = checked_version(value, at)
+            _check(VersionText, value, at)
+            given[version_key] = value
         elif feature == "distribution" and value in distributions():
             given["distribution"] = (value,)
         elif feature in graph_compilers() and value is True and "compiler" not in given:
@@ -216,11 +217,10 @@ _FEATURES: Final = (
 )
 
 
-def checked_version(value: str, field: str) -> str:
-    """A single version. Raises :class:`~modak.errors.RequestError`."""
-    if why := fault_in(VersionText, value):
+def _check(grammar: Any, value: str, field: str) -> None:
+    """Raise :class:`~modak.errors.RequestError` for a value that is not of the grammar."""
+    if why := fault_in(grammar, value):
         raise RequestError(why, field=field)
-    return value
 
 
 def _framework_of_images(name: str) -> str:
@@ -246,11 +246,7 @@ def _selected(sent: PostedMapping) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if name != "version" and (name not in allowed or not isinstance(value, bool)):
             raise RequestError(f"allowed: true or false, for one of {', '.join(sorted(allowed))}", field=f"selectors.{name}")
     on = [name for name, value in sent.selectors.items() if value is True]
-    return _among(on, graph_compilers()), _among(on, distributions())
-
-
-def _among(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name in known)
+    return tuple(name for name in on if name in graph_compilers()), tuple(name for name in on if name in distributions())
 
 
 @cache
@@ -272,8 +268,7 @@ def _reference(sent: PostedMapping) -> str:
     elif scheme == "shub" and host not in _SINGULARITY_HUB:
         raise RequestError(f"{SINGULARITY_HUB} or library, for images of type shub", field="container_registry")
     reference = f"{scheme}://{name}"
-    if why := fault_in(ImageReference, reference):
-        raise RequestError(why, field="container_name")
+    _check(ImageReference, reference, "container_name")
     return reference
 
 

@@ -10,7 +10,6 @@ results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -20,13 +19,12 @@ from starlette.responses import Response
 from modak.api import posted, postedsystems, shapes
 from modak.api.access import actor_of
 from modak.api.bodies import Body, document, read
-from modak.api.direct import SHORT, add_direct, at_hand, one_at_a_time
+from modak.api.direct import SHORT, add_direct, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
-from modak.api.openapi import TEXT, json_response, list_of, maybe, object_of, ref, request_body, text
+from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, ref, request_body, text
 from modak.api.problems import answer, answer_document
 from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
-from modak.dsl import Texts
 from modak.errors import Conflict, NotFound
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
 from modak.response import with_image
@@ -37,15 +35,15 @@ TAG: Final = TOLERANT
 _JOB: Final = {
     **object_of(
         "as sent, with what was found",
-        application=maybe({"type": "object", **AS_SENT, "description": "as sent, with `container_runtime` where an image is known"}),
-        job_content=maybe(text("text of the job script, as it can be submitted")),
-        build_script=maybe(text("text of the job that builds the application or its image")),
-        warnings=maybe(list_of(ref("Notice"), "what was read in another way, or could not be had")),
+        application=Maybe({"type": "object", **AS_SENT, "description": "as sent, with `container_runtime` where an image is known"}),
+        job_content=Maybe(text("text of the job script, as it can be submitted")),
+        build_script=Maybe(text("text of the job that builds the application or its image")),
+        warnings=Maybe(list_of(ref("Notice"), "what was read in another way, or could not be had")),
     ),
     **AS_SENT,
 }
 ANSWERED: Final = json_response(
-    object_of(job=maybe(_JOB)) | AS_SENT,
+    object_of(job=Maybe(_JOB)) | AS_SENT,
     "The caller's own document with one thing filled in; what is absent is left out",
     example={"job": {"application": {"app_tag": "solver"}, "job_content": "#!/bin/bash\n#SBATCH --job-name=solver\n…"}},
 )
@@ -76,12 +74,12 @@ async def get_image(request: Request, strict: Strict = False) -> Response:
 
 async def get_build(request: Request, strict: Strict = False) -> Response:
     """The request with the text of the build job as `job.build_script`, where there is something to build."""
-    return await _only(request, strict, "build_script", attrgetter("build_script"))
+    return await _only(request, strict, "build_script", "build_script")
 
 
 async def get_optimisation(request: Request, strict: Strict = False) -> Response:
     """The request with the text of the job script as `job.job_content`, and `job.application.container_runtime`."""
-    return await _only(request, strict, "job_content", attrgetter("job_script"))
+    return await _only(request, strict, "job_content", "job_script")
 
 
 def infrastructures(service: Service) -> list[dict[str, Any]]:
@@ -181,17 +179,17 @@ def _shown(values: Sequence[Known], facts: Facts) -> dict[str, Any]:
     raise TypeError(f"no published shape shows {type(values[0]).__name__}")
 
 
-async def _only(request: Request, strict: bool, name: str = "", chosen: Callable[[Texts], str] = lambda texts: "") -> Response:
-    """The caller's document with the image and one text alone, and the warnings if there are any."""
+async def _only(request: Request, strict: bool, name: str = "", text: str = "") -> Response:
+    """The caller's document with the image and one ``text`` of its answer as ``name``, and the warnings if there are any."""
     body = await read(request)
     sent = document(body)
-    service = at_hand(request) if len(body.content) <= SHORT else None
+    service: Service | None = request.app.state.at_hand() if len(body.content) <= SHORT else None
     settled = service.settle_at_once(sent, strict=strict) if service else None
     if settled is None:
         settled = await one_at_a_time(request, lambda service: service.settle(sent, strict=strict))
     top, job = with_image(sent, settled.software.reference)
-    if content := chosen(settled.texts):
-        job[name] = content
+    if text and getattr(settled.texts, text):
+        job[name] = getattr(settled.texts, text)
     if settled.warnings:
         job["warnings"] = [warning.model_dump() for warning in settled.warnings]
     return answer_document({**sent, top: job} if top in sent else {top: job})

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from modak.api.access import actor_of, used_token
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
-from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_body, text, whole
+from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_bodies, request_body, text, whole
 from modak.api.openapi import page as page_of
 from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
-from modak.service import LONGEST_REASON
+from modak.service import KEYS, LONGEST_REASON
 from modak.text.numbering import LARGEST, Selection
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
@@ -26,7 +26,6 @@ Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NE
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
-KINDS: Final = {"systems": "system", "images": "image", "rules": "rule"}
 TAG: Final = "change"
 
 
@@ -41,9 +40,9 @@ def add_routes(app: FastAPI) -> None:
         ("unmarkings", unmark, "Take back confirmations and doubts", "unmarked", "how many somebody had confirmed or doubted", {}),
     ):
         shown = json_response(object_of(**{counted: whole(what)}, **JUDGED))
-        asked = request_body(_selection_schema(**more), example={"results": [1, 2]} | dict.fromkeys(more, "the nodes were shared"))
+        asked = request_body(_selection_schema(**more))
         add(f"/results/{path}", endpoint, responses=shown, methods=["POST"], tags=[TAG], summary=summary, openapi_extra=asked)
-    for kind in KINDS:
+    for kind in KEYS:
         add_adding(app, kind)
         add_removing(app, kind)
     allowed = json_response(ref("result_token"), status=201)
@@ -53,40 +52,16 @@ def add_routes(app: FastAPI) -> None:
     add("/audit", audit, responses=json_response(page_of("audit_entry")), methods=["GET"], tags=["about"], summary="Who changed what")
 
 
-TABLES: Final = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "text/csv": {
-                "schema": text("a result table"),
-                "example": "application,system,nodes,ranks_per_node,metric,value,unit\nsolver,supermuc-ng,4,48,wall_time,812.5,s\n",
-            },
-            "application/json": {
-                "schema": list_of({"type": "object"}, "its rows as records"),
-                "example": [{"application": "solver", "nodes": 4, "metric": "wall_time", "value": 812.5, "unit": "s"}],
-            },
-            "application/x-ndjson": {
-                "schema": text("its rows as records, one a line"),
-                "example": '{"application": "solver", "nodes": 4, "metric": "wall_time", "value": 812.5, "unit": "s"}\n',
-            },
-            "text/plain": {
-                "schema": text("any other format that is known"),
-                "example": "PARAMETER ranks\nPOINTS 4 8 16\nREGION solver\nMETRIC time\nDATA 812.5\nDATA 420.1\nDATA 231.7\n",
-            },
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {
-                        "file": list_of(
-                            TEXT | {"format": "binary", "contentMediaType": "application/octet-stream"}, "result files of any known format"
-                        )
-                    },
-                },
-                "example": {"file": ["application,nodes,metric,value,unit\nsolver,4,wall_time,812.5,s\n"]},
-            },
-        },
+UPLOADED: Final = TEXT | {"format": "binary", "contentMediaType": "application/octet-stream"}
+TABLES: Final = request_bodies(
+    {
+        "text/csv": text("a result table"),
+        "application/json": list_of({"type": "object"}, "its rows as records"),
+        "application/x-ndjson": text("its rows as records, one a line"),
+        "text/plain": text("any other format that is known"),
+        "multipart/form-data": {"type": "object", "properties": {"file": list_of(UPLOADED, "result files of any known format")}},
     }
-}
+)
 JUDGED: Final = {
     "loads": whole("how many loads were of a file of the name that was given; 0: numbers were given"),
     "suspicious": list_of(TEXT, "the first of the other results that look wrong now, and why; of unmarked ones, also they"),
@@ -112,22 +87,7 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-REPORT: Final = request_body(
-    {"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"},
-    example={
-        "modak_result": 1,
-        "plan": "045159caac16f0422989",
-        "job": "4711",
-        "host": "i01r01c01s01",
-        "ended": "2026-11-23T10:41:37Z",
-        "exit_status": 0,
-        "seconds": 812.512,
-        "results": [
-            {"application": "solver", "system": "supermuc-ng", "partition": "thin", "nodes": 4, "ranks_per_node": 48, "threads_per_rank": 1,
-             "hyperthreads": False, "measured_at": "2026-11-23T10:41:37Z", "metric": "wall_time", "unit": "s", "value": 812.512}
-        ],
-    },
-)  # fmt: skip
+REPORT: Final = request_body({"type": "object", "description": "`modak-result-JOB.json`, as the job script writes it at its end"})
 
 
 def load(
@@ -195,7 +155,7 @@ def add_adding(app: FastAPI, kind: str) -> None:
         added = service_of(request).add(from_document(kind, document(body)), replace=replace, actor=actor_of(request))
         return answer(_changed(added.changed, added.notes), status=201 if added else 200)
 
-    reference = ref(KINDS[kind])
+    reference = ref(kind.removesuffix("s"))
     schema = request_body({"anyOf": [reference, object_of(**{kind: {"type": "array", "items": reference}})]})
     summary = f"Add {kind}"
     answers = json_response(ref("changed"), "Everything was there already", example={"changed": False})

@@ -131,19 +131,16 @@ class Issuer:
         known = self._known
         known.tried = now
         try:
-            known.keys = dict(_keys(self._fetched(self._keys_address())))
+            known.keys = dict(_keys(_fetched(self._keys_address(), self.timeout_s)))
             known.seen, known.failure = now, ""
         except (OSError, http.client.HTTPException, ModakError, ValueError, KeyError, TypeError, AttributeError):
             known.failure = "the issuer of tokens does not answer as one"
 
     def _keys_address(self) -> str:
-        document = self._fetched(f"{self.issuer}/.well-known/openid-configuration")
+        document = _fetched(f"{self.issuer}/.well-known/openid-configuration", self.timeout_s)
         if document["issuer"].rstrip("/") != self.issuer:
             raise ValueError("the discovery document is another issuer's")
         return str(document["jwks_uri"])
-
-    def _fetched(self, address: str) -> dict[str, Any]:
-        return _fetched(address, self.timeout_s)
 
 
 def check(issuer: str, audience: str) -> None:

@@ -39,11 +39,17 @@ def this() -> Process:
 
 
 def _started(pid: int) -> int | None:
+    fields = _fields(pid)
+    return int(fields[19]) if fields else None
+
+
+def _fields(pid: int) -> list[str]:
+    """Those of ``/proc/PID/stat`` from the state on; none where no process with that number lives."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return None
-    return None if fields[0] == "Z" else int(fields[19])
+        return []
+    return [] if fields[0] == "Z" else fields
 
 
 def _nothing(*_: object) -> None:
@@ -146,10 +152,7 @@ def _descendants(leader: int) -> list[Process]:
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
-    """The number of each living process, with the fields of ``/proc/PID/stat`` from its state on."""
+    """The number of each living process, with its fields."""
     for folder in Path("/proc").iterdir():
-        with suppress(OSError):
-            if folder.name.isdigit():
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                if fields[0] != "Z":
-                    yield int(folder.name), fields
+        if folder.name.isdigit() and (fields := _fields(int(folder.name))):
+            yield int(folder.name), fields

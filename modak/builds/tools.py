@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 import shutil
@@ -14,6 +13,7 @@ from typing import Final, Protocol
 
 from modak.builds.order import Order
 from modak.errors import Unavailable
+from modak.settings import user
 
 _SEEN: Final = re.compile(
     r"PATH|HOME|LANG|LC_ALL|USER|LOGNAME|TMPDIR|XDG_RUNTIME_DIR|(?i:https?|ftp|no|all)_proxy"
@@ -84,14 +84,7 @@ def environment(program: str, work: Path, extra: Iterable[tuple[str, str]] = ())
     """
     seen = {name: value for name, value in os.environ.items() if _SEEN.fullmatch(name)}
     path = os.pathsep.join((str(Path(program).parent), seen.get("PATH", os.defpath)))
-    return {"HOME": str(work), "USER": _user(), "CH_IMAGE_CACHE": "disabled", **seen, "PATH": path, **dict(extra)}
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user need not have a name
-        return str(os.getuid())
+    return {"HOME": str(work), "USER": user(), "CH_IMAGE_CACHE": "disabled", **seen, "PATH": path, **dict(extra)}
 
 
 def version(program: str) -> str:

@@ -106,10 +106,9 @@ def no_model_of(application: str) -> NotFound:
 
 def actor() -> Actor:
     """Who changes something by a command in this process."""
-    from modak.service import principal
-    from modak.store.audit import Actor
+    from modak.service import local_actor
 
-    return Actor(principal())
+    return local_actor()
 
 
 def _here() -> Settings:

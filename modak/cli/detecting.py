@@ -37,8 +37,7 @@ def detect(
     with show.progress("asking this machine"):
         found = describe_machine(processors, accelerators, os.environ, name=name, probe=probe)
     stored = System.model_validate(common.client().item("systems", found.system.name)) if diff else None
-    for note in found.notes_beside(stored) if stored else found.notes:
-        show.note(note)
+    show.note(*found.notes_beside(stored) if stored else found.notes)
     if stored:
         _differences(stored, found, as_json)
     elif output is not None:

@@ -139,8 +139,7 @@ def calibration(
     answer = common.local().calibration(files.read(points), points, number=number)
     show.rows(answer, output, as_json=as_json)
     if not as_json:
-        for note in answer["notes"]:
-            show.note(note)
+        show.note(*answer["notes"])
 
 
 def _curves(application: str | None) -> dict[str, Curve]:
@@ -265,8 +264,7 @@ def _programme(answer: Mapping[str, Any]) -> None:
     if answer["node_hours"]:
         spent = f"{answer['node_hours']:.4g} node-hours in all: the request's whole workload each time, the start of the job counted"
         typer.echo(show.folded(spent, "", "  "))
-    for note in answer["notes"]:
-        show.note(note)
+    show.note(*answer["notes"])
     written = [run["job_script"] for run in answer["runs"] if "job_script" in run]
     show.bullets("Written", written)
 

@@ -36,8 +36,7 @@ def _group(kind: str, about: str, listed: str, shown: str, removable: bool = Tru
     def remove(name: Name) -> None:
         notes = common.client().remove(kind, name)
         typer.echo(f"{kind.removesuffix('s')} {name} is removed")
-        for note in notes:
-            show.note(note)
+        show.note(*notes)
 
     group.command("list", help=listed)(list_)
     group.command("show", help=shown)(show_)
@@ -152,8 +151,7 @@ def _add(values: Sequence[Known], names: Sequence[str], *, replace: bool) -> Non
         added = common.client().add(values, replace=replace)
     for name in names:
         typer.echo(f"{name} is in the database" if added else f"{name} was there already, unchanged")
-    for note in added.notes:
-        show.note(note)
+    show.note(*added.notes)
 
 
 def _checked_rules(file: Path) -> Sequence[Rule]:

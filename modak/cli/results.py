@@ -65,8 +65,7 @@ def load(
     for file in report["files"]:
         if "already_loaded" in file:
             show.note(f"{file['name']}: loaded already on {file['already_loaded'][:19].replace('T', ' at ')}")
-    for note in (*report["notes"], *report["suspicious"]):
-        show.note(note)
+    show.note(*report["notes"], *report["suspicious"])
     if report["suspicious_count"]:
         show.note(
             "no model rests on suspicious results until 'modak results confirm NUMBER' says that they are right; those that their own file "

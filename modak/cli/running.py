@@ -151,8 +151,7 @@ def refresh(
         typer.echo(f"{counted(load['new'], 'result')} {'would be' if dry_run else 'were'} added")
     if not differing and not load["new"]:
         typer.echo("the database has all that this MODAK knows")
-    for note in found["notes"]:
-        show.note(note)
+    show.note(*found["notes"])
     for one in differing if dry_run else ():
         if one["diff"]:
             typer.echo("\n" + "\n".join(map(printable, one["diff"].split("\n"))))

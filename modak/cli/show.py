@@ -59,11 +59,6 @@ def _json(content: Any) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def heading(text: str) -> None:
-    """A line that starts a part of the answer."""
-    _bold(text)
-
-
 def bullets(title: str, lines: Iterable[str]) -> None:
     """A heading and its lines; nothing where there is no line."""
     shown = list(lines)
@@ -80,9 +75,10 @@ def warn(warnings: Iterable[Mapping[str, str]]) -> None:
         typer.echo(f"warning: {printable(said)}", err=True)
 
 
-def note(text: str) -> None:
-    """A remark on standard error, in one line."""
-    typer.echo(f"note: {printable(text)}", err=True)
+def note(*texts: str) -> None:
+    """Remarks on standard error, one line each."""
+    for text in texts:
+        typer.echo(f"note: {printable(text)}", err=True)
 
 
 @contextmanager
@@ -138,7 +134,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 def _folding(columns: Sequence[str], cells: Iterable[Sequence[str]], widths: Sequence[int], right: Sequence[bool], left: int) -> None:
     """One line a row, or several in the last column, which has ``left`` characters."""
-    _bold(_line(columns, widths, right))
+    heading(_line(columns, widths, right))
     for row in cells:
         first, *more = textwrap.wrap(row[-1], left, break_on_hyphens=False) or [""] if len(row[-1]) > left else [row[-1]]
         typer.echo(_line([*row[:-1], first], widths, right))
@@ -151,7 +147,7 @@ def _continued(columns: Sequence[str], cells: Iterable[Sequence[str]], widths: S
     ends = accumulate(widths, lambda end, width: end + len(GAP) + width)
     fitting = sum(end <= _room() for end in ends)
     if fitting:
-        _bold(_line(columns[:fitting], widths, right))
+        heading(_line(columns[:fitting], widths, right))
     for row in cells:
         if fitting:
             typer.echo(_line(row[:fitting], widths, right))
@@ -196,8 +192,8 @@ def moment(text: str) -> str:
     return datetime.fromisoformat(text).isoformat(timespec="seconds")
 
 
-def _bold(text: str) -> None:
-    """A line in bold letters, if the terminal has any and its user wants more than text (no-color.org)."""
+def heading(text: str) -> None:
+    """A line above others, in bold letters if the terminal has any and its user wants more than text (no-color.org)."""
     plain = os.environ.get("TERM") == "dumb" or os.environ.get("NO_COLOR")
     typer.echo(text if plain else typer.style(text, bold=True))
 

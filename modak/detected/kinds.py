@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from modak.detected.values import SeenNode, SeenPartition, plain
+from modak.grouping import grouped
 from modak.text.amounts import counted
 
 ALIKE: Final = 1.1
@@ -65,9 +66,7 @@ def by_gpu(kind: Kind) -> tuple[Kind, ...]:
 
 def _groups(nodes: Sequence[SeenNode]) -> Iterator[tuple[SeenNode, ...]]:
     """Nodes with equal cores and GPUs, split where memory differs by more than :data:`ALIKE`."""
-    keyed: dict[tuple[object, ...], list[SeenNode]] = {}
-    for node in nodes:
-        keyed.setdefault((node.sockets, node.cores, node.threads_per_core, node.cpus, node.gpus), []).append(node)
+    keyed = grouped(nodes, lambda node: (node.sockets, node.cores, node.threads_per_core, node.cpus, node.gpus))
     for group in keyed.values():
         current: list[SeenNode] = []
         for node in sorted(group, key=_memory):

@@ -74,10 +74,7 @@ class _Table:
 
     def typed(self, column: str, empty: Any, kind: type[Any], *, required: bool = False) -> Any:
         """A column as an array of one value a row, ``empty`` where the cell is empty."""
-        cells = self.raw.columns.get(column)
-        if cells is None:
-            return np.full(len(self.raw.lines), empty, dtype=kind)
-        return np.array(self.read(column, empty, required=required), dtype=kind)[cells.codes]
+        return np.array(self.read(column, empty, required=required), dtype=kind)[self.cells(column).codes]
 
     def texts(self, column: str) -> Cells:
         """A column of text, checked and stripped."""

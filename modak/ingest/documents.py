@@ -125,16 +125,9 @@ def _printable(what: str, longest: int) -> str:
 
 def _meaningless(name: str, unit: str | None) -> str | None:
     """Why a figure with a known unit, or without one, cannot be used; ``None``: it can, or its unit is unknown."""
-    try:
-        if unit is not None:
-            metrics.parse_unit(unit)
-    except DataError:
+    if metrics.known_metric(name, unit) or (unit and not metrics.known_unit(unit)):
         return None
-    try:
-        metrics.metric(name, unit)
-    except DataError:
-        return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
-    return None
+    return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
 
 
 def looks_like_json(head: bytes) -> bool:

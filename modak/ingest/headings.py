@@ -1,7 +1,6 @@
 """What an unknown heading of a table probably means: one hint each, or none, because a wrong one misleads.
 
-:func:`meant` asks one function after the other, in the order of :data:`_HINTS`. What other tables call the columns and the metrics is in
-:mod:`modak.ingest.vocabulary`.
+What other tables call the columns and the metrics is in :mod:`modak.ingest.vocabulary`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from modak.errors import DataError
 from modak.ingest import vocabulary
 from modak.ingest.table import LAYOUT, MOST_COLUMNS
 from modak.ingest.values import quoted
@@ -67,89 +65,68 @@ def wide(names: Sequence[str]) -> str:
     return f"columns {shown} are named after sizes; {how}"
 
 
-class _Heading(NamedTuple):
-    """An unknown heading."""
-
-    name: str
-    """As the table has it."""
-    bare: str
-    """Folded, without its unit."""
-    measure: Measure | None
-
-
-class _Beside(NamedTuple):
-    """What decides on a hint beside the heading itself."""
-
-    columns: Collection[str]
-    """The known columns."""
-    headings: Sequence[str]
-    """All headings of the table."""
-    loading: bool
-    """Whether options can rename and fill columns."""
-
-
 def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> str:
     """What an unknown heading probably is, and how to write or load it; empty if that cannot be told. ``columns`` are the known ones,
-    ``among`` the headings of the table."""
-    heading, beside = _Heading(name, _bare(name), _measured(name)), _Beside(columns, among, loading)
-    return next((f"; {hint}" for told in _HINTS if (hint := told(heading, beside))), "")
+    ``among`` the headings of the table; ``loading``: options can rename and fill columns. The first that has something to say counts."""
+    bare, measure = _bare(name), _measured(name)
+    no_value = loading and "value" not in among
+    hint = (
+        _ratio(bare)
+        or (_as_value(name, measure, among, no_value=no_value) if measure else "")
+        or _rate_of_one(bare)
+        or _total(bare)
+        or vocabulary.SAID.get(bare)
+        or (vocabulary.ROW_NUMBERS if _UNNAMED.fullmatch(bare) else "")
+        or _column(name, bare, columns, loading=loading)
+        or _scatter(bare)
+        or _parameter(name, bare, no_value=no_value)
+    )
+    return f"; {hint}" if hint else ""
 
 
 # --- the hints, each for one kind of heading; empty for all others
 
 
-def _ratio(heading: _Heading, _: _Beside) -> str:
-    if heading.bare not in vocabulary.RATIOS:
+def _ratio(bare: str) -> str:
+    if bare not in vocabulary.RATIOS:
         return ""
     return "nothing is predicted from it: leave it out, and load the times or rates that it was computed from"
 
 
-def _metric(heading: _Heading, beside: _Beside) -> str:
-    return _as_value(heading.name, heading.measure, beside) if heading.measure else ""
-
-
-def _rate_of_one(heading: _Heading, _: _Beside) -> str:
-    if not _OF_ONE.fullmatch(heading.bare) or not _measured(heading.bare.rpartition("_per_")[0].replace("_per_", "/")):
+def _rate_of_one(bare: str) -> str:
+    if not _OF_ONE.fullmatch(bare) or not _measured(bare.rpartition("_per_")[0].replace("_per_", "/")):
         return ""
     return "what each of them does is not what the run does: load that of all of them together"
 
 
-def _total(heading: _Heading, _: _Beside) -> str:
+def _total(bare: str) -> str:
     over_all_nodes = "if it counts over all nodes, divide it by them"
-    if heading.bare in vocabulary.TOTALS:
+    if bare in vocabulary.TOTALS:
         return f"{over_all_nodes}: the columns are 'ranks_per_node' and 'threads_per_rank'"
-    return f"{over_all_nodes}: the column is 'gpus_per_node'" if heading.bare in vocabulary.GPU_TOTALS else ""
+    return f"{over_all_nodes}: the column is 'gpus_per_node'" if bare in vocabulary.GPU_TOTALS else ""
 
 
-def _said(heading: _Heading, _: _Beside) -> str:
-    return vocabulary.SAID.get(heading.bare) or (vocabulary.ROW_NUMBERS if _UNNAMED.fullmatch(heading.bare) else "")
-
-
-def _column(heading: _Heading, beside: _Beside) -> str:
-    near = vocabulary.COLUMN_OF.get(heading.bare) or _alike(heading.bare, beside.columns)
+def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> str:
+    near = vocabulary.COLUMN_OF.get(bare) or _alike(bare, columns)
     if not near:
         return ""
-    unit = unit_in(heading.name) if near == "value" and beside.loading else None
-    option = f" (--map {quoted(f'{heading.name}=value')} --set unit={unit})" if unit and metrics.known_unit(unit) else ""
+    unit = unit_in(name) if near == "value" and loading else None
+    option = f" (--map {quoted(f'{name}=value')} --set unit={unit})" if unit and metrics.known_unit(unit) else ""
     return f"the nearest known one is {near!r}{option}"
 
 
-def _scatter(heading: _Heading, _: _Beside) -> str:
-    words = heading.bare.split("_")
+def _scatter(bare: str) -> str:
+    words = bare.split("_")
     return vocabulary.SCATTER if _is_time(words) and not vocabulary.SPREAD.isdisjoint(words) else ""
 
 
-def _parameter(heading: _Heading, beside: _Beside) -> str:
-    """Of a heading that may be anything. What looks like a time may be the value."""
-    plain, words = _in_ascii(heading.bare), heading.bare.split("_")
+def _parameter(name: str, bare: str, *, no_value: bool) -> str:
+    """Of a heading that may be anything. What looks like a time may be the value, where the table has none."""
+    plain, words = _in_ascii(bare), bare.split("_")
     if not _PARAMETER.fullmatch(plain) or "params" in plain:
         return ""
-    time = _time_of(heading.name, words) if _is_time(words) and beside.loading and "value" not in beside.headings else ""
+    time = _time_of(name, words) if _is_time(words) and no_value else ""
     return f"{time}{OPEN}, call it 'params.{plain}'"
-
-
-_HINTS: Final = (_ratio, _metric, _rate_of_one, _total, _said, _column, _scatter, _parameter)
-"""The first that has something to say counts."""
 
 
 def _is_time(words: Sequence[str]) -> bool:
@@ -164,14 +141,14 @@ def _time_of(name: str, words: Sequence[str]) -> str:
     return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
 
 
-def _as_value(name: str, measure: Measure, beside: _Beside) -> str:
-    """The hint for a heading that is a metric, with its unit if it has one."""
+def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bool) -> str:
+    """The hint for a heading that is a metric, with its unit if it has one; ``no_value``: an option can make it the value."""
     metric, unit = measure
     hint = f"{metric} is a metric: name it in the column 'metric', its number goes into 'value'"
-    if not beside.loading or "value" in beside.headings:
+    if not no_value:
         return hint
-    others = [each for each in measured(beside.headings) if each != name]
-    left_out = [*others, *(each for each in beside.headings if _bare(each) in vocabulary.RATIOS)]
+    others = [each for each in measured(among) if each != name]
+    left_out = [*others, *(each for each in among if _bare(each) in vocabulary.RATIOS)]
     options = [f"--map {quoted(f'{name}=value')} --set metric={metric}"]
     if unit:
         options.append(f"--set unit={unit}")
@@ -192,7 +169,7 @@ def _as_value(name: str, measure: Measure, beside: _Beside) -> str:
 def _alike(bare: str, columns: Collection[str]) -> str | None:
     """The column that is spelt nearly so."""
     compact = {column.replace("_", ""): column for column in columns}
-    found = get_close_matches(_compact(bare), compact, n=1, cutoff=ALIKE)
+    found = get_close_matches(metrics.unseparated(bare), compact, n=1, cutoff=ALIKE)
     return compact[found[0]] if found else None
 
 
@@ -271,7 +248,7 @@ def _measure_in(name: str) -> Measure | None:
     """As :func:`_measured`, of a heading that is not too long to be searched."""
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
-    if metric := vocabulary.METRIC_OF.get(_compact(bare.lower().replace("/", "per"))):  # a time/step is no timestep
+    if metric := vocabulary.METRIC_OF.get(metrics.unseparated(bare.lower().replace("/", "per"))):  # a time/step is no timestep
         return Measure(metric, bracket[1] if bracket else None)
     if bare.lower() in vocabulary.TIMES:
         return Measure("time", bare.lower())
@@ -281,10 +258,11 @@ def _measure_in(name: str) -> Measure | None:
 def _metric_and_unit(bare: str) -> Measure | None:
     """A metric and, as the last word, one of its units: ``time_ms``."""
     *_, last = re.split(r"[_ ]", bare)
-    metric = vocabulary.METRIC_OF.get(_compact(bare.removesuffix(last).lower()))
+    metric = vocabulary.METRIC_OF.get(metrics.unseparated(bare.removesuffix(last)))
     if not metric:
         return None
-    return next((Measure(metric, unit) for unit in (last, vocabulary.UNIT_OF.get(last.lower(), last)) if _fits(metric, unit)), None)
+    units = (last, vocabulary.UNIT_OF.get(last.lower(), last))
+    return next((Measure(metric, unit) for unit in units if metrics.known_metric(metric, unit)), None)
 
 
 def _unit_of_rate(bare: str) -> Measure | None:
@@ -301,17 +279,3 @@ def _unit_of_rate(bare: str) -> Measure | None:
         if known and known.kind == "time" and known.per in metrics.PARTS:
             return Measure(f"{known.per}_time", unit)
     return None
-
-
-def _compact(name: str) -> str:
-    """A name in lower case without its separators."""
-    return re.sub(r"[^a-z0-9]", "", name)
-
-
-def _fits(metric: str, unit: str) -> bool:
-    """Whether the unit is one of the metric."""
-    try:
-        metrics.metric(metric, unit)
-    except DataError:
-        return False
-    return True

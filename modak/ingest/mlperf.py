@@ -95,8 +95,7 @@ def _platform(name: str | None, nodes: int | None) -> tuple[str | None, int | No
 
 
 def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
-    metadata = event.get("metadata")
-    status = metadata.get("status") if isinstance(metadata, dict) else None
+    status = documents.within(event, "metadata").get("status")
     benchmark = text(run.said.get("submission_benchmark")) or ""
     if status != "success":
         found.leave(line, f"the run of {benchmark[:80]!r} ended as {status!r}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from modak.ingest import documents
-from modak.ingest.documents import Node, count, instant, member, objects, text
+from modak.ingest.documents import Node, count, instant, member, objects, text, within
 from modak.ingest.sacct import Job, add
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
@@ -62,25 +62,21 @@ def number(value: Any) -> Any:
 
 def _id(job: Node) -> str:
     """The job's number as sacct shows it; tasks of an array, and parts of a heterogeneous job, have its number and their own."""
-    parts = job.get("het")
-    if isinstance(parts, dict) and count(number(parts.get("job_id"))):
+    parts, array = within(job, "het"), within(job, "array")
+    if count(number(parts.get("job_id"))):
         return f"{text(number(parts['job_id']))}+{text(number(parts.get('job_offset')))}"
-    array = job.get("array")
-    task = text(number(array.get("task_id"))) if isinstance(array, dict) else None
-    whole = text(number(array.get("job_id"))) if isinstance(array, dict) else None
+    task, whole = text(number(array.get("task_id"))), text(number(array.get("job_id")))
     return f"{whole}_{task}" if task is not None and count(whole) else str(text(number(job.get("job_id"))))
 
 
 def _state(job: Node) -> str:
-    state = job.get("state")
-    current = state.get("current") if isinstance(state, dict) else None
+    current = within(job, "state").get("current")
     return str(current[0] if isinstance(current, list) and current else current)
 
 
 def _tres(job: Node) -> dict[str, int]:
     """What was allocated, by kind; a site counts typed devices (``gpu:v100``) in their plain kind, too, or only there."""
-    tres = job.get("tres")
-    given = tres.get("allocated") if isinstance(tres, dict) else None
+    given = within(job, "tres").get("allocated")
     found: dict[str, int] = {}
     for each in given if isinstance(given, list) else ():
         if isinstance(each, dict) and (amount := count(number(each.get("count")))):

@@ -7,8 +7,9 @@ warning; ``strict`` turns warnings into faults. What cannot be expressed safely 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 from typing import Any, Final
 
@@ -17,26 +18,8 @@ from modak.errors import Fault, RequestError
 from modak.normalise.fields import begin, command_line, dependency, email, events, host_list, one_word, resources, signal, source, variables
 from modak.normalise.mpirun import launched
 from modak.normalise.optimisation import optimisation
-from modak.normalise.sections import OBJECT, elsewhere, remembered, section, spelt
-from modak.normalise.spellings import (
-    Read,
-    Reader,
-    choice,
-    each,
-    flag,
-    fold,
-    left_out,
-    noted,
-    number,
-    prose,
-    refused,
-    seconds,
-    shown,
-    size,
-    spellings,
-    text,
-    whole,
-)
+from modak.normalise.sections import OBJECT, elsewhere, remembered, section_of, spelt
+from modak.normalise.spellings import Read, Reader, choice, each, fold, left_out, noted, prose, refused, shown, spellings, text
 from modak.text.documents import without_schema
 from modak.text.grammar import IMAGE_ENDINGS
 
@@ -109,8 +92,7 @@ def _read(job: Mapping[str, Any]) -> tuple[Read, Read, Read, Read]:
     """The four sections. Commands of the application may use variables that other sections name, so it is read last."""
     options = _JOB_OPTIONS(job.get("job_options"), "job_options")
     wanted = optimisation(job.get("optimisation"), "optimisation")
-    names = _own_variables(options.value, wanted.value)
-    application = section(_application(names), dsl.Application) if names else _PLAIN_APPLICATION
+    application = _application(_own_variables(options.value, wanted.value))
     return options, application(job.get("application"), "application"), _TARGET(job.get("target"), "target"), wanted
 
 
@@ -121,64 +103,24 @@ def _own_variables(options: Any, wanted: Any) -> frozenset[str]:
     return frozenset((*getattr(options, "copy_environment_variable", ()), *(name for names in tuned for name in names)))
 
 
-JOB_OPTIONS: Final[Mapping[str, Reader]] = {
-    "job_name": lambda value, path: Read(value) if value == "" else text(value, path),
-    "account": text,
-    "queue": text,
-    "partition": text,
-    "qos": text,
-    "reservation": text,
-    "site_resources": resources,
-    "wall_time_limit": seconds,
-    "node_count": whole,
-    "process_count_per_node": whole,
-    "core_count_per_process": whole,
-    "core_count": whole,
-    "memory_limit": size,
-    "minimum_memory_per_processor": size,
-    "request_gpus": whole,
-    "request_specific_nodes": host_list,
-    "job_array": text,
-    "standard_output_file": text,
-    "standard_error_file": text,
-    "combine_stdout_stderr": flag,
-    "architecture_constraint": text,
-    "copy_environment": flag,
-    "copy_environment_variable": variables,
-    "job_dependency": dependency,
-    "request_event_notification": events,
-    "email_address": email,
-    "defer_job": begin,
-    "node_exclusive": flag,
-    "requeue": flag,
-    "signal": signal,
-}
-
-
-def _application(names: Collection[str]) -> Mapping[str, Reader]:
+@lru_cache(maxsize=16)  # many requests copy the same variables
+def _application(names: frozenset[str]) -> Reader:
+    """The reader of the section whose commands may use these variables."""
     arguments = command_line(names, program=False)
-    return {
-        "app_tag": text,
-        "app_type": choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran"}, otherwise="other"),
-        "container_runtime": _image,
-        "executable": command_line(names, program=True),
-        "arguments": arguments,
-        "mpi_ranks": whole,
-        "allowed_ranks": each(whole),
-        "threads": whole,
-        "minimal_efficiency": number,
-        "storage_class_pref": text,
-        "stage_in": each(section({"from": one_word(names), "to": text, "unpack": flag}, dsl.StageIn)),
-        "stage_out": each(section({"from": text, "to": one_word(names)}, dsl.StageOut)),
-        "preflight": flag,
-        "write_result": flag,
-        "result_file": text,
-        "metric_file": one_word(names),
-        "pre_execution": arguments,
-        "post_execution": arguments,
-        "checkpoint": arguments,
-        "build": section({"src": source, "build_command": prose, "build_parallelism": whole}, dsl.Build),
-    }
+    return section_of(
+        dsl.Application,
+        app_type=choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran"}, otherwise="other"),
+        container_runtime=_image,
+        executable=command_line(names, program=True),
+        arguments=arguments,
+        stage_in=each(section_of(dsl.StageIn, source=one_word(names))),
+        stage_out=each(section_of(dsl.StageOut, to=one_word(names))),
+        metric_file=one_word(names),
+        pre_execution=arguments,
+        post_execution=arguments,
+        checkpoint=arguments,
+        build=section_of(dsl.Build, src=source, build_command=prose),
+    )
 
 
 def _image(value: Any, path: str) -> Read:
@@ -327,7 +269,6 @@ def _site(value: Any, path: str) -> Read:
     return Read(got.value.replace("_", "-"), got.notes) if isinstance(got.value, str) else got
 
 
-TARGET: Final[Mapping[str, Reader]] = {"name": _site, "job_scheduler_type": _scheduler, "container_runtime": _runtime}
 COUNTS: Final = {"nodes": "node_count", "ranks_per_node": "process_count_per_node", "gpus_per_node": "request_gpus", "gpus": "request_gpus"}
 """Counts of a job as results call them."""
 RESOURCES: Final = {"licenses": "site_resources", "licences": "site_resources"}
@@ -342,6 +283,25 @@ def place_of(name: str) -> str | None:
     return elsewhere(COUNTS.get(fold(name), name))
 
 
-_JOB_OPTIONS: Final = section(JOB_OPTIONS, dsl.JobOptions, also={**COUNTS, **RESOURCES})
-_PLAIN_APPLICATION: Final = section(_application(()), dsl.Application)
-_TARGET: Final = remembered(section(TARGET, dsl.Target, also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"}))
+_JOB_OPTIONS: Final = section_of(
+    dsl.JobOptions,
+    also={**COUNTS, **RESOURCES},
+    job_name=lambda value, path: Read(value) if value == "" else text(value, path),
+    site_resources=resources,
+    request_specific_nodes=host_list,
+    copy_environment_variable=variables,
+    job_dependency=dependency,
+    request_event_notification=events,
+    email_address=email,
+    defer_job=begin,
+    signal=signal,
+)
+_TARGET: Final = remembered(
+    section_of(
+        dsl.Target,
+        also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"},
+        name=_site,
+        job_scheduler_type=_scheduler,
+        container_runtime=_runtime,
+    )
+)

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 
 from modak import dsl, plugins
 from modak.errors import Fault, did_you_mean, unknown
-from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
+from modak.normalise.sections import as_object, checked, framework_of, label, spelt, unknown_keys
 from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, fold, is_blank, shown, spellings, version
 from modak.text.faults import join
 
@@ -24,7 +24,7 @@ _LAYERS: Final = ("horovod", "deepspeed")
 def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], path: str) -> Read:
     """Name and options of the framework, and options of further plug-ins (OpenMP in an MPI application), from the keys of a section other
     than ``config`` and ``data``. ``asked`` and ``parallel`` are the framework and the parallelisation that ``config`` names."""
-    known = {key: found for key in keys if (found := plugins.named("frameworks", _bare(key)))}
+    known = {key: found for key in keys if (found := framework_of(key))}
     notes = unknown_keys([key for key in keys if key not in known], (*plugins.names("frameworks"), "config", "data"), path)
     variants, twice = _each_once({key: found for key, found in known.items() if keys[key] is not None}, path)
     notes += twice
@@ -53,17 +53,12 @@ def _each_once(variants: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any
     return {key: variants[key] for key in variants if key in first.values()}, tuple(notes)
 
 
-def _bare(key: Any) -> str:
-    """``tensorflow`` of ``ai_framework-tensorflow``."""
-    return fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_").replace("_", "-")
-
-
 def _wanted(asked: Any, parallel: tuple[str, ...], variants: Mapping[str, Any], path: str) -> tuple[Any, tuple[Fault, ...]]:
     """The framework of the section: the one that ``config`` names; else MPI, if it is among the parallelisations, or the first of them;
     else the first that has a key (distribution layers last)."""
     notes: tuple[Fault, ...] = ()
     if isinstance(asked, str):
-        if found := plugins.named("frameworks", _bare(asked)):
+        if found := framework_of(asked):
             return found, ()
         message = unknown("framework", asked[:60], plugins.names("frameworks"))
         notes = (Fault(join(path, "config", "ai_framework"), f"{message}; ignored"),)

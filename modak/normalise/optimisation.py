@@ -13,7 +13,7 @@ from typing import Any, Final
 from modak import dsl
 from modak.errors import Fault
 from modak.normalise.frameworks import framework
-from modak.normalise.sections import OBJECT, as_object, checked, label, remembered, section, spelt
+from modak.normalise.sections import OBJECT, as_object, checked, fields_of, label, remembered, section, section_of, spelt
 from modak.normalise.spellings import (
     LEFT_OUT,
     Read,
@@ -23,7 +23,6 @@ from modak.normalise.spellings import (
     fold,
     number,
     prose,
-    seconds,
     several,
     size,
     spellings,
@@ -75,16 +74,6 @@ def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tu
     return key, kind, tuple(notes)
 
 
-CONFIG: Final[Mapping[str, Reader]] = {
-    "ai_framework": text,
-    "type": choice(dsl.Config.allowed("type"), {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
-    "distributed_training": flag,
-    "parallelisation": several(choice(dsl.Config.allowed("parallelisation"), {"opencc": "opencl"})),
-    "layers": whole,
-    "parameters": number,
-}
-
-
 def _switch_or_count(value: Any, path: str) -> Read:
     """``prefetch`` and ``cache`` are counts or switches."""
     words = {"true", "false", "yes", "no", "on", "off"}
@@ -97,34 +86,11 @@ def _amount(value: Any, path: str) -> Read:
     return size(value, path) if isinstance(value, str) else number(value, path)
 
 
-DATA: Final[Mapping[str, Reader]] = {
-    "location": text,
-    "basename": text,
-    "train": number,
-    "test": number,
-    "size_bytes": _amount,
-    "files": whole,
-    "etl": section({"prefetch": _switch_or_count, "cache": _switch_or_count}, dsl.Etl),
-}
-
-OBJECTIVE: Final[Mapping[str, Reader]] = {
-    "minimise": choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}),
-    "deadline": seconds,
-    "max_nodes": whole,
-    "min_efficiency": number,
-    "budget_node_hours": number,
-    "confidence": number,
-}
-
-
 def _parameters(value: Any, path: str) -> Read:
     """Further parameters of the application: numbers or text by name; ``true`` and ``false`` become words, as in results, and whole numbers
     with more digits than a float has become text."""
-    opened = as_object(value, path)
-    if not isinstance(opened.value, OBJECT):
-        return opened
-    said = {key: _said(inner) for key, inner in opened.value.items() if inner is not None}
-    return Read(said, opened.notes)
+    got = _as_it_is(value, path)
+    return got._replace(value={key: _said(inner) for key, inner in got.value.items()}) if isinstance(got.value, OBJECT) else got
 
 
 def _said(value: Any) -> Any:
@@ -135,23 +101,6 @@ def _said(value: Any) -> Any:
 
 EXACT: Final = 2**53
 """All whole numbers up to this one are floats, too."""
-
-WORKLOAD: Final[Mapping[str, Reader]] = {
-    "application": text,
-    "dataset": text,
-    "epochs": number,
-    "steps": number,
-    "samples": number,
-    "amount": text,
-    "batch_size": whole,
-    "precision": text,
-    "compiler": text,
-    "params": _parameters,
-    "memory_per_rank_gb": number,
-    "memory_per_gpu_gb": number,
-    "memory_aside_gb": number,
-    "metric": section({"name": text, "unit": text, "pattern": text}, dsl.PrintedMetric),
-}
 
 
 def _as_it_is(value: Any, path: str) -> Read:
@@ -170,38 +119,37 @@ PLAIN: Final[Mapping[str, Reader]] = {
     "enable_autotuning": flag,
     "app_type": choice(_APP_TYPES, _APP_TYPE_SPELLINGS),
     "opt_build": remembered(
-        section(
-            {
-                "cpu_type": choice(
-                    dsl.OptBuild.allowed("cpu_type"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}
-                ),
-                "acc_type": choice(
-                    dsl.OptBuild.allowed("acc_type"),
-                    {"": "none", **dict.fromkeys(("ponte vecchio", "pvc", "max 1550", "max1550", "xpu"), "intel")},
-                ),
-            },
+        section_of(
             dsl.OptBuild,
+            cpu_type=choice(dsl.OptBuild.allowed("cpu_type"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}),
+            acc_type=choice(
+                dsl.OptBuild.allowed("acc_type"),
+                {"": "none", **dict.fromkeys(("ponte vecchio", "pvc", "max 1550", "max1550", "xpu"), "intel")},
+            ),
         )
     ),
-    "autotuning": section(
-        {
-            "tuner": choice(("cresta", "autotune"), {"creata": "cresta"}),
-            "input": prose,
-            "space": _as_it_is,
-            "setting": _as_it_is,
-            "trials": whole,
-            "budget_node_hours": number,
-        },
-        dsl.Autotuning,
+    "autotuning": section_of(
+        dsl.Autotuning, tuner=choice(("cresta", "autotune"), {"creata": "cresta"}), input=prose, space=_as_it_is, setting=_as_it_is
     ),
-    "objective": remembered(section(OBJECTIVE, dsl.Objective, also={"minimize": "minimise"})),
-    "workload": remembered(section(WORKLOAD, dsl.Workload)),
+    "objective": remembered(
+        section_of(dsl.Objective, also={"minimize": "minimise"}, minimise=choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}))
+    ),
+    "workload": remembered(section_of(dsl.Workload, params=_parameters)),
 }
 
 
 _PLAIN: Final = section(PLAIN)
-_CONFIG: Final = section(CONFIG)
-_DATA: Final = section(DATA, dsl.Data)
+_CONFIG: Final = section(
+    {
+        "ai_framework": text,
+        **fields_of(
+            dsl.Config,
+            type=choice(dsl.Config.allowed("type"), {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
+            parallelisation=several(choice(dsl.Config.allowed("parallelisation"), {"opencc": "opencl"})),
+        ),
+    }
+)
+_DATA: Final = section_of(dsl.Data, size_bytes=_amount, etl=section_of(dsl.Etl, prefetch=_switch_or_count, cache=_switch_or_count))
 
 
 def _chosen_section(value: Any, path: str) -> Read:

@@ -6,14 +6,30 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from modak import dsl, plugins
+from modak.dsl.document import Bytes, Document, Seconds
 from modak.errors import BadSyntax, Fault, nearest
-from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, spellings, wrong
+from modak.normalise.spellings import (
+    LEFT_OUT,
+    Read,
+    Reader,
+    each,
+    flag,
+    fold,
+    number,
+    seconds,
+    size,
+    spellings,
+    text,
+    whole,
+    wrong,
+)
 from modak.text.documents import strict_json
 from modak.text.faults import an_object, faults_of, join
 
@@ -59,6 +75,32 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
         return checked(model, values, path, keys, Read(LEFT_OUT, tuple(notes), tuple(faults)))
 
     return read
+
+
+def fields_of(model: type[Document], **particular: Reader) -> Mapping[str, Reader]:
+    """The readers of a model's fields: by their types, but for those of ``particular`` fields."""
+    return {field.alias or name: particular.get(name) or _reader_of(field.annotation) for name, field in model.model_fields.items()}
+
+
+def section_of(model: type[Document], *, also: Mapping[str, str] | None = None, **particular: Reader) -> Reader:
+    """A reader of objects that are of a model: see :func:`section` and :func:`fields_of`."""
+    return section(fields_of(model, **particular), model, also=also)
+
+
+def _reader_of(kind: Any) -> Reader:
+    """The reader of values of a type. A type that none of these is needs a reader of its own."""
+    if get_origin(kind) in (Union, UnionType):
+        kind = get_args(kind)[0]  # the other one is None
+    if kind in (Seconds, Bytes):
+        return seconds if kind == Seconds else size
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is tuple:
+        return each(_reader_of(get_args(kind)[0]))
+    return section_of(kind) if issubclass(kind, Document) else _PLAIN[kind]
+
+
+_PLAIN: Final[Mapping[type, Reader]] = {bool: flag, int: whole, float: number, str: text}
 
 
 def remembered(reader: Reader) -> Reader:
@@ -148,9 +190,14 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 
 def elsewhere(key: str) -> str | None:
     """The place of a field, or of a framework's options, that belongs into another section."""
-    name = fold(key)
-    found = plugins.named("frameworks", name.removeprefix("ai_framework_").removeprefix("parallelisation_").replace("_", "-"))
-    return f"optimisation.{'hpc' if found.kind == 'parallel' else 'ai_training'}.{found.name}" if found else _ELSEWHERE.get(name)
+    found = framework_of(key)
+    return f"optimisation.{'hpc' if found.kind == 'parallel' else 'ai_training'}.{found.name}" if found else _ELSEWHERE.get(fold(key))
+
+
+def framework_of(key: Any) -> Any | None:
+    """The framework whose options a key holds: ``tensorflow`` or, as published, ``ai_framework-tensorflow``; ``None``: there is none."""
+    name = fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_")
+    return plugins.named("frameworks", name.replace("_", "-"))
 
 
 _NOT_HERE: Final[Mapping[str, str]] = {

@@ -110,11 +110,12 @@ METRICS: Final[Mapping[str, Metric]] = {
 }
 
 
-def _fold(name: str) -> str:
+def unseparated(name: str) -> str:
+    """A name in lower case without its separators."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-_TIMES_FOLDED: Final = {_fold(name): name for name, known in METRICS.items() if known.kind == "time"}
+_TIMES_FOLDED: Final = {unseparated(name): name for name, known in METRICS.items() if known.kind == "time"}
 
 
 @lru_cache(maxsize=256)
@@ -139,6 +140,14 @@ def metric(name: str, unit: str | None = None) -> Metric:
         return Metric(name, measured.base, "higher", measured.per, "throughput")
     hint = f"; a time per {measured.per} is the metric '{measured.per}_time'" if measured.kind == "time" and measured.per else ""
     raise DataError(f"{unit!r} is not a unit of {name}; allowed: {_allowed(known)}{hint}", field="unit")
+
+
+def known_metric(name: str, unit: str | None) -> Metric | None:
+    """The same; ``None`` where :func:`metric` raises."""
+    try:
+        return metric(name, unit)
+    except DataError:
+        return None
 
 
 def metric_of(series: SeriesKey) -> Metric:
@@ -193,12 +202,12 @@ def misnamed(name: str, unit: str | None) -> str | None:
     >>> misnamed("seconds_per_epoch", "s")
     "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
     """
-    of_one = None if name in METRICS else _PART_OF_MACHINE.fullmatch(_fold(name))
+    of_one = None if name in METRICS else _PART_OF_MACHINE.fullmatch(unseparated(name))
     if of_one:
         return (
             f"metric {name!r}: what each {of_one[1]} does is not what the run does; load that of all of them together, under another name"
         )
-    meant = None if name in METRICS else _TIMES_FOLDED.get(_fold(name))
+    meant = None if name in METRICS else _TIMES_FOLDED.get(unseparated(name))
     if meant:
         return f"metric {name!r} is not taken for {meant!r}, which jobs and other tables may have; if it is that, load it under that name"
     part = next((part for part in PARTS if part in name.lower()), None)
@@ -256,15 +265,12 @@ def _unit_in(name: str) -> str | None:
     "unknown metric 'time_s'; write 'time', and 's' into the column 'unit'"
     """
     metric, _, unit = name.rpartition("_")
-    try:
-        kind = parse_unit(unit).kind
-    except DataError:
-        return None
-    if metric in METRICS:
+    known = known_unit(unit)
+    if known and metric in METRICS:
         return f"unknown metric {name!r}; write {metric!r}, and {unit!r} into the column 'unit'"
-    if metric or kind == "other":
+    if not known or metric or known.kind == "other":
         return None
-    return f"{name!r} is a unit, and goes into the column 'unit'; the metric may be {'time' if kind == 'time' else 'throughput'!r}"
+    return f"{name!r} is a unit, and goes into the column 'unit'; the metric may be {known.kind!r}"
 
 
 def _units(base: str, kind: Kind, factors: Mapping[str, float]) -> dict[str, Unit]:

@@ -6,14 +6,15 @@ The runs of one series with one layout are a *cell*. Cells of a series that diff
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final
 
 from modak.facts import Layout
+from modak.grouping import grouped
 from modak.text.amounts import counted
 
 FACTOR: Final = 30.0
@@ -119,12 +120,12 @@ def size(layout: Layout) -> float:
 
 def _groups(cells: Sequence[Cell]) -> list[list[int]]:
     """Groups of cells that differ only in size, as indices in order of size."""
-    found: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
-    for place, cell in enumerate(cells):
-        lay = cell.layout
-        gpus = bool(lay.gpus_per_node)
-        found[(lay.threads_per_rank if not gpus else None, gpus, lay.batch_size)].append(place)
-    return [sorted(group, key=lambda place: _order(cells[place].layout)) for group in found.values()]
+
+    def kind(place: int) -> Hashable:
+        layout = cells[place].layout
+        return None if layout.gpus_per_node else layout.threads_per_rank, bool(layout.gpus_per_node), layout.batch_size
+
+    return [sorted(group, key=lambda place: _order(cells[place].layout)) for group in grouped(range(len(cells)), kind).values()]
 
 
 def _order(layout: Layout) -> tuple[float, ...]:

@@ -5,9 +5,7 @@ Documents go in and come out as JSON values, so that a caller over HTTP sees wha
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -33,7 +31,7 @@ from modak.service.admission import Known
 from modak.service.factfinder import FactFinder
 from modak.service.previews import preview
 from modak.service.records import Json
-from modak.settings import Settings
+from modak.settings import Settings, user
 from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
@@ -208,7 +206,10 @@ class Service:
         return [item.model_dump(mode="json", exclude_unset=True) for item in items]
 
     def listing_page(self, kind: str, *, limit: int = 100, cursor: str = "") -> Json:
-        """A page of ``systems``, ``images`` or ``rules``, sorted by their keys: ``items``, and ``next`` where there are more."""
+        """A page of ``systems``, ``images`` or ``rules``, sorted by their keys, or of ``models``, which are fitted where results changed:
+        ``items``, and ``next`` where there are more."""
+        if kind == "models":
+            return records.page(self.store.models_page(cursor, limit), records.model)
         key = records.KEYS[kind]
         rest = sorted((item for item in self.listing(kind) if item[key] > cursor), key=itemgetter(key))
         return {"items": rest[:limit]} | ({"next": rest[limit - 1][key]} if len(rest) > limit else {})
@@ -224,10 +225,6 @@ class Service:
         if curve is None:
             raise NotFound(f"no model has the id {name[:80]!a} ('modak models list' shows them)", field="id")
         return records.model(curve)
-
-    def models_page(self, *, limit: int = 100, cursor: str | None = None) -> Json:
-        """A page of the fitted models: ``items``, and ``next`` where there are more. Those of the page are fitted where results changed."""
-        return records.page(self.store.models_page(cursor, limit), records.model)
 
     def curves(self, application: str | None = None) -> dict[str, Curve]:
         """The fitted curves of one application, or of all, by their ids."""
@@ -271,7 +268,7 @@ class Service:
         ``replace``: a row replaces those of the same run with another value. ``progress`` is told the part that is
         done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
         """
-        report = self.store.load(found.tables, Actor(principal()), dry_run=dry_run, replace=replace, progress=progress)
+        report = self.store.load(found.tables, local_actor(), dry_run=dry_run, replace=replace, progress=progress)
         return records.report(report, found.notes)
 
     def load_tables(
@@ -328,7 +325,7 @@ class Service:
         Raises :class:`~modak.errors.RequestError` for a doubt with an empty or too long reason.
         """
         reason = admission.reason(why) if judgement == "doubt" else ""
-        return records.judged(f"{judgement}ed", self.store.judge(judgement, chosen, actor or Actor(principal()), reason))
+        return records.judged(f"{judgement}ed", self.store.judge(judgement, chosen, actor or local_actor(), reason))
 
     def add(self, values: Sequence[Known], *, replace: bool = False, actor: Actor | None = None) -> Added:
         """Add entries: all or none. Without an actor it is the user of this process.
@@ -338,7 +335,7 @@ class Service:
         admission.refuse_unknown_variants(values)
         admission.refuse_bad_rules(values)
         check = partial(admission.fits, values) if admission.has_to_fit(values) else None
-        added = self.store.add(values, actor or Actor(principal()), replace=replace, check=check)
+        added = self.store.add(values, actor or local_actor(), replace=replace, check=check)
         strange = admission.strange_names(values, self.store.described_systems()) if admission.names_a_place(values) else ()
         return Added(added.changed, (*added.notes, *strange))
 
@@ -347,7 +344,7 @@ class Service:
 
         Raises :class:`~modak.errors.UnknownName`.
         """
-        return self.store.remove(admission.REMOVABLE[kind], name, actor or Actor(principal()))
+        return self.store.remove(admission.REMOVABLE[kind], name, actor or local_actor())
 
     def refresh(self, names: Sequence[str] = (), *, replace: bool = False, dry_run: bool = False) -> Json:
         """Store what this MODAK knows and the database does not: all or none. What was changed or removed here stays, unless ``replace``.
@@ -361,7 +358,7 @@ class Service:
 
         found = read_all(packaged_root())
         rows = tables(found.result_files).tables if found.result_files else ()
-        report = self.store.refresh(found.entries, rows, Actor(principal()), only=names, replace=replace, dry_run=dry_run)
+        report = self.store.refresh(found.entries, rows, local_actor(), only=names, replace=replace, dry_run=dry_run)
         differing = [records.difference(one, replace=replace) for one in report.differences]
         return {"differences": differing, "load": records.report(report.load, ()), "notes": list(report.notes)}
 
@@ -417,12 +414,9 @@ def database(settings: Settings) -> str:
     return settings.database_url
 
 
-def principal() -> str:
-    """The principal of changes by this process: its user."""
-    try:
-        return f"local:{getpass.getuser()}"
-    except (KeyError, OSError):  # a container's user need not have a name
-        return f"local:{os.getuid()}"
+def local_actor() -> Actor:
+    """Who makes the changes of this process: its user."""
+    return Actor(f"local:{user()}")
 
 
 @contextmanager

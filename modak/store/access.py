@@ -22,7 +22,7 @@ from modak.store import audit
 from modak.store.audit import Actor, Entry
 from modak.store.engine import reading, writing
 from modak.store.plans import flush, unexpired
-from modak.store.schema import api_keys, instant, now, plans, result_tokens, stored
+from modak.store.schema import api_keys, now, plans, result_tokens, stored, with_instants
 from modak.store.spool import PlanSpool
 from modak.store.values import Page
 
@@ -165,13 +165,6 @@ def _usable(digest: str, plan_id: str) -> Any:
 
 
 def _key(row: Row[Any]) -> Key:
-    return Key(
-        id=row.id,
-        name=row.name,
-        principal=row.principal,
-        scopes=tuple(row.scopes.split()),
-        created_at=instant(row.created_at),
-        created_by=row.created_by,
-        expires_at=None if row.expires_at is None else instant(row.expires_at),
-        revoked_at=None if row.revoked_at is None else instant(row.revoked_at),
-    )
+    values = with_instants(row)
+    del values["hash"]
+    return Key(**values | {"scopes": tuple(row.scopes.split())})

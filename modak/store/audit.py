@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
-from modak.store.schema import audit, instant, now, stored
+from modak.store.schema import audit, now, stored, with_instants
 from modak.store.values import Page, number
 
 LONGEST_TARGET: Final = 2000
@@ -56,7 +56,5 @@ def page(connection: Connection, cursor: str, limit: int) -> Page[Entry]:
     before = number(cursor)
     wanted = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
     rows = connection.execute(wanted.where(audit.c.id < before) if cursor else wanted).all()
-    entries = tuple(
-        Entry(row.id, instant(row.at), row.principal, row.request_id, row.action, row.target, row.outcome) for row in rows[:limit]
-    )
+    entries = tuple(Entry(**with_instants(row)) for row in rows[:limit])
     return Page(entries, str(entries[-1].id) if len(rows) > limit else None)

@@ -20,7 +20,7 @@ from modak.facts import Image
 from modak.store import audit, catalogue, versions
 from modak.store.audit import Actor
 from modak.store.engine import reading, writing
-from modak.store.schema import builds, instant, now, stored
+from modak.store.schema import builds, now, stored, with_instants
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 LIVING: Final = ("queued", "running")
@@ -28,7 +28,6 @@ KEPT: Final = 500
 """Finished builds that are remembered."""
 MOST_ATTEMPTS: Final = 3
 """How often a build is begun anew after its builder died."""
-_NOTHING_YET: Final = {"attempts": 0, "cancel": 0, "builder": "", "beat_at": 0, "step": "", "message": "", "log": "", "result": "{}"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Builds:
             if row is None:
                 old = select(builds.c.id).where(builds.c.state.not_in(LIVING)).order_by(builds.c.requested_at.desc()).offset(KEPT)
                 connection.execute(delete(builds).where(builds.c.id.in_(list(connection.execute(old).scalars()))))
-                values = {"id": secrets.token_hex(8), "key": key, "state": "queued", "order": json.dumps(order), **_NOTHING_YET}
+                values = {"id": secrets.token_hex(8), "key": key, "state": "queued", "order": json.dumps(order)}
                 connection.execute(insert(builds).values(**values, requested_by=actor.principal, requested_at=stored(now())))
                 audit.note(connection, actor, "build image", [f"{order['name']} for {order['runtime']}, build {values['id']}"])
                 row = connection.execute(select(builds).where(builds.c.id == values["id"])).one()
@@ -182,9 +181,5 @@ def _longest_waiting(connection: Connection, runtimes: Collection[str] | None) -
 
 
 def _build(row: Row[Any]) -> Build:
-    values = dict(row._mapping)
-    for name in ("requested_at", "started_at", "finished_at", "beat_at"):
-        values[name] = None if values[name] is None else instant(values[name])
-    for name in ("order", "result"):
-        values[name] = json.loads(values[name])
-    return Build(**values | {"cancel": bool(row.cancel), "builder": json.loads(row.builder or "{}")})
+    documents = {name: json.loads(getattr(row, name) or "{}") for name in ("order", "builder", "result")}
+    return Build(**with_instants(row) | documents | {"cancel": bool(row.cancel)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,6 +13,7 @@ from sqlalchemy import Connection, Select, delete, insert, or_, select, update
 
 from modak import __version__
 from modak.facts import SeriesKey
+from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, layout
 from modak.perfmodel import merging
 from modak.perfmodel.cells import Cell, gathered
@@ -139,9 +139,7 @@ def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[in
 
 def _refitted(found: Found) -> tuple[Fitted, ...]:
     """Newly fitted curves by series; those of merged series belong to the first of these."""
-    by_series: dict[str, list[Curve]] = defaultdict(list)
-    for curve in fit_cells(gathered(found.cells)):
-        by_series[key_hash(curve.series)].append(curve)
+    by_series = grouped(fit_cells(gathered(found.cells)), lambda curve: key_hash(curve.series))
     destinations = merging.destinations({key_hash(cell.series): cell.series for cell in found.cells}.values())
     curves: dict[int, list[Curve]] = {}
     for number, (key, _) in sorted(found.behind.items()):

@@ -7,7 +7,7 @@ them by ``executemany``, PostgreSQL by a binary ``COPY`` into a temporary table.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -61,15 +61,10 @@ class _LoadState:
     notes: list[str] = field(default_factory=list)
     load_ids: list[int] = field(default_factory=list)
 
-    def report_progress(self, rows: int) -> None:
-        """Report the progress; ``rows`` of the current file are stored."""
-        at = self.rows + rows
-        self.tell(0.5 + at / self.expected / 2 if self.expected else 1.0, at)
-
 
 def load(
     connection: Connection,
-    tables: Iterable[Staged | Table],
+    tables: Sequence[Staged],
     principal: str,
     *,
     replace: bool = False,
@@ -84,11 +79,9 @@ def load(
     """
     state = _LoadState(*versions.bump(connection, knowledge=knowledge), tell=progress)
     state.highest = connection.execute(select(func.max(results.c.id))).scalar() or 0
-    waiting = list(tables)
-    state.expected = sum(each.rows for each in waiting if isinstance(each, Staged))
-    for each in waiting:
-        table, parts = (each.table, each.parts) if isinstance(each, Staged) else (each, each.batches)
-        _load_file(connection, table, parts, principal, state, replace=replace)
+    state.expected = sum(each.rows for each in tables)
+    for each in tables:
+        _load_file(connection, each, principal, state, replace=replace)
     touched = _mark_touched(connection, state) if state.new or state.replaced else {}
     reviewed = suspects.review(connection, touched)
     state.suspicious += reviewed.doubted
@@ -117,10 +110,8 @@ def loaded(connection: Connection, table: Table) -> Row[Any] | None:
     return connection.execute(select(loads).where(*same, loads.c.rows > 0).order_by(loads.c.id).limit(1)).first()
 
 
-def _load_file(
-    connection: Connection, table: Table, parts: Callable[[], Iterator[Batch]], principal: str, state: _LoadState, *, replace: bool
-) -> None:
-    source = table.source
+def _load_file(connection: Connection, staged: Staged, principal: str, state: _LoadState, *, replace: bool) -> None:
+    table, source = staged.table, staged.table.source
     there = None if replace else loaded(connection, table)
     if there is not None:
         state.rows += there.rows
@@ -134,16 +125,13 @@ def _load_file(
         principal=principal,
         loaded_at=stored(now()),
         tool_version=__version__,
-        rows=0,
-        new=0,
-        duplicates=0,
     )
     load_id = connection.execute(began.returning(loads.c.id)).scalar_one()
     state.load_ids.append(load_id)
     rows = new = 0
     apart: dict[int, Sequence[int]] = {}
     with _no_collection():
-        for batch in parts():
+        for batch in staged.parts():
             state.notes += batch.notes
             if not len(batch):
                 continue
@@ -157,7 +145,8 @@ def _load_file(
             rows += len(batch)
             _note_systems(batch, state.systems)
             _note_suspects(batch, source.name, state)
-            state.report_progress(rows)
+            at = state.rows + rows
+            state.tell(0.5 + at / state.expected / 2 if state.expected else 1.0, at)
     new -= _left_out(connection, load_id, apart)
     if replace:
         count, changed = replacing.settle(connection, load_id)

@@ -89,12 +89,12 @@ def _fill(connection: Connection) -> None:
     from modak import knowledge
     from modak.ingest.reading import tables
     from modak.packaged import PRINCIPAL
-    from modak.store import catalogue, curves, loading
+    from modak.store import catalogue, curves, loading, staging
 
     found = knowledge.read_all(knowledge.packaged_root())
     catalogue.add(connection, found.entries, PRINCIPAL)
     if found.result_files:
-        loading.load(connection, tables(found.result_files).tables, PRINCIPAL)
+        loading.load(connection, [*map(staging.unread, tables(found.result_files).tables)], PRINCIPAL)
         curves.keep(connection, curves.newest(curves.read(connection))[1])
     versions.bump(connection)
 

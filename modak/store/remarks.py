@@ -14,6 +14,7 @@ from sqlalchemy import Connection, case, func, select
 from modak.choosing.wishes import FRONT_ENDS
 from modak.errors import nearest
 from modak.facts import SeriesKey, System, same_name
+from modak.grouping import grouped
 from modak.ingest.headings import counted
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import DECIMAL_COMMA
@@ -113,9 +114,7 @@ def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
 def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[str, ...]:
     """A note for each application, and each data set and parameter of one, that other results spell in another way: models keep them
     apart."""
-    applications: dict[str, list[str]] = {}
-    for name in connection.scalars(select(series.c.application).distinct().order_by(series.c.application)):
-        applications.setdefault(same_name(name), []).append(name)
+    applications = grouped(connection.scalars(select(series.c.application).distinct().order_by(series.c.application)), same_name)
     datasets: dict[tuple[str, str], list[str]] = {}
     pairs = select(series.c.application, series.c.dataset).where(series.c.dataset.is_not(None)).distinct().order_by(series.c.dataset)
     for part in chunks(sorted({key.application for key in touched})):  # not of all: a database may hold many

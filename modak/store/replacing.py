@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Index, MetaData, Table, and_, insert, select, text, update
+from sqlalchemy import Column, Connection, Index, MetaData, Table, and_, delete, insert, select, update
 from sqlalchemy import Double as Number
 
 from modak.store.engine import chunks
@@ -46,5 +46,5 @@ def settle(connection: Connection, load_id: int) -> tuple[int, set[int]]:
     for back, number in ((True, 0), (False, load_id)):
         for numbers in chunks([row.id for row in rows if bool(row.again) == back]):
             connection.execute(update(results).where(results.c.id.in_(numbers)).values(replaced_by=number))
-    connection.execute(text("DELETE FROM said"))
+    connection.execute(delete(_SAID))
     return sum(not row.again for row in rows), {row.series_id for row in rows}

@@ -131,12 +131,6 @@ def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | N
     return Page(items, f"{shown[-1].replaced_by}-{shown[-1].id}" if len(rows) > limit else None)
 
 
-def values(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterator[Result]:
-    """Results of the series with these numbers, as values."""
-    for key, row in of_series(connection, keys):
-        yield _value(key, row)
-
-
 def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:
     """Results of all applications that have some with one of these names, however written, the newest series first; up to a bound.
 
@@ -151,7 +145,8 @@ def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence
     applications = select(series.c.application).where(with_one).distinct()
     chosen = select(*NUMBERED).where(series.c.application.in_(applications)).order_by(series.c.id.desc())
     rows = connection.execute(chosen.limit(MOST_TRIED_SERIES)).all()
-    return tuple(islice(values(connection, {row.id: from_row(row) for row in rows}), MOST_TRIED)) if rows else ()
+    found = of_series(connection, {row.id: from_row(row) for row in rows}) if rows else ()
+    return tuple(_value(key, row) for key, row in islice(found, MOST_TRIED))
 
 
 def _value(key: SeriesKey, row: Row[Any]) -> Result:

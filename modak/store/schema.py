@@ -8,7 +8,7 @@ Times are microseconds since 1970 in UTC. Results are narrow rows of numbers: wh
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -19,6 +19,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Row,
     SmallInteger,
     String,
     Table,
@@ -79,9 +80,9 @@ loads: Final = Table(
     Column("principal", String(200), nullable=False),
     Column("loaded_at", BigInteger, nullable=False),
     Column("tool_version", String(40), nullable=False),
-    Column("rows", BigInteger, nullable=False),
-    Column("new", BigInteger, nullable=False),
-    Column("duplicates", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False, default=0),
+    Column("new", BigInteger, nullable=False, default=0),
+    Column("duplicates", BigInteger, nullable=False, default=0),
     Index("ix_loads_sha256", "sha256"),
 )
 
@@ -240,14 +241,14 @@ builds: Final = Table(
     Column("requested_at", BigInteger, nullable=False),
     Column("started_at", BigInteger),
     Column("finished_at", BigInteger),
-    Column("attempts", Integer, nullable=False),
-    Column("cancel", SmallInteger, nullable=False, doc="1: somebody wants it to stop"),
-    Column("builder", Text, nullable=False, doc="who works on it, as JSON: host, process, process group"),
-    Column("beat_at", BigInteger, nullable=False, doc="when its builder was last seen alive"),
-    Column("step", Text, nullable=False),
-    Column("message", Text, nullable=False, doc="why it failed"),
-    Column("log", Text, nullable=False),
-    Column("result", Text, nullable=False, doc="the image, its files and what running it showed, as JSON"),
+    Column("attempts", Integer, nullable=False, default=0),
+    Column("cancel", SmallInteger, nullable=False, default=0, doc="1: somebody wants it to stop"),
+    Column("builder", Text, nullable=False, default="", doc="who works on it, as JSON: host, process, process group"),
+    Column("beat_at", BigInteger, nullable=False, default=0, doc="when its builder was last seen alive"),
+    Column("step", Text, nullable=False, default=""),
+    Column("message", Text, nullable=False, default="", doc="why it failed"),
+    Column("log", Text, nullable=False, default=""),
+    Column("result", Text, nullable=False, default="{}", doc="the image, its files and what running it showed, as JSON"),
     Index("ix_builds_key_state", "key", "state"),
     Index("ix_builds_state_requested_at", "state", "requested_at"),
 )
@@ -268,3 +269,9 @@ def stored(instant: datetime) -> int:
 def instant(number: int) -> datetime:
     """A stored number as an instant in UTC."""
     return _EPOCH + timedelta(microseconds=number)
+
+
+def with_instants(row: Row[Any]) -> dict[str, Any]:
+    """The values of a row by column, those of its times (``at``, ``…_at``) as instants."""
+    times = {name for name in row._fields if name == "at" or name.endswith("_at")}
+    return {name: instant(value) if name in times and value is not None else value for name, value in row._mapping.items()}

@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, insert, select
 
 from modak.facts import SeriesKey, System, own_names, same_name
 from modak.ingest.values import cell
@@ -44,35 +44,33 @@ def hash_of(known: Mapping[str, Any]) -> str:
 def ids(connection: Connection, keys: Sequence[SeriesKey], number: int) -> list[int]:
     """The numbers of the series; those that are not there yet are added."""
     hashes = [key_hash(key) for key in keys]
-    found = _known(connection, hashes)
+    found = _numbers(connection, series.c.key, hashes)
     missing: dict[str, SeriesKey] = {}
     for mark, key in zip(hashes, keys, strict=True):
         if mark not in found:
             missing.setdefault(mark, key)
     if missing:
         connection.execute(insert(series), [_row(key, mark, number) for mark, key in missing.items()])
-        found |= _known(connection, list(missing))
+        found |= _numbers(connection, series.c.key, missing)
     return [found[mark] for mark in hashes]
 
 
 def text_ids(connection: Connection, wanted: Iterable[str]) -> dict[str, int]:
     """The numbers of these texts; those that are not there yet are added. The empty text is 0."""
-    found: dict[str, int] = {"": 0}
-    for part in chunks([each for each in dict.fromkeys(wanted) if each]):
-        there = dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(part))).all())
-        missing = [each for each in part if each not in there]
-        if missing:
-            connection.execute(insert(texts), [{"text": each} for each in missing])
-            there |= dict(connection.execute(select(texts.c.text, texts.c.id).where(texts.c.text.in_(missing))).all())
-        found |= there
-    return found
+    wanted = dict.fromkeys(filter(None, wanted))
+    found = _numbers(connection, texts.c.text, wanted)
+    missing = [each for each in wanted if each not in found]
+    if missing:
+        connection.execute(insert(texts), [{"text": each} for each in missing])
+        found |= _numbers(connection, texts.c.text, missing)
+    return {"": 0, **found}
 
 
-def _known(connection: Connection, hashes: Sequence[str]) -> dict[str, int]:
+def _numbers(connection: Connection, column: Column[str], wanted: Iterable[str]) -> dict[str, int]:
+    """The numbers of rows by what a column of their table holds, of those that are there."""
     found: dict[str, int] = {}
-    for part in chunks(list(dict.fromkeys(hashes))):
-        chosen = select(series.c.key, series.c.id).where(series.c.key.in_(part))
-        found.update((mark, number) for mark, number in connection.execute(chosen))
+    for part in chunks(list(dict.fromkeys(wanted))):
+        found.update(connection.execute(select(column, column.table.c.id).where(column.in_(part))).tuples())
     return found
 
 
@@ -116,7 +114,7 @@ class OwnNames:
         """Those of these series, by number, that are one with others, because their systems' names mean the same: each with the numbers of
         all of them, one of the given ones first."""
         hashes = {number: self._hashes(key) for number, key in keys.items() if key.system and len(self.called(key.system)) > 1}
-        numbers = _known(connection, sorted({mark for marks in hashes.values() for mark in marks}))
+        numbers = _numbers(connection, series.c.key, sorted({mark for marks in hashes.values() for mark in marks}))
         found: dict[int, tuple[int, ...]] = {}
         for number, marks in hashes.items():
             there = {numbers[mark] for mark in marks if mark in numbers}

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Final
 
 from modak.errors import DataError, Fault
@@ -22,34 +23,40 @@ IN_MEMORY: Final = 32 * 2**20
 
 @dataclass(frozen=True)
 class Staged:
-    """A table whose rows have been checked; ``parts`` can be called more than once."""
+    """A table whose rows have been checked, or are when they are read."""
 
     table: Table
     rows: int
-    _parts: int
-    _file: IO[bytes]
+    """How many were checked."""
+    parts: Callable[[], Iterator[Batch]]
+    """Reads them, from the beginning."""
 
-    def parts(self) -> Iterator[Batch]:
-        """The checked rows."""
-        self._file.seek(0)
-        for _ in range(self._parts):
-            yield pickle.load(self._file)  # noqa: S301 - written below, into a file that only this process has
+
+def unread(table: Table) -> Staged:
+    """A table whose rows are checked when they are read."""
+    return Staged(table, 0, table.batches)
+
+
+def _parts(file: IO[bytes], count: int) -> Iterator[Batch]:
+    file.seek(0)
+    for _ in range(count):
+        yield pickle.load(file)  # noqa: S301 - written below, into a file that only this process has
 
 
 @contextmanager
-def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Progress) -> Iterator[Sequence[Staged | Table]]:
+def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Progress) -> Iterator[Sequence[Staged]]:
     """Every table, read and checked; those for which ``skip`` is true are passed on unread.
 
     Raises :class:`modak.errors.DataError` with the first faults of all tables together.
     """
     every = list(tables)
-    found: list[Staged | Table] = []
+    found: list[Staged] = []
     faults: list[Fault] = []
     rows = 0
     with ExitStack() as files:
         for number, table in enumerate(every):
             if skip(table):
-                found.append(table)
+                found.append(unread(table))
                 continue
             file = files.enter_context(tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, prefix="modak-"))
             here = parts = 0
@@ -65,7 +72,7 @@ def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Pro
                 if len(faults) > MOST_FAULTS:
                     break
             rows += here
-            found.append(Staged(table, here, parts, file))
+            found.append(Staged(table, here, partial(_parts, file, parts)))
         if faults:
             raise DataError(faults=first_faults(faults))
         yield found

@@ -274,7 +274,7 @@ class Store:
         With ``dry_run`` nothing is stored. A ``token`` is used up by a load that stores something.
         Raises :class:`modak.errors.DataError` with up to twenty faults ``FILE:LINE``.
         """
-        skip = _none if replace else self._loaded
+        skip = (lambda _: False) if replace else self._loaded
         with self.loads.one(), staging.staged(tables, skip, progress) as checked, writing(self.engine) as connection:
             before = versions.current(connection)
             report = loading.load(connection, checked, actor.principal, replace=replace, progress=progress)
@@ -429,10 +429,6 @@ class Store:
     def builds(self) -> Builds:
         """Builds of images."""
         return Builds(self.engine)
-
-
-def _none(_: Table) -> bool:
-    return False
 
 
 def _rows_of(file: FileReport) -> str:

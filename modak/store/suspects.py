@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
 
-from modak.errors import DataError, NotFound, nearest
+from modak.errors import NotFound, nearest
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
 from modak.ingest.table import LAYOUT, layout
 from modak.results import metrics, suspicion
@@ -215,7 +215,8 @@ def _judged(
     any more). ``rows`` are its layouts, ``gpus`` as :func:`_gpus`."""
     places = [_place(connection, row, numbers) for row in rows]
     _exclude_impossible(places, gpus.get(same_name(key.system)) if key.system else None)
-    _compare([place for place in places if not place.reason], _metric(key))  # the others, of unknown size, say nothing about these
+    sound = [place for place in places if not place.reason]  # the others, of unknown size, say nothing about these
+    _compare(sound, metrics.known_metric(key.metric, key.unit))
     for place in places:
         for run in _rows(connection, _at(place.row, numbers)) if place.reason else place.odd:
             if not run.by_hand:
@@ -281,13 +282,6 @@ def _cell(place: _Place, values: Sequence[float], confirmed: bool, rate: bool, m
 
 def _layout(row: Row[Any]) -> Layout:
     return layout([getattr(row, name) for name in LAYOUT])
-
-
-def _metric(key: SeriesKey) -> metrics.Metric | None:
-    try:
-        return metrics.metric_of(key)
-    except DataError:
-        return None
 
 
 def _rows(connection: Connection, at: ColumnElement[bool], *which: ColumnElement[bool]) -> Sequence[Row[Any]]:
