@@ -31,7 +31,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import Question, fit, layouts, predict
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 
 COUNTS = ("nodes", *layouts.COUNTS)
 LEAST_LAYOUTS = 4

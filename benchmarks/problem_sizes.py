@@ -23,7 +23,7 @@ from benchmarks.output import say
 from modak.grouping import grouped
 from modak.perfmodel import kriging, problemlaw, problems
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.questions import SPREAD
 from modak.perfmodel.unlikeness import OTHER_SIZE, WORK_SPREAD
 

@@ -16,7 +16,7 @@ from benchmarks.output import say
 from modak.choosing.effects import Pair, Run, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 
 ASKED = 150
 """Runs of one switch that are asked about, at most."""

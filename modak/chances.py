@@ -15,7 +15,7 @@ from modak.choosing.scoring import Floats
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.optimise import ranking_of
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.repeats import RERUN_SPREAD
 
 DRAWS: Final = 256

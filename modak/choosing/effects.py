@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Result, same_name
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.merging import SPELLINGS, same_label
 from modak.results.comparison import compare
 from modak.results.metrics import metric

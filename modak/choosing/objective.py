@@ -20,8 +20,7 @@ import numpy.typing as npt
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
-from modak.perfmodel.intervals import Sides, bound
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90, Sides, bound
 from modak.text.amounts import as_given, counted, span
 from modak.text.units import clock
 

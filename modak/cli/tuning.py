@@ -11,7 +11,6 @@ import typer
 
 from modak.cli import common, show
 from modak.text.amounts import cell
-from modak.tuning.setting import shown
 
 
 def tune(
@@ -46,6 +45,8 @@ def tune(
 
 
 def _print(found: Mapping[str, Any]) -> None:
+    from modak.tuning.setting import shown
+
     show.heading("Trials")
     names = list(found["best"]["setting"])
     rows = [

@@ -17,7 +17,7 @@ from modak.cache import Cache
 from modak.perfmodel import intervals, joining, kinship, nodestep, relatives, scaling
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.repeats import RERUN_SPREAD, at_least, noise
 
 MOST_FORECASTS: Final = 4096

@@ -22,6 +22,8 @@ from modak.perfmodel.curves import FEW_SIZES
 from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast
 
+Z90: Final = 1.645
+"""95 % quantile of the standard normal distribution: half of a 90 % interval, in standard deviations."""
 FLOOR: Final = 0.02
 """Added to disagreement and validation error before taking logs: differences below this are meaningless."""
 NEAR: Final = 0.2
@@ -109,22 +111,20 @@ def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration
     ``level`` in (0, 1) is the probability that the next run lies inside. Beyond the measured sizes an interval is never narrower than
     between them; from one doubling on, this minimum grows by :data:`LEAST_SLOPE`.
     """
-    rows = features(forecast)
+    rows, shape = features(forecast), forecast.log_value.shape
     outer = calibration.pooled if forecast.relatives else calibration.outside
-    beyond = np.log(beyond_sizes(rows, outer))
+    beyond = np.log(beyond_sizes(rows, outer)).reshape(shape)
     inside = np.array(calibration.inside)
-    between = _features(np.array([forecast.doubt]), np.array([forecast.error_inside]), np.zeros(1)) @ inside
-    known = rows @ (np.array(outer) if forecast.relatives else inside)
-    doublings = forecast.doublings.ravel()
-    least = between + LEAST_SLOPE * np.log(np.maximum((doublings + NEAR) / (1 + NEAR), 1))
-    above = np.where(doublings == 0, known, np.maximum(beyond, least))
-    larger = (doublings > 0) & ~np.broadcast_to(forecast.smaller, forecast.log_value.shape).ravel()
+    (between,) = _features(np.array([forecast.doubt]), np.array([forecast.error_inside]), np.zeros(1)) @ inside
+    known = (rows @ (np.array(outer) if forecast.relatives else inside)).reshape(shape)
+    least = between + LEAST_SLOPE * np.log(np.maximum((forecast.doublings + NEAR) / (1 + NEAR), 1))
+    above = np.where(forecast.doublings == 0, known, np.maximum(beyond, least))
+    larger = (forecast.doublings > 0) & np.logical_not(forecast.smaller)
     gain = 1.0 if forecast.sizes <= FEW_SIZES and not forecast.relatives else GAIN
     below = np.where(larger, np.maximum(above + math.log(gain), least), above)
     if not forecast.relatives:  # else others have run there
-        above = above + math.log(LOSS) * np.broadcast_to(forecast.crowded, forecast.log_value.shape).ravel()
-    reach = stretch(level, calibration.shape)
-    return Sides(*((np.minimum(np.exp(side), MOST) * reach).reshape(forecast.log_value.shape) for side in (below, above)))
+        above = above + math.log(LOSS) * np.asarray(forecast.crowded)
+    return Sides(below, above).each(lambda side: np.minimum(np.exp(side), MOST) * stretch(level, calibration.shape))
 
 
 def beyond_sizes(rows: Array, coefficients: tuple[float, ...]) -> Array:
@@ -148,15 +148,8 @@ def features(forecast: Forecast) -> Array:
 
 def _features(disagreement: Array, error: Array, doublings: Array) -> Array:
     unknown = np.isnan(error)
-    return np.column_stack(
-        [
-            np.ones(error.size),
-            np.log(disagreement + FLOOR),
-            np.log(np.where(unknown, UNKNOWN_ERROR, error) + FLOOR),
-            np.log(doublings + NEAR),
-            unknown.astype(np.float64),
-        ]
-    )
+    logs = np.log([disagreement + FLOOR, np.where(unknown, UNKNOWN_ERROR, error) + FLOOR, doublings + NEAR])
+    return np.array([np.ones(error.size), *logs, unknown]).T
 
 
 @lru_cache(maxsize=256)

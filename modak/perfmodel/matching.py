@@ -18,10 +18,9 @@ from modak.perfmodel import layouts, ratios, startup, unlikeness
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power, other_device, unknown_device
 from modak.perfmodel.forms import Array
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.questions import SPREAD, Question
 
-Z90: Final = 1.645
-"""95 % quantile of the standard normal distribution: half of a 90 % interval, in standard deviations."""
 DOUBLING_SPREAD: Final = 0.15
 """The spread of each doubling between the sizes in question and the measured ones. Used to find the nearest curve of another kind of run:
 intervals, of which :mod:`modak.perfmodel.intervals` tells the width, grow by about as much (factors of 1.25, 1.5 and 1.8 at one to three

@@ -19,9 +19,9 @@ from modak.grouping import grouped
 from modak.perfmodel import layoutlaw, layouts, problems
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import GAIN, Sides
+from modak.perfmodel.intervals import GAIN, Z90, Sides
 from modak.perfmodel.kriging import parted
-from modak.perfmodel.matching import Z90, Match, best_match, seen
+from modak.perfmodel.matching import Match, best_match, seen
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import both_differ
 from modak.perfmodel.unlikeness import of_another_count

@@ -18,7 +18,7 @@ import numpy as np
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel.curves import Curve, fitted
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.parts import Scale
 
 ABSCISSAE: Final = (-math.sqrt(3), 0.0, math.sqrt(3))

@@ -23,7 +23,8 @@ from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.devices import Power
 from modak.perfmodel.forecasts import Forecasts
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90, Match, Matcher, alike, best_match
+from modak.perfmodel.intervals import Z90
+from modak.perfmodel.matching import Match, Matcher, alike, best_match
 from modak.perfmodel.parts import on_node
 from modak.perfmodel.predictions import Portion, Predictions, together, unknown
 from modak.perfmodel.questions import Question, closed

@@ -13,7 +13,7 @@ from modak.dsl import Basis
 from modak.perfmodel import intervals, scaling
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.kriging import REPEAT, UNLIKE, parted
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import Z90, Match, seen
+from modak.perfmodel.matching import Match, seen
 from modak.perfmodel.merging import same_setting
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of

@@ -11,7 +11,7 @@ import numpy as np
 from modak.facts import same_name
 from modak.perfmodel import intervals
 from modak.perfmodel.curves import Curve, Scatter
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 
 RERUN_SPREAD: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by

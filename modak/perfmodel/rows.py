@@ -18,10 +18,9 @@ from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import stretch
+from modak.perfmodel.intervals import Z90, stretch
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.lengths import of_samples, scaled, with_length, with_samples
-from modak.perfmodel.matching import Z90
 from modak.perfmodel.merging import same_setting
 from modak.perfmodel.predict import Predictor
 from modak.perfmodel.predictions import Portion, Predictions, surest

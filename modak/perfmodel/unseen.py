@@ -32,7 +32,7 @@ from modak.perfmodel.configurations import (
     doublings,
 )
 from modak.perfmodel.forms import Array
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
 from modak.perfmodel.unlikeness import BATCH_SPREAD

@@ -8,7 +8,7 @@ import pytest
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.configurations import by_configuration, run_of
 from modak.perfmodel.improving import calibrations_of, improve_rows
-from modak.perfmodel.matching import Z90
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.unlikeness import BATCH_SPREAD
 from modak.perfmodel.unseen import calibrations, guesses, need_others
