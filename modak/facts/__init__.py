@@ -8,7 +8,7 @@ from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, Stor
 from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Added, Facts
-from modak.facts.names import mpi_family, same_mpi, same_name, same_parameter, same_runtime, same_text
+from modak.facts.names import mpi_family, same_image, same_mpi, same_name, same_parameter, same_runtime, same_text, same_version
 from modak.facts.results import Doubted, Layout, Result, SeriesKey, parameter
 from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System, own_names
@@ -47,9 +47,11 @@ __all__ = [
     "mpi_family",
     "own_names",
     "parameter",
+    "same_image",
     "same_mpi",
     "same_name",
     "same_parameter",
     "same_runtime",
     "same_text",
+    "same_version",
 ]

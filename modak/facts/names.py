@@ -1,4 +1,5 @@
-"""When two texts mean the same: spellings of systems, frameworks, compilers, MPI libraries, container runtimes and parameters."""
+"""When two texts mean the same: spellings of systems, frameworks and their versions, compilers, MPI libraries, container
+runtimes, images and parameters."""
 
 from __future__ import annotations
 
@@ -15,6 +16,11 @@ _NUMBER: Final = re.compile(
 _JOINTS: Final = str.maketrans("_ /@", "----")
 _WORDS: Final = ("true", "false", "none")
 _GRID: Final = re.compile(r"[0-9]+(?:\s?[xX×*]\s?[0-9]+)+")
+_TAGGED: Final = re.compile(
+    r"(?!sha256:)(?:[a-z0-9][a-z0-9.-]*:[0-9]+/)?[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(?:@sha256:[0-9a-f]{64})?"
+)
+"""An image of a registry, perhaps at a port, with its tag."""
+_TAG: Final = re.compile(r"[vV][0-9]")
 _MPI_SPELLINGS: Final = {"openmpi": "openmpi", "mpich": "mpich", "intelmpi": "intel-mpi", "impi": "intel-mpi", "mvapich": "mvapich"}
 
 
@@ -39,6 +45,27 @@ def same_mpi(label: str | None) -> str:
     folded = same_name(label).replace("-", "")
     spelling = next((one for one in _MPI_SPELLINGS if folded.startswith(one)), "")
     return _MPI_SPELLINGS.get(spelling, "") + folded.removeprefix(spelling)
+
+
+def same_image(reference: str) -> str:
+    """The reference of an image with the scheme that requests give one of a registry without any, if its tag shows that it is one.
+
+    >>> same_image("img:1"), same_image("Docker://img:1"), same_image("img"), same_image("img.sif"), same_image("sha256:9f2c")
+    ('docker://img:1', 'docker://img:1', 'img', 'img.sif', 'sha256:9f2c')
+    """
+    scheme, mark, name = reference.partition("://")
+    if mark:
+        return f"{scheme.lower()}://{name}"
+    return f"docker://{reference}" if _TAGGED.fullmatch(reference) else reference
+
+
+def same_version(version: str) -> str:
+    """A version without the ``v`` that the tag of its release begins with (as in PEP 440).
+
+    >>> same_version("v2.1"), same_version("2.1"), same_version("vega")
+    ('2.1', '2.1', 'vega')
+    """
+    return version[1:] if _TAG.match(version) else version
 
 
 def same_runtime(name: str) -> str:

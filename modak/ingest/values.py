@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from modak.facts import same_name, same_text
+from modak.facts import same_image, same_name, same_text, same_version
 from modak.ingest.table import LAYOUT
 
 Reader = Callable[[str], Any]
@@ -178,6 +178,8 @@ _READERS: Final[Mapping[str, Reader]] = {
     "hyperthreads": _boolean,
     "mpi_from": _mpi_from,
     "runtime": lambda text: same_name(_label(text)),
+    "image": lambda text: same_image(_label(text)),
+    "framework_version": lambda text: same_version(_label(text)),
     "value": _value,
     "source": _text(1000),
     "suspect": _text(500),

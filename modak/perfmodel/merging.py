@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from typing import Any, Final, Literal, NamedTuple
 
-from modak.facts import Layout, SeriesKey, same_mpi, same_name, same_parameter, same_text
+from modak.facts import Layout, SeriesKey, same_image, same_mpi, same_name, same_parameter, same_text, same_version
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import exact_precision, same_precision
 from modak.perfmodel.startup import LENGTHS, number
@@ -36,6 +36,8 @@ _EXACT: Final[Mapping[str, Callable[[str], Hashable]]] = {
     **SPELLINGS,
     "precision": exact_precision,
     **dict.fromkeys(("mpi_from", "runtime"), same_name),
+    "image": same_image,
+    "framework_version": same_version,
 }
 """The same, with a function for labels that mean nothing but the same: mixed precisions are joined, but are several."""
 COMPARED: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPTIONAL, *SPELLINGS, "params", "metric", "unit"))

@@ -85,6 +85,23 @@ def test_words_of_a_column_are_the_same_in_any_case(store: Store) -> None:
     assert len(found(store, runtime="CHARLIECLOUD", mpi_from="HOST")) == 1
 
 
+@pytest.mark.parametrize(
+    ("column", "one", "same", "other"),
+    [
+        ("image", "docker://img:1", "img:1", "img:2"),
+        ("image", "img:1", "docker://img:1", "img"),
+        ("framework_version", "2.1", "v2.1", "2.10"),
+    ],
+)
+def test_images_and_versions_of_a_framework_have_one_spelling(store: Store, column: str, one: str, same: str, other: str) -> None:
+    """An image with a tag is one of a registry; a ``v`` before a number belongs to the name of a release's tag."""
+    header = f"application,{column},nodes,metric,value\n"
+    assert store.load([csv_table(f"{header}solver,{one},1,wall_time,8\n")], ME).new == 1
+    later = store.load([csv_table(f"{header}solver,{same},1,wall_time,8\nsolver,{other},1,wall_time,8\n")], ME)
+    assert (later.new, later.duplicates) == (1, 1)
+    assert [len(found(store, **{column: text})) for text in (one, same, other)] == [1, 1, 1]
+
+
 def test_amounts_in_other_units_are_the_same(store: Store) -> None:
     """``params.amount`` is work with its unit."""
     header = HEADER.replace("params.size", "params.amount")
@@ -252,6 +269,21 @@ def test_an_upgrade_judges_what_it_joins(url: str) -> None:
     with open_store(url, fill=False) as store:
         assert [one.value for one in store.results({}, doubted=True).items] == [0.13]
         assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
+
+
+def test_an_upgrade_joins_images_with_and_without_their_scheme(url: str) -> None:
+    """As they were stored apart by version 0007."""
+    upgrade(url, fill=False)
+    header = "application,image,nodes,metric,value\n"
+    with open_store(url, fill=False) as store:
+        store.load([csv_table(f"{header}solver,docker://img:1,1,wall_time,8\nsolver,docker://img:2,2,wall_time,4\n")], ME)
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0007")
+            connection.execute(text("UPDATE series SET image = 'img:1', key = 'old' WHERE image = 'docker://img:2'"))
+    upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        assert [(curve.sizes, curve.series.image) for curve in store.models("solver")] == [((1, 2), "docker://img:1")]
+        assert len(found(store, image="img:1")) == 2
 
 
 def _spell(connection: object, size: str, params: str) -> None:
