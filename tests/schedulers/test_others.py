@@ -137,6 +137,16 @@ SIZES: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
             "gridengine": ["-l h_vmem=1024M", "-pe smp 4"],
         },
     ),
+    (
+        {"ranks_per_node": 2},
+        {
+            "pbspro": ["-l select=1:ncpus=2:mpiprocs=2:ompthreads=1"],
+            "lsf": ["-n 2", "-R span[ptile=2]"],
+            "flux": ["--cores-per-slot=2"],
+            "gridengine": ["-pe smp 2"],
+        },
+    ),
+    ({"numa_constraint": "quad"}, {"pbspro": None, "lsf": ["-R select[quad]"], "flux": ["--requires=quad"], "gridengine": None}),
 ]
 
 
@@ -168,7 +178,7 @@ def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], 
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core"])
+@pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core", "ranks", "NUMA mode"])
 def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
     """In the scheduler's own words."""
     lines, warned = written(dialect, replace(BARE, resources=replace(BARE.resources, **size)))
@@ -184,6 +194,33 @@ def test_an_address_without_an_event_is_told_where_no_mail_comes(dialect: str, t
     """PBS Pro sends mail if a job is aborted, unless it is told otherwise; the others send none."""
     _, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, email="a@b.de")))
     assert warned == ["job_options.email_address"] * told
+
+
+@pytest.mark.parametrize(("policy", "asked"), [("NONE", True), ("ALL", False)])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_sites_policy_on_the_environment_is_kept_with_a_warning(dialect: str, policy: str, *, asked: bool) -> None:
+    """The request cannot change it."""
+    from tests.golden.scripts.jobs import TESTBED
+
+    site = TESTBED.model_copy(update={"export_policy": policy})
+    bare, _ = written(dialect, replace(BARE, system=site))
+    job = replace(BARE, system=site, attributes=replace(BARE.attributes, copy_environment=asked))
+    assert written(dialect, job) == (bare, ["job_options.copy_environment"])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_error_file_is_left_out_where_the_streams_are_joined(dialect: str) -> None:
+    """There would be nothing in it."""
+    joined, _ = written(dialect, replace(BARE, attributes=replace(BARE.attributes, join=True)))
+    both = written(dialect, replace(BARE, attributes=replace(BARE.attributes, join=True, error="x.err")))
+    assert both == (joined, ["job_options.standard_error_file"])
+
+
+def test_pbs_pro_gets_the_nodes_that_are_named() -> None:
+    """Also if there are fewer of them than the job has, which is told."""
+    job = replace(BARE, resources=Resources(nodes=3), attributes=replace(BARE.attributes, node_list="n[1-2]"))
+    chunk = "1:ncpus=1:mpiprocs=1:ompthreads=1"
+    assert written("pbspro", job) == ([f"-l select={chunk}:host=n1+{chunk}:host=n2"], ["job_options.request_specific_nodes"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
