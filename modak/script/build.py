@@ -47,9 +47,9 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
         *section("environment", exports({"BUILD_PARALLELISM": str(build.parallelism)})),
         *(section("the image", runtime.setup(one)) if one.container else ()),
         *(_image(one, build, runtime) if build.definition else ()),
-        *(_application(one, build, runtime) if build.source or build.command else ()),
+        *_application(one, build, runtime),
     )
-    return finish(one, scheduler, body, _offline(one, build), runtime.fetching(one) if one.container and not build.definition else "")
+    return finish(one, scheduler, body, _offline(one, build), "" if build.definition else runtime.fetching(one))
 
 
 def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:

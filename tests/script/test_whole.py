@@ -27,6 +27,7 @@ from modak.script.build import delimiter, render_build
 from modak.script.job import render
 from modak.script.meaning import meaning
 from modak.script.shelltext import rule_fault
+from modak.testing import SAID
 from modak.text import words
 from modak.text.grammar import UNSOUND
 from tests.golden.scripts.jobs import BUSY, GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA
@@ -547,6 +548,49 @@ def test_a_build_starts_as_soon_as_it_can() -> None:
     """The job's own start is when the build has to be ready."""
     later = replace(SOLVER, attributes=replace(SOLVER.attributes, begin="2030-01-31T08:00"))
     assert "--begin=" not in render_build(later, SOURCES, "slurm").text
+
+
+def test_a_build_keeps_what_the_job_says_of_itself() -> None:
+    """Whom it is charged to, where it may run, what it uses and whom to tell; not what is the run's own."""
+    text = render_build(replace(SMALL, attributes=SAID), SOURCES, "slurm").text
+    options = {option[0] for option in gate.header(text, "#SBATCH")}
+    assert options >= {
+        *("--account=project1", "--partition=main", "--licenses=matlab:2", "--constraint=ssd&fast", "--exclusive", "--requeue"),
+        *("--mail-user=someone@example.org", "--mail-type=BEGIN,END,FAIL,TIME_LIMIT", "--export=ALL,ONE,TWO"),
+    }
+    runs_own = ("--array", "--nodelist", "--output", "--error", "--dependency", "--reservation", "--qos")
+    assert not any(option.startswith(runs_own) for option in options)
+
+
+@pytest.mark.parametrize(("scheduler", "line"), [("slurm", "#SBATCH --partition=short\n"), ("torque", "#PBS -q short\n")])
+def test_a_build_goes_to_the_queue_that_takes_one_node(scheduler: str, line: str) -> None:
+    """The job's may take large jobs alone."""
+    job = replace(SMALL, attributes=replace(SMALL.attributes, queue="wide", partition="wide"))
+    assert line in render_build(job, replace(SOURCES, queue="short"), scheduler).text
+
+
+def test_a_build_in_an_image_needs_nothing_that_the_run_does() -> None:
+    """Neither GPUs nor the directories of its data: the node of the build may have neither."""
+    assert TORCH.container
+    image = replace(TORCH.container, gpu_vendor="nvidia")
+    text = render_build(replace(SMALL, container=image, storage="/work", staging=Staging(place="/local")), SOURCES, "slurm").text
+    assert "apptainer exec" in text
+    assert not any(word in text for word in ("--nv", "MODAK_STORAGE", "MODAK_SCRATCH", "/work", "/local"))
+
+
+@pytest.mark.parametrize(
+    ("memory", "words", "asked"),
+    [
+        ({"memory_per_node": 2**33}, (), "--mem=8192M"),
+        ({"memory_per_core": 2**30}, (), "--mem-per-cpu=1024M"),
+        ({"memory_share": 2**34}, ("--mem={memory_mib_per_node}M",), "--mem=16384M"),
+    ],
+)
+def test_a_build_has_the_memory_of_a_node_of_its_job(memory: dict[str, int], words: tuple[str, ...], asked: str) -> None:
+    """Compilers need some, and a site's default is small."""
+    sizes: dict[str, Any] = {"nodes": 2, **memory}
+    job = replace(SMALL, resources=Resources(**sizes), resource_directives=words)
+    assert f"#SBATCH {asked}\n" in render_build(job, SOURCES, "slurm").text
 
 
 def test_a_build_of_a_crowded_job_is_one_process_with_the_cores_of_a_node() -> None:
