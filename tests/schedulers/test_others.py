@@ -372,8 +372,15 @@ def test_lsf_joins_dependencies_as_they_were_given(asked: str, said: str) -> Non
 
 def test_lsf_is_given_the_only_node_that_is_named() -> None:
     """Of one it has no choice."""
-    job = replace(BARE, attributes=replace(BARE.attributes, node_list="n1"))
-    assert "-m n1" in written("lsf", job)[0]
+    one, two = (replace(BARE, attributes=replace(BARE.attributes, node_list=names)) for names in ("n1", "n[1-2]"))
+    assert "-m n1" in written("lsf", one)[0]
+    assert written("lsf", two) == ([], ["job_options.request_specific_nodes"])
+
+
+def test_lsf_reserves_memory_once() -> None:
+    """That of a node goes before that of a core."""
+    job = replace(BARE, resources=replace(BARE.resources, memory_per_node=2**33, memory_per_core=2**30))
+    assert written("lsf", job) == (["-R rusage[mem=8192MB/host]"], ["job_options.minimum_memory_per_processor"])
 
 
 def test_grid_engine_s_job_of_several_nodes_is_told_who_distributes_its_slots() -> None:
