@@ -737,6 +737,18 @@ def test_a_single_source_file_is_downloaded_and_compiled_where_it_is_run() -> No
     assert "cd -- Xthi.c" not in text
 
 
+def test_a_path_may_be_a_single_source_file_or_a_directory_that_is_named_like_one(tmp_path: Path) -> None:
+    """The first is built where the job runs, the second inside; a second build fetches neither."""
+    (tmp_path / "code/llama.cpp").mkdir(parents=True)
+    (tmp_path / "code/llama.cpp/main.cpp").touch()
+    (tmp_path / "code/solver.c").touch()
+    for name, built in (("solver.c", "solver.c"), ("llama.cpp", "llama.cpp/main.cpp")):
+        build = BuildSpec(source=f"${{HOME}}/code/{name}", command=f"test -f {Path(built).name}; echo once >>{Path(built).name}")
+        done = [ran(render_build(SMALL, build, "shell").text, tmp_path) for _ in range(2)]
+        assert [each.returncode for each in done] == [0, 0], done[0].stderr
+        assert (tmp_path / built).read_text() == "once\nonce\n"
+
+
 def test_a_repository_that_is_named_like_a_file_is_cloned() -> None:
     """Its page in the forge would be downloaded without an error."""
     text = render_build(SMALL, BuildSpec(source="https://example.org/team/llama.cpp", command="make"), "shell").text
