@@ -62,7 +62,7 @@ class Flux(Scheduler):
             "nodes": has.nodes,
             "nslots": has.nodes,
             "cores-per-slot": has.cores_per_node,
-            "gpus-per-slot": has.gpus_per_node or None,
+            "gpus-per-slot": has.gpus_per_node,
             "time-limit": f"{says.wall_time_s}s" if says.wall_time_s else None,
             "requires": _requires(job),
             "output": _file(says.output),
@@ -79,11 +79,11 @@ class Flux(Scheduler):
         return super().line(tuple(shlex.quote(each) if _ENDS_A_WORD & set(each) else each for each in option))
 
 
-def _requires(job: JobSpec) -> str | None:
+def _requires(job: JobSpec) -> str:
     says, has = job.attributes, job.resources
     hosts = f"hosts:{with_one_range(says.node_list)}" if says.node_list else None  # one range a name: Flux RFC 29
     wanted = [text for text in (says.constraint, has.numa_constraint, hosts) if text]
-    return "&".join(f"({text})" if "|" in text and len(wanted) > 1 else text for text in wanted) or None
+    return "&".join(f"({text})" if "|" in text and len(wanted) > 1 else text for text in wanted)
 
 
 def _file(path: str | None) -> str | None:

@@ -81,8 +81,8 @@ class GridEngine(Scheduler):
             ("-l", f"hostname={'|'.join(expand_nodes(says.node_list))}" if says.node_list else None),
             *site_resources(job),
             ("-ar", _advance_reservation(says.reservation)),
-            ("-t", indices or None),
-            ("-tc", running or None),
+            ("-t", indices),
+            ("-tc", running),
             ("-o", _file(says.output)),
             ("-e", None if says.join else _file(says.error)),
             ("-j", "y" if says.join else None),
@@ -90,7 +90,7 @@ class GridEngine(Scheduler):
             ("-M", says.email),
             ("-hold_jid", _holds(says.dependency)),
             ("-a", _start(says.begin)),
-            ("-v", ",".join(says.copy_variables) or None),
+            ("-v", ",".join(says.copy_variables)),
         )
         whole = (("-V",),) if whole_environment(job) else ()
         chosen = (*flags(table), HERE, *whole)

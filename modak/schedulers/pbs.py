@@ -43,7 +43,7 @@ def common_options(job: JobSpec, kinds: Collection[str] = DEPENDENCIES) -> tuple
         ("-r", None if says.requeue is None else "y" if says.requeue else "n"),
         ("-W", f"depend={says.dependency}" if says.dependency and _knows(says.dependency, kinds) else None),
         ("-a", date_time(says.begin)),
-        ("-v", ",".join(says.copy_variables) or None),
+        ("-v", ",".join(says.copy_variables)),
     )
     return (*flags(table), *((("-V",),) if whole_environment(job) else ()))
 
@@ -72,14 +72,14 @@ def plain_path(path: str | None) -> str | None:
     return path if path and "%" not in path else None
 
 
-def letters(events: tuple[str, ...]) -> str | None:
+def letters(events: tuple[str, ...]) -> str:
     """Mail letters of events, in the order that the manual has them.
 
     >>> letters(("end", "begin", "fail"))
     'abe'
     """
     found = {EVENTS[event] for event in events if event in EVENTS}
-    return "".join(sorted(found - {"n"} or found)) or None
+    return "".join(sorted(found - {"n"} or found))
 
 
 def date_time(begin: str | None) -> str | None:

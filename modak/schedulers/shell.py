@@ -38,6 +38,8 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     for field in _ABSENT:
         if getattr(says, field):
             yield note(field, "a plain shell has no scheduler to do this: left out")
+    if has.numa_constraint:
+        yield note("constraint", f"{has.numa_constraint} selects the NUMA mode, which a plain shell does not: start it on such a node")
     if has.memory_per_node or has.memory_per_core:
         field = "memory_per_node" if has.memory_per_node else "memory_per_core"
         yield note(field, "a plain shell reserves no memory: left out")

@@ -46,9 +46,9 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
         *section("environment", exports({"BUILD_PARALLELISM": str(build.parallelism)})),
         *(section("the image", runtime.setup(one)) if one.container else ()),
         *(_image(one, build, runtime) if build.definition else ()),
-        *(_application(one, build, runtime) if build.source or build.command else ()),
+        *_application(one, build, runtime),
     )
-    return finish(one, scheduler, body, _offline(one, build), runtime.fetching(one) if one.container and not build.definition else "")
+    return finish(one, scheduler, body, _offline(one, build), "" if build.definition else runtime.fetching(one))
 
 
 def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
@@ -111,9 +111,10 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
         place = word(*_source(build.source))
         folder = _folder(build.source)
         alone = _is_one_file(build.source)
-        yield from section("fetch the sources, unless they are there", _fetch_file(place, folder) if alone else _fetch(place, folder))
+        fetch = _fetch_file(place, folder) if alone else _fetch(build.source, place, folder)
+        yield from section("fetch the sources, unless they are there", fetch)
         if not alone:
-            yield run("cd", "--", folder)
+            yield _enter(build.source, folder)
     if build.command:
         code = substituted(build.command)
         inside = ("bash", "-e", FILE)
@@ -121,6 +122,16 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
         start = command_line(wrapped, (len(wrapped) - len(inside),))
         where = ", inside the container" if job.container else ""
         yield from section(f"the build command{where}", (write(FILE, code, delimiter(code)), start))
+
+
+def _enter(source: str, folder: str) -> Line:
+    """To the directory of the sources. A path that ends like a source file may be one: it is built where it lies."""
+    there = run("cd", "--", folder)
+    return either(run("test", "-f", folder), there) if _may_be_a_file(source) else there
+
+
+def _may_be_a_file(source: str) -> bool:
+    return not source.startswith("https://") and bool(_ONE_FILE.search(source))
 
 
 def _source(source: str) -> tuple[str | words.Variable, ...]:
@@ -138,7 +149,7 @@ def _is_one_file(source: str) -> bool:
     return source.startswith("https://") and bool(_ONE_FILE.search(source)) and not _IN_A_FORGE.fullmatch(source)
 
 
-def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
+def _fetch(source: str, place: Word, folder: str) -> tuple[Line, ...]:
     """Fetches a repository, an archive or a directory; from elsewhere over HTTPS only, with certificates checked. This includes
     submodules, whose addresses the repository chooses.
 
@@ -164,7 +175,8 @@ def _fetch(place: Word, folder: str) -> tuple[Line, ...]:
         made = (command_line(("cp", "-R", "-H", "--", place, PART)),)
     fetch = named("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
     advice = _NOT_FETCHED + (_SUBMODULES if repository else "")
-    return (fetch, need(either(run("test", "-d", folder), run("modak_fetch")), NOT_STAGED, advice))
+    kind = "-e" if _may_be_a_file(source) else "-d"
+    return (fetch, need(either(run("test", kind, folder), run("modak_fetch")), NOT_STAGED, advice))
 
 
 def _fetch_file(place: Word, file: str) -> tuple[Line, ...]:

@@ -81,6 +81,7 @@ def test_with_an_index_alone_nothing_is_copied_in(text: str, form: str) -> None:
     """So nothing has to be removed from the image."""
     found = offline(text, form, Mirrors(index="https://mirror.site/simple"))  # type: ignore[arg-type]
     assert not re.search(r"%files|COPY|rm -rf", found)
+    assert found.endswith(" torch\n")
 
 
 def test_base_images_are_those_of_registries() -> None:

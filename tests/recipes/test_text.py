@@ -271,6 +271,13 @@ def test_horovod_for_gpus_is_compiled_where_cuda_is(framework: str) -> None:
     assert re.match(r"FROM nvidia/cuda:\S+-devel-", written(built, "dockerfile"))
 
 
+@pytest.mark.parametrize(("version", "daemon"), [("4.1.8", "orterun"), ("5.0.0", "prte")])
+def test_open_mpi_is_built_to_find_itself_on_other_nodes(version: str, daemon: str) -> None:
+    """Its option has the name of what starts the ranks in that release."""
+    item = recipe({"framework": "openmpi", "version": version, "variant": "opt-build"})
+    assert f"--enable-{daemon}-prefix-by-default" in written(item, "definition")
+
+
 def test_old_sources_of_nvidia_are_left_out() -> None:
     """Images of CUDA before 11.7 name a package source whose key was replaced."""
     assert "rm -f /etc/apt/sources.list.d/cuda.list" in written(made("pytorch-opt-build-gpu"), "dockerfile")

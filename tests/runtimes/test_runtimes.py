@@ -236,8 +236,8 @@ def test_a_comparison_that_cannot_be_made_is_told(name: str) -> None:
 def test_of_charliecloud_only_an_image_in_one_file_is_compared() -> None:
     """The catalogue's digest is that of the file: of a directory it would never be right. Which of both a job runs without is told."""
     policy, runtime = RuntimePolicy(name="charliecloud", require_signature=True), plugins.find("runtimes", "charliecloud")
-    for file, compared in (("a.sqfs", True), ("a", False)):
-        job = having(runtime="charliecloud", policy=policy, digest=DIGEST, file=file, reference=f"/images/{file}")
+    for file, digest, compared in (("a.sqfs", DIGEST, True), ("a", DIGEST, False), ("a.sqfs", None, False)):
+        job = having(runtime="charliecloud", policy=policy, digest=digest, file=file, reference=f"/images/{file}")
         assert ("sha256sum" in "".join(setup("charliecloud", job))) == compared
         assert any("it runs unverified" in each.message for each in runtime.warnings(job)) == (not compared)
 

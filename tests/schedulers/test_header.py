@@ -50,6 +50,9 @@ def test_what_is_not_said_is_left_out() -> None:
         ("lsf", "logs/%j.err", ["does not create directories"]),
         ("gridengine", "logs/%j.err", ["does not create directories"]),
         ("slurm", "logs/%j.err", ["does not create directories"]),
+        ("torque", "logs/run.err", ["does not create directories"]),
+        ("pbspro", "logs/run.err", ["does not create directories"]),
+        ("flux", "logs/%j.err", ["does not create directories"]),
     ],
 )
 def test_a_directory_is_needed_for_files_that_are_written_alone(scheduler: str, path: str, said: list[str]) -> None:

@@ -137,6 +137,16 @@ SIZES: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
             "gridengine": ["-l h_vmem=1024M", "-pe smp 4"],
         },
     ),
+    (
+        {"ranks_per_node": 2},
+        {
+            "pbspro": ["-l select=1:ncpus=2:mpiprocs=2:ompthreads=1"],
+            "lsf": ["-n 2", "-R span[ptile=2]"],
+            "flux": ["--cores-per-slot=2"],
+            "gridengine": ["-pe smp 2"],
+        },
+    ),
+    ({"numa_constraint": "quad"}, {"pbspro": None, "lsf": ["-R select[quad]"], "flux": ["--requires=quad"], "gridengine": None}),
 ]
 
 
@@ -168,7 +178,7 @@ def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], 
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core"])
+@pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core", "ranks", "NUMA mode"])
 def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
     """In the scheduler's own words."""
     lines, warned = written(dialect, replace(BARE, resources=replace(BARE.resources, **size)))
@@ -180,10 +190,49 @@ def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], e
 
 
 @pytest.mark.parametrize(("dialect", "told"), [("pbspro", False), ("lsf", True), ("flux", True), ("gridengine", True)])
-def test_an_address_without_an_event_is_told_where_no_mail_comes(dialect: str, told: bool) -> None:
+@pytest.mark.parametrize("events", [(), ("none",)])
+def test_an_address_without_an_event_is_told_where_no_mail_comes(dialect: str, told: bool, events: tuple[str, ...]) -> None:
     """PBS Pro sends mail if a job is aborted, unless it is told otherwise; the others send none."""
-    _, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, email="a@b.de")))
-    assert warned == ["job_options.email_address"] * told
+    _, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, email="a@b.de", notify=events)))
+    assert ("job_options.email_address" in warned) == told
+
+
+@pytest.mark.parametrize(("policy", "asked"), [("NONE", True), ("ALL", False)])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_sites_policy_on_the_environment_is_kept_with_a_warning(dialect: str, policy: str, *, asked: bool) -> None:
+    """The request cannot change it."""
+    from tests.golden.scripts.jobs import TESTBED
+
+    site = TESTBED.model_copy(update={"export_policy": policy})
+    bare, _ = written(dialect, replace(BARE, system=site))
+    job = replace(BARE, system=site, attributes=replace(BARE.attributes, copy_environment=asked))
+    assert written(dialect, job) == (bare, ["job_options.copy_environment"])
+    free = replace(job, system=site.model_copy(update={"export_policy": "site"}))
+    assert written(dialect, free)[1] == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_error_file_is_left_out_where_the_streams_are_joined(dialect: str) -> None:
+    """There would be nothing in it."""
+    joined, _ = written(dialect, replace(BARE, attributes=replace(BARE.attributes, join=True)))
+    both = written(dialect, replace(BARE, attributes=replace(BARE.attributes, join=True, error="logs/x.err")))
+    assert both == (joined, ["job_options.standard_error_file"])
+
+
+@pytest.mark.parametrize(("partition", "warned"), [("fat", ["job_options.partition"]), ("long", [])])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_of_a_queue_and_a_partition_the_queue_is_taken(dialect: str, partition: str, warned: list[str]) -> None:
+    """None of them has both, which is told if they differ."""
+    queue, _ = written(dialect, replace(BARE, attributes=replace(BARE.attributes, queue="long")))
+    both = written(dialect, replace(BARE, attributes=replace(BARE.attributes, queue="long", partition=partition)))
+    assert both == (queue, warned)
+
+
+def test_pbs_pro_gets_the_nodes_that_are_named() -> None:
+    """Also if there are fewer of them than the job has, which is told."""
+    job = replace(BARE, resources=Resources(nodes=3), attributes=replace(BARE.attributes, node_list="n[1-2]"))
+    chunk = "1:ncpus=1:mpiprocs=1:ompthreads=1"
+    assert written("pbspro", job) == ([f"-l select={chunk}:host=n1+{chunk}:host=n2"], ["job_options.request_specific_nodes"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -193,6 +242,14 @@ def test_a_timer_of_the_script_sends_the_signal(dialect: str) -> None:
     plain, _ = written(dialect, replace(BARE, attributes=limited))
     lines, warned = written(dialect, replace(BARE, attributes=replace(limited, signal=Signal(name="USR1", seconds=120))))
     assert (lines, warned) == (plain, ["job_options.signal"])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_timer_of_a_signal_needs_a_limit_of_time(dialect: str) -> None:
+    """Without one nobody knows when to send it."""
+    signal = replace(BARE.attributes, signal=Signal(name="USR1", seconds=120))
+    (warning,) = plugins.find("schedulers", dialect).directives(replace(BARE, attributes=signal)).warnings
+    assert "needs a wall time limit: left out" in warning.message
 
 
 def test_jobs_of_a_pbs_array_may_start_again() -> None:
@@ -213,11 +270,27 @@ def test_grid_engine_is_not_asked_to_wait_for_a_pattern() -> None:
     assert written("gridengine", replace(BARE, attributes=said)) == ([], ["job_options.job_dependency"])
 
 
-@pytest.mark.parametrize("dialect", ["pbspro", "lsf", "gridengine"])
-def test_jobs_of_an_array_that_write_one_file_are_warned_about(dialect: str) -> None:
+@pytest.mark.parametrize(("dialect", "advice"), [("pbspro", "leave it out"), ("lsf", "put %a into"), ("gridengine", "put %a into")])
+@pytest.mark.parametrize("stream", ["output", "error"])
+def test_jobs_of_an_array_that_write_one_file_are_warned_about(dialect: str, advice: str, stream: str) -> None:
     """What one writes is lost among the others', or under them."""
-    said = replace(BARE.attributes, array="1-3", output="x.out")
-    assert written(dialect, replace(BARE, attributes=said))[1] == ["job_options.standard_output_file"]
+    names: dict[str, Any] = {stream: "x.txt"}
+    said = replace(BARE.attributes, array="1-3", **names)
+    (warning,) = plugins.find("schedulers", dialect).directives(replace(BARE, attributes=said)).warnings
+    assert (warning.field, advice in warning.message) == (f"job_options.standard_{stream}_file", True)
+
+
+@pytest.mark.parametrize("dialect", ["lsf", "gridengine"])
+def test_a_file_for_each_job_of_an_array_is_no_reason_to_warn(dialect: str) -> None:
+    """Its name has the job's index."""
+    said = replace(BARE.attributes, array="1-3", output="%a.out", error="%a.err")
+    assert written(dialect, replace(BARE, attributes=said))[1] == []
+
+
+def test_a_file_that_pbs_pro_is_not_given_is_not_shared_by_the_jobs_of_an_array() -> None:
+    """There is one warning of it: that it is left out."""
+    said = replace(BARE.attributes, array="1-3", output="%j.out")
+    assert written("pbspro", replace(BARE, attributes=said))[1] == ["job_options.standard_output_file"]
 
 
 @pytest.mark.parametrize(("dialect", "array"), [("pbspro", "1,3"), ("lsf", "0-3"), ("gridengine", "1,3")])
@@ -258,10 +331,15 @@ def test_no_job_asks_for_more_cores_than_a_node_has(dialect: str, asked: str) ->
     assert any(asked in " ".join(option) for option in header.options)
 
 
-def test_address_space_is_no_measure_of_memory_on_gpus() -> None:
-    """Grid Engine's h_vmem stops CUDA at its start."""
-    job = replace(BARE, resources=replace(BARE.resources, gpus_per_node=1, memory_per_node=2**33))
-    assert "job_options.memory_limit" in written("gridengine", job)[1]
+@pytest.mark.parametrize(
+    ("asked", "field"), [("memory_per_node", "job_options.memory_limit"), ("memory_per_core", "job_options.minimum_memory_per_processor")]
+)
+@pytest.mark.parametrize("gpus", [1, 0])
+def test_address_space_is_no_measure_of_memory_on_gpus(asked: str, field: str, gpus: int) -> None:
+    """Grid Engine's h_vmem stops CUDA at its start; without GPUs there is no reason to warn."""
+    memory: dict[str, Any] = {asked: 2**33}
+    job = replace(BARE, resources=replace(BARE.resources, gpus_per_node=gpus, **memory))
+    assert (field in written("gridengine", job)[1]) == bool(gpus)
 
 
 @pytest.mark.parametrize(("gpus", "directives", "warned"), [(1, (), True), (0, (), False), (1, ("-l rt_G={nodes}",), False)])
@@ -294,8 +372,21 @@ def test_lsf_joins_dependencies_as_they_were_given(asked: str, said: str) -> Non
 
 def test_lsf_is_given_the_only_node_that_is_named() -> None:
     """Of one it has no choice."""
-    job = replace(BARE, attributes=replace(BARE.attributes, node_list="n1"))
-    assert "-m n1" in written("lsf", job)[0]
+    one, two = (replace(BARE, attributes=replace(BARE.attributes, node_list=names)) for names in ("n1", "n[1-2]"))
+    assert "-m n1" in written("lsf", one)[0]
+    assert written("lsf", two) == ([], ["job_options.request_specific_nodes"])
+
+
+def test_lsf_reserves_memory_once() -> None:
+    """That of a node goes before that of a core."""
+    job = replace(BARE, resources=replace(BARE.resources, memory_per_node=2**33, memory_per_core=2**30))
+    assert written("lsf", job) == (["-R rusage[mem=8192MB/host]"], ["job_options.minimum_memory_per_processor"])
+
+
+def test_grid_engine_s_job_of_several_nodes_is_told_who_distributes_its_slots() -> None:
+    """The parallel environment; the script ends if it did so in another way."""
+    (warning,) = plugins.find("schedulers", "gridengine").directives(replace(BARE, resources=Resources(nodes=2, ranks_per_node=8))).warnings
+    assert (warning.field, "unless it gets 8 slots on each of 2 nodes" in warning.message) == ("job_options.node_count", True)
 
 
 def test_the_parallel_environment_is_the_sites() -> None:

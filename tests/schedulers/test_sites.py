@@ -166,6 +166,16 @@ def test_a_parallel_environment_may_be_named_after_the_slots_of_a_node() -> None
     assert [option for option in wrote("gridengine", job)[0] if option.startswith("-pe")] == ["-pe mpi-24 48"]
 
 
+@pytest.mark.parametrize(
+    ("words", "required", "counted"),
+    [("-l gpu={gpus}", ("-pe mpi",), True), ("-pe mpi-{cpus_per_node}", (), True), ("-l nodes={nodes}", (), False)],
+)
+def test_slots_are_counted_on_the_nodes_if_the_job_asks_for_slots(words: str, required: tuple[str, ...], *, counted: bool) -> None:
+    """Grid Engine writes the file with the numbers for parallel environments alone."""
+    job = replace(asking(words), system=SITE.model_copy(update={"mandatory_directives": required}))
+    assert bool(plugins.find("schedulers", "gridengine").preflight(job)) == counted
+
+
 @pytest.mark.parametrize(("said", "memory"), [({}, 2 * 48 * 1024), (MEMORY, 2 * 8 * 1024)])
 def test_memory_is_the_requests_or_the_part_of_the_jobs_cores(said: dict[str, int], memory: int) -> None:
     """Sites that ask for memory in each job have a small default."""

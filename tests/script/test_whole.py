@@ -27,6 +27,7 @@ from modak.script.build import delimiter, render_build
 from modak.script.job import render
 from modak.script.meaning import meaning
 from modak.script.shelltext import rule_fault
+from modak.testing import SAID
 from modak.text import words
 from modak.text.grammar import UNSOUND
 from tests.golden.scripts.jobs import BUSY, GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA
@@ -549,6 +550,49 @@ def test_a_build_starts_as_soon_as_it_can() -> None:
     assert "--begin=" not in render_build(later, SOURCES, "slurm").text
 
 
+def test_a_build_keeps_what_the_job_says_of_itself() -> None:
+    """Whom it is charged to, where it may run, what it uses and whom to tell; not what is the run's own."""
+    text = render_build(replace(SMALL, attributes=SAID), SOURCES, "slurm").text
+    options = {option[0] for option in gate.header(text, "#SBATCH")}
+    assert options >= {
+        *("--account=project1", "--partition=main", "--licenses=matlab:2", "--constraint=ssd&fast", "--exclusive", "--requeue"),
+        *("--mail-user=someone@example.org", "--mail-type=BEGIN,END,FAIL,TIME_LIMIT", "--export=ALL,ONE,TWO"),
+    }
+    runs_own = ("--array", "--nodelist", "--output", "--error", "--dependency", "--reservation", "--qos")
+    assert not any(option.startswith(runs_own) for option in options)
+
+
+@pytest.mark.parametrize(("scheduler", "line"), [("slurm", "#SBATCH --partition=short\n"), ("torque", "#PBS -q short\n")])
+def test_a_build_goes_to_the_queue_that_takes_one_node(scheduler: str, line: str) -> None:
+    """The job's may take large jobs alone."""
+    job = replace(SMALL, attributes=replace(SMALL.attributes, queue="wide", partition="wide"))
+    assert line in render_build(job, replace(SOURCES, queue="short"), scheduler).text
+
+
+def test_a_build_in_an_image_needs_nothing_that_the_run_does() -> None:
+    """Neither GPUs nor the directories of its data: the node of the build may have neither."""
+    assert TORCH.container
+    image = replace(TORCH.container, gpu_vendor="nvidia")
+    text = render_build(replace(SMALL, container=image, storage="/work", staging=Staging(place="/local")), SOURCES, "slurm").text
+    assert "apptainer exec" in text
+    assert not any(word in text for word in ("--nv", "MODAK_STORAGE", "MODAK_SCRATCH", "/work", "/local"))
+
+
+@pytest.mark.parametrize(
+    ("memory", "words", "asked"),
+    [
+        ({"memory_per_node": 2**33}, (), "--mem=8192M"),
+        ({"memory_per_core": 2**30}, (), "--mem-per-cpu=1024M"),
+        ({"memory_share": 2**34}, ("--mem={memory_mib_per_node}M",), "--mem=16384M"),
+    ],
+)
+def test_a_build_has_the_memory_of_a_node_of_its_job(memory: dict[str, int], words: tuple[str, ...], asked: str) -> None:
+    """Compilers need some, and a site's default is small."""
+    sizes: dict[str, Any] = {"nodes": 2, **memory}
+    job = replace(SMALL, resources=Resources(**sizes), resource_directives=words)
+    assert f"#SBATCH {asked}\n" in render_build(job, SOURCES, "slurm").text
+
+
 def test_a_build_of_a_crowded_job_is_one_process_with_the_cores_of_a_node() -> None:
     """Its own processes are not those of the job, which share cores."""
     crowded = replace(BUSY, resources=replace(BUSY.resources, nodes=2, total_ranks=15, node_cores=4))
@@ -691,6 +735,18 @@ def test_a_single_source_file_is_downloaded_and_compiled_where_it_is_run() -> No
     assert '--output "${MODAK_PART:?}" -- https://example.org/olcf/training/raw/main/affinity/Xthi.c' in text
     assert 'mv -T -- "${MODAK_PART:?}" Xthi.c' in text
     assert "cd -- Xthi.c" not in text
+
+
+def test_a_path_may_be_a_single_source_file_or_a_directory_that_is_named_like_one(tmp_path: Path) -> None:
+    """The first is built where the job runs, the second inside; a second build fetches neither."""
+    (tmp_path / "code/llama.cpp").mkdir(parents=True)
+    (tmp_path / "code/llama.cpp/main.cpp").touch()
+    (tmp_path / "code/solver.c").touch()
+    for name, built in (("solver.c", "solver.c"), ("llama.cpp", "llama.cpp/main.cpp")):
+        build = BuildSpec(source=f"${{HOME}}/code/{name}", command=f"test -f {Path(built).name}; echo once >>{Path(built).name}")
+        done = [ran(render_build(SMALL, build, "shell").text, tmp_path) for _ in range(2)]
+        assert [each.returncode for each in done] == [0, 0], done[0].stderr
+        assert (tmp_path / built).read_text() == "once\nonce\n"
 
 
 def test_a_repository_that_is_named_like_a_file_is_cloned() -> None:
