@@ -265,6 +265,22 @@ def test_a_lost_connection_is_one_line_and_stores_nothing(postgres_url: str) -> 
         assert store.load([whole], ME).new == 8
 
 
+def test_what_the_driver_tells_by_itself_is_one_line(postgres_url: str) -> None:
+    """Rows go in past SQLAlchemy, by COPY. Then the driver's own error comes, which has a type for each reason, such as a full disk; here
+    it is the server's limit of time."""
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store:
+
+        def wait() -> None:
+            with writing(store.engine) as connection:
+                connection.execute(text("SET LOCAL statement_timeout = 1"))
+                connection.connection.cursor().execute("SELECT pg_sleep(100)")
+
+        with pytest.raises(Unavailable, match="is out of reach: canceling statement due to statement timeout"):
+            wait()
+        assert store.load([csv_table(ROWS)], ME).new == 8
+
+
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, big: Path) -> None:
     """SQLite that may not grow stands for a full disk: one line, and the database is as before."""
     from modak.ingest.reading import tables
