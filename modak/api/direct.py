@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from modak.api.problems import answer_to
+from modak.api.problems import OUT_OF_TIME, answer_to
 from modak.errors import ModakError, Unavailable
 from modak.service import Service
 
@@ -78,4 +78,4 @@ async def one_at_a_time(request: Request, work: Callable[[Service], Answer], que
 def in_time(request: Request) -> None:
     """Raises :class:`~modak.errors.Unavailable` if the request's time is over: nobody waits for what is done for it."""
     if request.scope.get("state", {}).get("over"):  # set by modak.api.limits, which has answered
-        raise Unavailable("its time was over before it was done")
+        raise Unavailable(OUT_OF_TIME)

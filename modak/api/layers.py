@@ -21,12 +21,10 @@ class Head:
         asked = {**scope, "method": "GET"}
 
         async def without_body(message: Message) -> None:
+            scope["route"] = asked.get("route")  # for the log and the figures, which tell HEAD from GET
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        try:
-            await self._app(asked, receive, without_body)
-        finally:
-            scope["route"] = asked.get("route")  # for the log and the figures, which tell HEAD from GET
+        await self._app(asked, receive, without_body)
 
 
 class Lifespan:

@@ -17,7 +17,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from modak.api.problems import Problem, failed
+from modak.api.problems import OUT_OF_TIME, Problem, failed, note
 from modak.errors import Fault
 
 LONGEST_ADDRESS: Final = 8192
@@ -100,6 +100,7 @@ class Limits:
         try:
             await self._app(scope, timed.receive, timed.send)
         except asyncio.CancelledError:  # the server stops, after the time that it gives to running requests
+            note(scope, "the service stopped before it was done")
             await timed.end(Problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)}))
         except Exception:
             await timed.end(failed())
@@ -177,6 +178,7 @@ class _Timed:
 
     async def _answer(self) -> None:
         if self._arrived or not _has_body(self._scope):
+            note(self._scope, OUT_OF_TIME)
             late = Problem(503, "out of time", [Fault("", "the answer took too long")], {"Retry-After": str(RETRY_S)})
         else:
             late = Problem(408, "request timeout", [Fault("", "the request took too long to arrive")], {"Connection": "close"})

@@ -48,19 +48,27 @@ class Observed:
             return await self.app(scope, receive, send)
         began, status = perf_counter(), 500
         name = chosen_id(scope)
-        scope.setdefault("state", {})["request_id"] = name
+        state = scope.setdefault("state", {})
+        state["request_id"] = name
+        noted: str | None = None
 
         async def noting(message: Message) -> None:
-            nonlocal status
+            nonlocal status, noted
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), (HEADER, name.encode())]
             await send(message)
+            if noted is None and message["type"] == "http.response.body" and not message.get("more_body", False):
+                noted = state.get("why", "")
+                self._note(scope, status, perf_counter() - began, name)
 
         try:
             await self.app(scope, receive, noting)
-        finally:
-            self._note(scope, status, perf_counter() - began, name)
+        finally:  # of a request whose time was over long after its answer: the thread that works on it goes on
+            if noted is None:
+                self._note(scope, status, perf_counter() - began, name)
+            elif noted != state.get("why", ""):
+                LOG.warning("after the answer %d: %s", status, state["why"], extra={"request_id": name})
 
     @lru_cache(maxsize=512)  # noqa: B019 - there is one of these, for as long as the process runs
     def _figures(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:

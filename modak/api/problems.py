@@ -22,6 +22,8 @@ from modak.api import html
 from modak.errors import Fault, ModakError, Unavailable
 from modak.text.faults import faults_in
 
+OUT_OF_TIME: Final = "its answer took longer than MODAK_REQUEST_S"
+"""For the log."""
 MOST_FAULTS: Final = 100
 """Faults that one answer lists; the rest is counted."""
 NOSNIFF: Final = {"X-Content-Type-Options": "nosniff"}
@@ -99,8 +101,13 @@ def public_faults(error: ModakError, scope: Scope) -> Sequence[Fault]:
     """What callers are told. Why the service is unavailable is noted for its log only: it may name hosts, users and files."""
     if not isinstance(error, Unavailable):
         return error.faults
-    scope.setdefault("state", {})["why"] = "; ".join(map(str, error.faults))
+    note(scope, "; ".join(map(str, error.faults)))
     return (Fault("", error.public_message),) if error.public_message else error.faults
+
+
+def note(scope: Scope, why: str) -> None:
+    """Why a request is answered with 503, for the log (:mod:`modak.api.observe`)."""
+    scope.setdefault("state", {})["why"] = why
 
 
 # Starlette types handlers by the base class of all errors; each gets those that it is added for.

@@ -254,8 +254,8 @@ def translated(engine: Engine) -> Iterator[None]:
         if type(error) is not DatabaseError and getattr(error.orig, "sqlstate", "") != NO_RIGHT:
             raise
         raise _failed(engine.url, error.orig) from error
-    except driver.DatabaseError as error:  # of a connection past SQLAlchemy
-        if type(error) not in (driver.DatabaseError, driver.OperationalError):
+    except driver.DatabaseError as error:  # of a connection past SQLAlchemy; PostgreSQL's driver has a type for each reason
+        if type(error) is not driver.DatabaseError and not isinstance(error, (driver.OperationalError, driver.InternalError)):
             raise
         raise _failed(engine.url, error) from error
     except (driver.InterfaceError, PoolTimeout) as error:

@@ -19,7 +19,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from modak.api import create_app, logs
 from modak.api.counts import FOLDER, KINDS
+from modak.errors import Unavailable
 from modak.settings import Settings
+from tests.conftest import until
 
 
 def figures(web: TestClient) -> dict[tuple[str, ...], float]:
@@ -101,6 +103,23 @@ def test_why_the_service_cannot_answer_is_for_its_log(tmp_path: Path, caplog: py
     (line,) = [record for record in caplog.records if record.name == "modak.requests"]
     why = f"GET /systems 503: the database {tmp_path}/modak.db is out of reach: the file is no SQLite database"
     assert (line.getMessage(), line.levelname, line.__dict__["request_id"]) == (why, "WARNING", "mine")
+
+
+def test_a_request_whose_time_is_over_is_noted_when_it_is_answered(packaged_database: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Not when its work ends, which may be hours later where a database hangs; what prevents that work then is a second line."""
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", request_s=0.05))
+
+    def hangs() -> None:
+        until(lambda: "took longer" in caplog.text)
+        raise Unavailable("the disk is full")
+
+    app.add_api_route("/results/hangs", hangs)
+    with TestClient(app) as web:
+        assert web.get("/results/hangs", headers={"X-Request-ID": "mine"}).status_code == 503
+        assert figures(web)["modak_requests_total", "GET", "/results/hangs", "503"] == 1
+    lines = [(line.levelname, line.getMessage()) for line in caplog.records if line.__dict__.get("request_id") == "mine"]
+    first = "GET /results/hangs 503: its answer took longer than MODAK_REQUEST_S"
+    assert lines == [("WARNING", first), ("WARNING", "after the answer 503: the disk is full")]
 
 
 def test_drivers_words_stay_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -110,6 +110,6 @@ def sif(apptainer: Path, folder: Path, target: Path) -> Path:
 
 def everyone(output: str, ranks: int = 4) -> bool:
     """Whether every rank of the program above is there once, on two nodes, and heard of all others."""
-    lines = sorted(line.split(" threads")[0] for line in output.splitlines() if line.startswith("rank "))
+    said = sorted(re.findall(r"rank \d+ of \d+ on \S+ sum \d+", output))  # what others say may lack its end of line until later
     total = ranks * (ranks - 1) // 2
-    return lines == [f"rank {rank} of {ranks} on node{1 + 2 * rank // ranks} sum {total}" for rank in range(ranks)]
+    return said == [f"rank {rank} of {ranks} on node{1 + 2 * rank // ranks} sum {total}" for rank in range(ranks)]

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 from tests.conftest import free_port, tool
@@ -69,7 +69,7 @@ def _answers(address: str, certificate: Path, patience_s: float = 60) -> None:
     while True:
         try:
             urlopen(f"https://{address}/v2/", context=trusting, timeout=10).close()
-        except URLError:
+        except (OSError, HTTPException):  # not only URLError: a busy server may be late, or close the connection before it answers
             assert time.monotonic() < deadline, "the registry never answered"
             time.sleep(0.05)
         else:

@@ -23,6 +23,8 @@ from tests.conftest import free_port, tool
 
 REAL = ("node1", "node2", "gpu1", "gpu2", "smt1")
 DONE = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
+TO_END_S = 20
+"""What a job may take to end that has written everything; one of MPICH's may never end."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,13 @@ class Slurm:
     def wait(self, job: str, patience_s: float, enough: Callable[[str], bool] = lambda output: False) -> Job:
         """Wait for a job's end; ``sbatch --wait`` would look only every few seconds.
 
-        A job that has written ``enough`` has five seconds left to end by itself, then it is cancelled, and returned as still running.
+        A job that has written ``enough`` has so long to end by itself, also on a busy machine: :data:`TO_END_S`. Then it is cancelled, and
+        returned as still running.
         """
         deadline, satisfied = time.monotonic() + patience_s, False
         while (seen := self._show(job)).get("JobState") not in DONE and time.monotonic() < deadline:
             if not satisfied and enough(_written(seen)):
-                deadline, satisfied = time.monotonic() + 5, True
+                deadline, satisfied = time.monotonic() + TO_END_S, True
             if "DRAINED" in seen.get("Reason", ""):
                 self._resume()
             time.sleep(0.05)

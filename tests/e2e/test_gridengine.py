@@ -46,10 +46,12 @@ def test_mpirun_reaches_both_hosts_without_ssh(gridengine: GridEngine, tmp_path:
 
 def test_slots_that_are_spread_over_hosts_stop_a_job_of_one_node(gridengine: GridEngine, tmp_path: Path) -> None:
     """One slot is free on each: the environment gives both, and a program with two threads would run on the first."""
-    (tmp_path / "hold.sh").write_text("#!/bin/sh\nsleep 60\n")
+    (tmp_path / "hold.sh").write_text("#!/bin/sh\nsleep 600\n")
     held = [gridengine.sent(tmp_path / "hold.sh", tmp_path, "-q", f"main@{host}") for host in ("node1", "node2")]
-    done = gridengine.submit(script(tmp_path, shell("true"), "mpi", core_count=2), tmp_path)
-    gridengine.run("qdel", *held)
+    try:
+        done = gridengine.submit(script(tmp_path, shell("true"), "mpi", core_count=2), tmp_path)
+    finally:
+        gridengine.run("qdel", *held)
     assert (done.exit_codes, "the job needs 2 slots on one node" in done.output) == ([75], True), done
 
 

@@ -25,6 +25,7 @@ from modak.store import Store, backup, check, open_store, upgrade, versions
 from modak.store.audit import Actor
 from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
+from tests.conftest import PATIENCE_S
 from tests.store import loader
 from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, results_of
 
@@ -133,7 +134,7 @@ def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
         connection.execute(delete(results))
         before = time.monotonic()
         assert len(results_of(store, "3dgan")) == 8
-        assert time.monotonic() - before < 5
+        assert time.monotonic() - before < 20  # a writer would wait for half a minute
         connection.rollback()
 
 
@@ -163,7 +164,7 @@ def test_a_writer_sees_what_was_stored_while_it_waited(postgres_url: str) -> Non
             while not connection.execute(waits).scalar():
                 time.sleep(0.01)
             versions.bump(connection)
-        assert waiting.result(30).new == 8
+        assert waiting.result(PATIENCE_S).new == 8
 
 
 def test_a_token_is_revoked_while_a_load_runs(postgres_url: str) -> None:
@@ -172,9 +173,9 @@ def test_a_token_is_revoked_while_a_load_runs(postgres_url: str) -> None:
     with open_store(postgres_url, fill=False) as store, ThreadPoolExecutor(1) as pool:
         store.plans.save("p1", {}, "{}", Texts("script"), data_version="1")
         with writing(store.engine):
-            key = pool.submit(store.access.create, "0" * 64, "ci", "key:ci", ("load",), None, Actor("me")).result(30)
-            pool.submit(store.access.allow_result, "1" * 64, "p1", Actor("me")).result(30)
-            assert pool.submit(store.access.revoke, key.id, Actor("me")).result(30)
+            key = pool.submit(store.access.create, "0" * 64, "ci", "key:ci", ("load",), None, Actor("me")).result(PATIENCE_S)
+            pool.submit(store.access.allow_result, "1" * 64, "p1", Actor("me")).result(PATIENCE_S)
+            assert pool.submit(store.access.revoke, key.id, Actor("me")).result(PATIENCE_S)
         assert not store.access.revoke(key.id, Actor("me"))
 
 
@@ -191,7 +192,7 @@ def test_a_database_is_closed_when_its_loads_have_ended(url: str) -> None:
                 assert not closed.wait(0.2)
 
         assert store.load([csv_table(ROWS)], ME, progress=close).new == 8
-        assert closed.wait(30)
+        assert closed.wait(PATIENCE_S)
         assert closing.is_set()
         assert applications(store) == {"3dgan"}
 
@@ -262,6 +263,22 @@ def test_a_lost_connection_is_one_line_and_stores_nothing(postgres_url: str) -> 
         assert len(str(caught.value).splitlines()) == 1
         assert not applications(other)
         assert store.load([whole], ME).new == 8
+
+
+def test_what_the_driver_tells_by_itself_is_one_line(postgres_url: str) -> None:
+    """Rows go in past SQLAlchemy, by COPY. Then the driver's own error comes, which has a type for each reason, such as a full disk; here
+    it is the server's limit of time."""
+    upgrade(postgres_url, fill=False)
+    with open_store(postgres_url, fill=False) as store:
+
+        def wait() -> None:
+            with writing(store.engine) as connection:
+                connection.execute(text("SET LOCAL statement_timeout = 1"))
+                connection.connection.cursor().execute("SELECT pg_sleep(100)")
+
+        with pytest.raises(Unavailable, match="is out of reach: canceling statement due to statement timeout"):
+            wait()
+        assert store.load([csv_table(ROWS)], ME).new == 8
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path, big: Path) -> None:
