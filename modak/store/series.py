@@ -70,7 +70,7 @@ def _numbers(connection: Connection, column: Column[str], wanted: Iterable[str])
     """The numbers of rows by what a column of their table holds, of those that are there."""
     found: dict[str, int] = {}
     for part in chunks(list(dict.fromkeys(wanted))):
-        found.update(connection.execute(select(column, column.table.c.id).where(column.in_(part))).tuples())
+        found |= dict(connection.execute(select(column, column.table.c.id).where(column.in_(part))).all())
     return found
 
 
