@@ -758,7 +758,8 @@ def test_a_repository_that_is_named_like_a_file_is_cloned() -> None:
 def test_downloads_keep_to_https_with_certificates() -> None:
     """No switch turns the check off, anywhere."""
     archive = render_build(SMALL, replace(SOURCES, source="https://example.org/x.tar.gz"), "shell").text
-    assert "--proto =https --proto-redir =https" in archive
-    for text in (archive, render_build(SMALL, SOURCES, "shell").text):
+    file = render_build(SMALL, replace(SOURCES, source="https://example.org/code/raw/x.c"), "shell").text
+    assert ["curl --proto =https --proto-redir =https " in text for text in (archive, file)] == [True, True]
+    for text in (archive, file, render_build(SMALL, SOURCES, "shell").text):
         assert not any(switch in text for switch in ("--insecure", " -k ", "--no-check-certificate", "sslVerify=false"))
     assert "-c http.sslVerify=true" in text
