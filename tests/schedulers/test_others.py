@@ -56,6 +56,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"error": "x.err"}, {"pbspro": ["-e x.err"], "lsf": ["-e x.err"], "flux": ["--error=x.err"], "gridengine": ["-e x.err"]}),
     ({"join": True}, {"pbspro": ["-j oe"], "lsf": [], "flux": [], "gridengine": ["-j y"]}),
     ({"join": False}, {"pbspro": [], "lsf": ["-e solver.%J.err"], "flux": ["--error={{name}}-{{id}}.err"], "gridengine": []}),
+    ({"notify": ("none",)}, {"pbspro": ["-m n"], "lsf": [], "flux": None, "gridengine": ["-m n"]}),
     ({"notify": ("begin", "end", "fail")}, {"pbspro": ["-m abe"], "lsf": ["-B", "-N"], "flux": None, "gridengine": ["-m abe"]}),
     ({"notify": ("requeue",)}, dict.fromkeys(DIALECTS)),
     (

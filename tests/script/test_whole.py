@@ -737,6 +737,14 @@ def test_a_single_source_file_is_downloaded_and_compiled_where_it_is_run() -> No
     assert "cd -- Xthi.c" not in text
 
 
+def test_a_single_source_file_is_downloaded_once(tmp_path: Path) -> None:
+    """It gets its name when it is whole; a second build uses it."""
+    stub(tmp_path, "curl", 'while test "$1" != --output; do shift; done; echo once >>log; echo "$4" >"$2"')
+    text = render_build(SMALL, BuildSpec(source="https://example.org/code/raw/x.c", command="cat x.c"), "shell").text
+    assert [ran(text, tmp_path).stdout for _ in range(2)] == ["https://example.org/code/raw/x.c\n"] * 2
+    assert (tmp_path / "log").read_text() == "once\n"
+
+
 def test_a_path_may_be_a_single_source_file_or_a_directory_that_is_named_like_one(tmp_path: Path) -> None:
     """The first is built where the job runs, the second inside; a second build fetches neither."""
     (tmp_path / "code/llama.cpp").mkdir(parents=True)
