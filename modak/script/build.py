@@ -195,7 +195,11 @@ def _part(folder: str) -> Line:
 
 
 def _folder(source: str) -> str:
-    """The directory's name, as ``git clone`` would choose it, without a leading hyphen or dot."""
+    """The directory's name, as ``git clone`` would choose it, without a leading hyphen or dot.
+
+    >>> _folder("https://example.org/team/app/"), _folder("${HOME}/app.tar.gz"), _folder("/code/app/.git"), _folder("/code/.-")
+    ('app', 'app', 'app', 'sources')
+    """
     name = _ARCHIVE.sub("", re.sub(r"/?\.git/?$", "", source).rstrip("/").rsplit("/", 1)[-1])
     return re.sub(r"[^A-Za-z0-9._+-]", "-", name).lstrip(".-") or "sources"
 

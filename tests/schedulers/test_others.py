@@ -56,6 +56,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ({"error": "x.err"}, {"pbspro": ["-e x.err"], "lsf": ["-e x.err"], "flux": ["--error=x.err"], "gridengine": ["-e x.err"]}),
     ({"join": True}, {"pbspro": ["-j oe"], "lsf": [], "flux": [], "gridengine": ["-j y"]}),
     ({"join": False}, {"pbspro": [], "lsf": ["-e solver.%J.err"], "flux": ["--error={{name}}-{{id}}.err"], "gridengine": []}),
+    ({"notify": ("none",)}, {"pbspro": ["-m n"], "lsf": [], "flux": None, "gridengine": ["-m n"]}),
     ({"notify": ("begin", "end", "fail")}, {"pbspro": ["-m abe"], "lsf": ["-B", "-N"], "flux": None, "gridengine": ["-m abe"]}),
     ({"notify": ("requeue",)}, dict.fromkeys(DIALECTS)),
     (
@@ -97,6 +98,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
         },
     ),
     ({"begin": "18:00"}, {"pbspro": ["-a 1800"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00"], "gridengine": None}),
+    ({"begin": "18:00:30"}, {"pbspro": ["-a 1800.30"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00:30"], "gridengine": None}),
     ({"begin": "now+2hours"}, {"pbspro": None, "lsf": None, "flux": ["--begin-time=+2h"], "gridengine": None}),
     ({"exclusive": True}, {"pbspro": ["-l place=scatter:exclhost"], "lsf": ["-x"], "flux": ["--exclusive"], "gridengine": None}),
     ({"requeue": True}, {"pbspro": ["-r y"], "lsf": ["-r"], "flux": None, "gridengine": ["-r y"]}),
@@ -375,6 +377,15 @@ def test_lsf_is_given_the_only_node_that_is_named() -> None:
     one, two = (replace(BARE, attributes=replace(BARE.attributes, node_list=names)) for names in ("n1", "n[1-2]"))
     assert "-m n1" in written("lsf", one)[0]
     assert written("lsf", two) == ([], ["job_options.request_specific_nodes"])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "both"), [("lsf", "-R select[(a||b)&&(quad)]"), ("flux", "--requires=(a|b)&quad"), ("slurm", "--constraint=(a|b)&quad")]
+)
+def test_a_constraint_and_a_numa_mode_hold_both(dialect: str, both: str) -> None:
+    """The request's alternatives stay together."""
+    job = replace(BARE, resources=Resources(numa_constraint="quad"), attributes=replace(BARE.attributes, constraint="a|b"))
+    assert both in [" ".join(option) for option in plugins.find("schedulers", dialect).directives(job).options]
 
 
 def test_lsf_reserves_memory_once() -> None:

@@ -148,6 +148,11 @@ def test_more_tasks_than_cpus_are_a_total_in_the_sites_words_too() -> None:
     assert (about, warned) == (["--nodes=2", "--ntasks=384", "--overcommit"], [])
 
 
+def test_the_sites_words_hide_no_warning_of_the_scheduler() -> None:
+    """They replace options alone."""
+    assert wrote("slurm", asking("--nodes={nodes}"), join=True, error="x.err")[1] == ["standard_error_file"]
+
+
 def test_licences_are_not_the_nodes_memory() -> None:
     """Both are LSF's ``-R rusage[…]``; resource directives replace that of memory."""
     found, _ = wrote("lsf", asking("-nnodes {nodes}", **MEMORY), site_resources=("matlab=2",))

@@ -737,6 +737,14 @@ def test_a_single_source_file_is_downloaded_and_compiled_where_it_is_run() -> No
     assert "cd -- Xthi.c" not in text
 
 
+def test_a_single_source_file_is_downloaded_once(tmp_path: Path) -> None:
+    """It gets its name when it is whole; a second build uses it."""
+    stub(tmp_path, "curl", 'while test "$1" != --output; do shift; done; echo once >>log; echo "$4" >"$2"')
+    text = render_build(SMALL, BuildSpec(source="https://example.org/code/raw/x.c", command="cat x.c"), "shell").text
+    assert [ran(text, tmp_path).stdout for _ in range(2)] == ["https://example.org/code/raw/x.c\n"] * 2
+    assert (tmp_path / "log").read_text() == "once\n"
+
+
 def test_a_path_may_be_a_single_source_file_or_a_directory_that_is_named_like_one(tmp_path: Path) -> None:
     """The first is built where the job runs, the second inside; a second build fetches neither."""
     (tmp_path / "code/llama.cpp").mkdir(parents=True)
@@ -758,7 +766,8 @@ def test_a_repository_that_is_named_like_a_file_is_cloned() -> None:
 def test_downloads_keep_to_https_with_certificates() -> None:
     """No switch turns the check off, anywhere."""
     archive = render_build(SMALL, replace(SOURCES, source="https://example.org/x.tar.gz"), "shell").text
-    assert "--proto =https --proto-redir =https" in archive
-    for text in (archive, render_build(SMALL, SOURCES, "shell").text):
+    file = render_build(SMALL, replace(SOURCES, source="https://example.org/code/raw/x.c"), "shell").text
+    assert ["curl --proto =https --proto-redir =https " in text for text in (archive, file)] == [True, True]
+    for text in (archive, file, render_build(SMALL, SOURCES, "shell").text):
         assert not any(switch in text for switch in ("--insecure", " -k ", "--no-check-certificate", "sslVerify=false"))
     assert "-c http.sslVerify=true" in text
