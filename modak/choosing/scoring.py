@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -26,7 +26,7 @@ from modak.choosing.workload import Units, lengths, of_one_kind, units, with_pro
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.grouping import grouped
-from modak.perfmodel import Curve, Portion, Predictions, Question, describe, portions
+from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
 from modak.perfmodel.intervals import MOST, Sides
 from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import StartUp, is_whole, start_up_correction
@@ -199,15 +199,20 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     request = without_counts(with_problem(request, candidates.problem))
     curves, power, tried = usable_curves(request, target, facts.models), node_power(facts), candidates.tried
 
-    def predicted(shape: Shape, sizes: npt.NDArray[np.int64]) -> Iterator[Portion]:
+    def predicted(shape: Shape, sizes: Ints, predictor: Predictor) -> Iterator[Portion]:
         """The effect of switches that were not measured there is predicted from other runs."""
         asked = question(request, target, switching.evidence_for(shape, tried))
-        for places, found in portions(curves, asked, sizes, power):
+        for places, found in predictor.portions(asked, sizes):
             yield Portion(places, switching.applied(found, request, target, shape, sizes[places], tried))
 
+    def alone(shape: Shape, size: int) -> Predictions:
+        ((_, found),) = predicted(shape, np.array([size]), Predictor(curves, [size], power))
+        return found
+
     pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
-    found = [(place, portion) for place, (shape, sizes) in enumerate(pairs) for portion in predicted(shape, sizes)]
-    predictions, references = _references(found, pairs, target.job_nodes or (1, math.inf), predicted)
+    of_all = Predictor(curves, np.concatenate(candidates.nodes), power)
+    found = [(place, portion) for place, (shape, sizes) in enumerate(pairs) for portion in predicted(shape, sizes, of_all)]
+    predictions, references = _references(found, pairs, target.job_nodes or (1, math.inf), alone)
     counts = [len(portion.places) for _, portion in found]
     shape = np.repeat([place for place, _ in found], counts)
     nodes = np.concatenate([pairs[place][1][portion.places] for place, portion in found])
@@ -327,7 +332,7 @@ def _references(
     found: Sequence[tuple[int, Portion]],
     pairs: Sequence[tuple[Shape, Ints]],
     bounds: tuple[int, float],
-    predicted: Callable[[Shape, Ints], Iterable[Portion]],
+    alone: Callable[[Shape, int], Predictions],
 ) -> tuple[tuple[Predictions, ...], tuple[Reference, ...]]:
     """The predictions of all portions, and the sizes that efficiency may be relative to.
 
@@ -343,8 +348,7 @@ def _references(
             for size in _reference_sizes(portion.found, bounds):
                 there = at.get(size) or _row_of(size, of_shape, sizes)
                 if there is None:
-                    ((_, alone),) = predicted(shape, np.array([size]))
-                    predictions.append(alone)
+                    predictions.append(alone(shape, size))
                     there = len(predictions) - 1, 0
                 at[size] = number, row = there
                 one = predictions[number]

@@ -6,7 +6,7 @@
 
 from modak.perfmodel.curves import Curve, fit
 from modak.perfmodel.devices import NodePower, Power, Used
-from modak.perfmodel.predict import portions, predict
+from modak.perfmodel.predict import Predictor, portions, predict
 from modak.perfmodel.predictions import Portion, Predictions
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import predict_rows
@@ -18,6 +18,7 @@ __all__ = [
     "Portion",
     "Power",
     "Predictions",
+    "Predictor",
     "Question",
     "Used",
     "describe",

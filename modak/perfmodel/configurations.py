@@ -6,11 +6,13 @@ and so on.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
+from statistics import median
 from typing import Any, Final
 
 import numpy as np
@@ -139,7 +141,7 @@ def by_configuration(results: Iterable[Result]) -> Known:
 
 
 def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
-    logs = {run: -float(np.median(np.log([cost(result) for result in found]))) for run, found in runs.items()}
+    logs = {run: -median(math.log(cost(result)) for result in found) for run, found in runs.items()}
     results = [result for found in runs.values() for result in found]
     on_gpus = any(result.layout.gpus_per_node for result in results)
     return Measured(logs, shortened(result.id for result in results if result.id is not None), on_gpus)

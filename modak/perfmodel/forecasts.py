@@ -154,7 +154,7 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
         doublings=doublings,
         reached=reached,
         others=tuple(one.relative for one in kin),
-        contributed=np.tile(measured | continued, (len(kin), 1)),
+        contributed=np.repeat((measured | continued)[None], len(kin), axis=0),
         noise=of_repeats,
         smallest=min(curve.nodes),
     )

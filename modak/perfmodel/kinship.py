@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modak.facts import same_name
 from modak.perfmodel import relatives, scaling, startup
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
@@ -55,5 +54,5 @@ def _comparable(one: Curve, other: Curve) -> bool:
 
 def _other_program(curve: Curve, other: Curve) -> bool:
     """Whether two curves are known to be of different frameworks."""
-    known = (curve.series.framework, other.series.framework)
-    return None not in known and same_name(known[0]) != same_name(known[1])
+    one, another = curve.labels["framework"], other.labels["framework"]
+    return None not in (one, another) and one != another
