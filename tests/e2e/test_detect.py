@@ -29,7 +29,7 @@ class Modak:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=300,
         )
         assert ran.returncode == status, ran.stderr
         return ran

@@ -65,7 +65,7 @@ class Modak:
         """What a command writes; a status other than 0 is a failure."""
         environment = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
         ran = subprocess.run(
-            [sys.executable, "-m", "modak", *words], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=100
+            [sys.executable, "-m", "modak", *words], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300
         )
         assert ran.returncode == 0, ran.stderr
         return ran.stdout

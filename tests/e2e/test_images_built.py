@@ -305,7 +305,7 @@ def test_the_wrapper_of_an_mpi_library_is_tried() -> None:
     """With this machine's own: what it compiles runs, and asks the library for its version."""
     compiler = tool("Open MPI", "mpicc.openmpi")
     words = ["/bin/sh", "-c", f'mpicc() {{ {compiler} "$@"; }}\n{probe({"framework": "openmpi"})}']
-    found = read(subprocess.run(words, capture_output=True, text=True, timeout=100).stdout)
+    found = read(subprocess.run(words, capture_output=True, text=True, timeout=400).stdout)  # it looks for libraries on the whole machine
     assert (found.checks["exercise"].status, "openmpi" in found.mpi) == (0, True), found
 
 

@@ -376,7 +376,7 @@ def test_a_preempted_run_that_stops_early_is_no_result(slurm: Slurm, tmp_path: P
     }
     (tmp_path / "job.sh").write_text(answered(system("mpich", partitions=(spare,)), request).job_script)
     number = slurm.begin(tmp_path / "job.sh", tmp_path)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 200
     while len(list(tmp_path.glob("up.*"))) < 4 and time.monotonic() < until:
         time.sleep(0.1)  # a rank that is still in Slurm's own prolog would end with 1
     slurm.run("sbatch", "--partition=gpu", "--gpus-per-node=2", "--output=/dev/null", "--wrap=true", cwd=tmp_path)

@@ -63,7 +63,7 @@ class Tuned:
     def run(self, *words: str) -> Any:
         """What a command answers as JSON."""
         with self.start(*words) as process:
-            output, errors = process.communicate(timeout=100)
+            output, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
         return json.loads(output)
 
@@ -98,7 +98,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory, slurm: Slurm) -> Tuned:
     """A search whose process was killed while its second trial ran."""
     tuned = Tuned(tmp_path_factory.mktemp("tuned"), slurm)
     with tuned.start("tune", "job.json", "--confirm", "2") as search:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240
         while not tuned.slip(1).get("job"):
             assert time.monotonic() < until, "no second trial"
             assert search.poll() is None, search.stderr.read() if search.stderr else ""

@@ -251,7 +251,7 @@ def test_the_day_of_a_verification_is_that_of_utc(monkeypatch: pytest.MonkeyPatc
 
 def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
     """Here on this machine, whose Python has no such framework; quotes in what programs print do no harm."""
-    ran = subprocess.run(["/bin/sh", "-c", probe(CLAIMS)], capture_output=True, text=True, timeout=100)
+    ran = subprocess.run(["/bin/sh", "-c", probe(CLAIMS)], capture_output=True, text=True, timeout=250)  # it looks through /usr and /opt
     found = read(ran.stdout)
     assert (found.ran, ran.stderr) == (True, "")
     assert found.processor_flags
