@@ -74,6 +74,15 @@ def test_a_network_that_nobody_has_measured_is_told_on_a_new_system() -> None:
     assert np.median(errors) < 0.1
 
 
+@pytest.mark.parametrize(("known", "here"), [(50, 24), (50, 30), (50, 39), (100, 60)])
+def test_more_runs_there_lose_no_answer(known: int, here: int) -> None:
+    """Each has a batch size, and what is told of others has none, however many there are of either."""
+    results = [*measured("known", range(known), 1.0), *measured("new", range(here), 2.0)]
+    (found,) = guesses([run_of(key("new", 170), Layout(batch_size=64))], results)
+    assert found is not None
+    assert found.model == f"4 parameters of {here} runs and of {known - here} told by 1 other configuration"
+
+
 def test_the_doubt_about_what_another_system_tells_is_that_of_an_unseen_network_too() -> None:
     """The networks are the same, but half of the six runs are half as fast as another system has it: the interval is wider."""
     steady = measured("new", range(6), 2.0)
