@@ -160,12 +160,15 @@ def test_what_is_told_of_one_network_does_not_depend_on_what_else_is_asked() -> 
     assert together[0] == alone[0] is not None
 
 
-def test_a_known_network_is_transferred_however_many_were_measured_there() -> None:
-    """What others took says more of it than its parameters, also after more than forty runs."""
-    results = [*measured("known", range(100), 1.0), *measured("other", range(100), 3.0), *measured("new", range(60), 2.0)]
-    (found,) = guesses([run_of(key("new", 80), Layout(batch_size=64))], results)
-    assert found is not None
-    assert found.model == "60 calibration runs and 2 other configurations"
+@pytest.mark.parametrize(("here", "used"), [(60, 60), (400, 200)])
+def test_a_known_network_is_transferred_however_many_were_measured_there(here: int, used: int) -> None:
+    """What others took says more of it than its parameters."""
+    known = range(here + 10)
+    results = [*measured("known", known, 1.0), *measured("other", known, 3.0), *measured("new", range(here), 2.0)]
+    asked = [run_of(key("new", n), Layout(batch_size=64)) for n in (here + 5, 900)]
+    told = [guess.model for guess in guesses(asked, results) if guess]
+    assert told[0] == f"{used} calibration runs and 2 other configurations"
+    assert told[1].startswith(f"{5 if here == 400 else 4} parameters of {here} runs")
 
 
 def test_a_network_without_parameters_does_not_spoil_the_others() -> None:
