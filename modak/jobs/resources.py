@@ -91,4 +91,4 @@ def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, .
     if has.memory_per_node is None or request.job_options.memory_limit:
         return ()
     part = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node are the part of the job's cores"
-    return (f"{part}; {target.title} gives jobs that ask for none less",)
+    return (f"{part}; a job that asks for no memory gets less on {target.title}",)

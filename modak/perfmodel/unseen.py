@@ -144,12 +144,14 @@ def _of_configuration(
     if here is None or len(here.logs) < FEW:
         return [None] * len(asked)
     answers: dict[Run, Guess] = {}
-    for batch in dict.fromkeys(run.features.get("batch") if several else None for run in asked):
-        of_batch = [run for run in asked if not several or run.features.get("batch") == batch]
+    enough = len({run.application for run in here.logs}) >= ENOUGH
+    comparable = [run for run in asked if not enough or run.identity in described]
+    for batch in dict.fromkeys(run.features.get("batch") if several else None for run in comparable):
+        of_batch = [run for run in comparable if not several or run.features.get("batch") == batch]
         transfer = _transfer(configuration, batch, measured, described)
         if transfer is not None:
             answers.update(_transferred(of_batch, here, transfer))
-        if transfer is not None and len({run.application for run in here.logs}) < ENOUGH:
+        if transfer is not None and not enough:
             answers.update(_from_parameters([run for run in of_batch if run not in answers], here, transfer))
     answers.update(_from_parameters([run for run in asked if run not in answers], here))
     return [answers.get(run) for run in asked]
@@ -212,20 +214,21 @@ def _transferred(asked: Sequence[Run], here: Measured, transfer: Transfer) -> Ma
 
 
 def _from_parameters(asked: Sequence[Run], here: Measured, transfer: Transfer | None = None) -> Mapping[Run, Guess]:
-    """Estimates from the parameters of applications that were measured in the configuration, or that a transfer tells there."""
-    if not asked:
-        return {}
+    """Estimates from the parameters of applications that were measured in the configuration, and of those that a transfer tells there.
+
+    With a transfer that tells of none, there are no estimates: measured applications alone need no transfer.
+    """
     told = {transfer.runs[one]: log for one, log in transfer.logs.items() if one not in here.identities} if transfer else {}
-    logs = {**here.logs, **told}
-    columns = [name for name in _common_columns(logs) if name in asked[0].features]
-    fitted = {run: log for run, log in logs.items() if run.features.keys() >= set(columns)}
-    if not _distinguish(columns) or len({run.application for run in fitted}) < MANY:
+    sized = not told or any("batch" in run.features for run in told)
+    columns = [name for name in _common_columns(here.logs) if name in asked[0].features and (sized or name != "batch")] if asked else []
+    fitted = {run: log for run, log in {**here.logs, **told}.items() if run.features.keys() >= set(columns)}
+    measured = sum(run in here.logs for run in fitted)
+    if not _distinguish(columns) or len({run.application for run in fitted}) < MANY or (transfer and measured == len(fitted)):
         return {}
     model = parameters.fit(_table(list(fitted), columns), np.array(list(fitted.values())))
     answer = parameters.predict(model, _table(asked, columns))
-    measured = sum(run in here.logs for run in fitted)
     text, behind = f"{len(columns)} parameters of {measured} runs", [here]
-    if transfer and measured < len(fitted):
+    if transfer:
         answer = Estimate(answer.log_throughput, np.hypot(answer.half_width, _half_widths(asked, here, transfer)))
         text += f" and of {len(fitted) - measured} told by {counted(len(transfer.compared), 'other configuration')}"
         behind += transfer.compared

@@ -107,7 +107,7 @@ def _memory_left_out(has: Resources, memory: int) -> Notice:
     if memory != has.memory_share:
         return note("memory_per_node", why)
     part = f"jobs that ask for no memory get less than {size(memory)} of each node, the part of their cores"
-    return note("memory_per_core", f"not given: {part}. {why}, of which {size(memory / has.cores_per_node)} are that part")
+    return note("memory_per_core", f"not given: {part}. {why}: that part is {size(memory / has.cores_per_node)} per core")
 
 
 def _warnings(job: JobSpec) -> Iterator[Notice]:

@@ -86,10 +86,10 @@ def _with_parameters(store: Store, request: Request, facts: Prepared, places: Se
     work = request.optimisation.workload
     curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
     own = frozenset(map(same_name, facts.systems))
-    here = {names: store.having_parameters({"system": min(names & own or names)}) for names in places}
+    here = {names: facts.with_own_names(store.having_parameters({"system": min(names & own or names)})) for names in places}
     left = [names for names in places if facts.models or need_others(here[names])]
     estimated = [curves_from(names, results) for names, results in here.items() if names not in left]
     metrics = sorted({result.series.metric for names in left for result in here[names]})
-    results = [result for metric in metrics for result in store.having_parameters({"metric": metric})]
+    results = [result for metric in metrics for result in facts.with_own_names(store.having_parameters({"metric": metric}))]
     found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), results))
     return facts.changed(models=(*facts.models, *found)) if found else facts

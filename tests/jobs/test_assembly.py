@@ -135,7 +135,7 @@ def test_torque_is_told_to_ask_by_core_where_it_cannot_ask_by_node() -> None:
     request = normalise({"job": job | {"optimisation": PURE}}).request
     told = {one.field: one.message for one in optimise(request, Facts(version="1", systems={"here": here})).plan.warnings}
     assert "job_options.memory_limit" not in told
-    assert told["job_options.minimum_memory_per_processor"].endswith("use memory per core (pmem), of which 9.14 GB are that part")
+    assert told["job_options.minimum_memory_per_processor"].endswith("use memory per core (pmem): that part is 9.14 GB per core")
 
 
 @pytest.mark.parametrize(("scheduler", "started"), [("flux", "flux run -N 2"), ("slurm", "mpirun"), ("lsf", "mpirun")])

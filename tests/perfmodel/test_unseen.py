@@ -74,6 +74,15 @@ def test_a_network_that_nobody_has_measured_is_told_on_a_new_system() -> None:
     assert np.median(errors) < 0.1
 
 
+@pytest.mark.parametrize(("known", "here"), [(50, 24), (50, 30), (50, 39), (100, 60)])
+def test_more_runs_there_lose_no_answer(known: int, here: int) -> None:
+    """Each has a batch size, and what is told of others has none, however many there are of either."""
+    results = [*measured("known", range(known), 1.0), *measured("new", range(here), 2.0)]
+    (found,) = guesses([run_of(key("new", 170), Layout(batch_size=64))], results)
+    assert found is not None
+    assert found.model == f"4 parameters of {here} runs and of {known - here} told by 1 other configuration"
+
+
 def test_the_doubt_about_what_another_system_tells_is_that_of_an_unseen_network_too() -> None:
     """The networks are the same, but half of the six runs are half as fast as another system has it: the interval is wider."""
     steady = measured("new", range(6), 2.0)
@@ -151,12 +160,15 @@ def test_what_is_told_of_one_network_does_not_depend_on_what_else_is_asked() -> 
     assert together[0] == alone[0] is not None
 
 
-def test_a_known_network_is_transferred_however_many_were_measured_there() -> None:
-    """What others took says more of it than its parameters, also after more than forty runs."""
-    results = [*measured("known", range(100), 1.0), *measured("other", range(100), 3.0), *measured("new", range(60), 2.0)]
-    (found,) = guesses([run_of(key("new", 80), Layout(batch_size=64))], results)
-    assert found is not None
-    assert found.model == "60 calibration runs and 2 other configurations"
+@pytest.mark.parametrize(("here", "used"), [(60, 60), (400, 200)])
+def test_a_known_network_is_transferred_however_many_were_measured_there(here: int, used: int) -> None:
+    """What others took says more of it than its parameters."""
+    known = range(here + 10)
+    results = [*measured("known", known, 1.0), *measured("other", known, 3.0), *measured("new", range(here), 2.0)]
+    asked = [run_of(key("new", n), Layout(batch_size=64)) for n in (here + 5, 900)]
+    told = [guess.model for guess in guesses(asked, results) if guess]
+    assert told[0] == f"{used} calibration runs and 2 other configurations"
+    assert told[1].startswith(f"{5 if here == 400 else 4} parameters of {here} runs")
 
 
 def test_a_network_without_parameters_does_not_spoil_the_others() -> None:

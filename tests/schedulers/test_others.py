@@ -289,12 +289,6 @@ def test_a_file_for_each_job_of_an_array_is_no_reason_to_warn(dialect: str) -> N
     assert written(dialect, replace(BARE, attributes=said))[1] == []
 
 
-def test_a_file_that_pbs_pro_is_not_given_is_not_shared_by_the_jobs_of_an_array() -> None:
-    """There is one warning of it: that it is left out."""
-    said = replace(BARE.attributes, array="1-3", output="%j.out")
-    assert written("pbspro", replace(BARE, attributes=said))[1] == ["job_options.standard_output_file"]
-
-
 @pytest.mark.parametrize(("dialect", "array"), [("pbspro", "1,3"), ("lsf", "0-3"), ("gridengine", "1,3")])
 def test_an_array_that_is_left_out_shares_no_file(dialect: str, array: str) -> None:
     """The one warning is that of the array: there is one job."""

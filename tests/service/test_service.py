@@ -338,6 +338,15 @@ def test_parameters_tell_however_the_results_write_the_system(service: Service, 
     assert service.optimise(network({"gmacs": 3, "macts": 5}))["job"]["plan"]["prediction"]["basis"] == "transferred"
 
 
+def test_parameters_tell_whichever_of_its_names_results_write_a_system_with(service: Service, load: Callable[[str], Any]) -> None:
+    """Also those that came before its description named the alias: it is one system, for requests as for tables."""
+    head, *lines = NETWORKS.splitlines(keepends=True)
+    load("".join([head, *lines[:30], *(line.replace("zenith", "early") for line in lines[30:])]))
+    called(service, "early")
+    told = service.optimise(network({"gmacs": 3, "macts": 5}))["job"]["plan"]["prediction"]
+    assert told["model"] == "2 parameters of 50 runs"
+
+
 def test_parameters_add_curves_and_leave_what_else_is_known(service: Service, load: Callable[[str], Any]) -> None:
     """The measured application with a similar name is still told: the name may be a slip."""
     load(NETWORKS + "net-of-tomorow,3,5,throughput,100,samples/s,elsewhere,1\n")
