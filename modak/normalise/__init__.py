@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from math import ceil
 from typing import Any, Final
 
@@ -92,7 +91,8 @@ def _read(job: Mapping[str, Any]) -> tuple[Read, Read, Read, Read]:
     """The four sections. Commands of the application may use variables that other sections name, so it is read last."""
     options = _JOB_OPTIONS(job.get("job_options"), "job_options")
     wanted = optimisation(job.get("optimisation"), "optimisation")
-    application = _application(_own_variables(options.value, wanted.value))
+    names = _own_variables(options.value, wanted.value)
+    application = _application(names) if names else _PLAIN_APPLICATION
     return options, application(job.get("application"), "application"), _TARGET(job.get("target"), "target"), wanted
 
 
@@ -103,7 +103,6 @@ def _own_variables(options: Any, wanted: Any) -> frozenset[str]:
     return frozenset((*getattr(options, "copy_environment_variable", ()), *(name for names in tuned for name in names)))
 
 
-@lru_cache(maxsize=16)  # many requests copy the same variables
 def _application(names: frozenset[str]) -> Reader:
     """The reader of the section whose commands may use these variables."""
     arguments = command_line(names, program=False)
@@ -283,6 +282,8 @@ def place_of(name: str) -> str | None:
     return elsewhere(COUNTS.get(fold(name), name))
 
 
+_PLAIN_APPLICATION: Final = _application(frozenset())
+"""The only one that is kept: a request may name thousands of variables."""
 _JOB_OPTIONS: Final = section_of(
     dsl.JobOptions,
     also={**COUNTS, **RESOURCES},
