@@ -18,10 +18,9 @@ class Head:
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        asked = {**scope, "method": "GET"}
+        asked = scope["asked"] = {**scope, "method": "GET"}  # the log and the figures, which tell HEAD from GET, take the route from it
 
         async def without_body(message: Message) -> None:
-            scope["route"] = asked.get("route")  # for the log and the figures, which tell HEAD from GET
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
         await self._app(asked, receive, without_body)

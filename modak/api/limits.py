@@ -107,6 +107,7 @@ class Limits:
             raise  # for the server's log
         finally:
             timer.cancel()
+            await timed.answered()
 
 
 def _refused(scope: Scope) -> tuple[int, str] | None:
@@ -170,6 +171,11 @@ class _Timed:
         if not self._started:
             self._over = self._scope.setdefault("state", {})["over"] = True
             self._answering = asyncio.get_running_loop().create_task(self._answer())
+
+    async def answered(self) -> None:
+        """Wait until a request whose time is over is answered: a server answers 500 where the application ends before that."""
+        if self._answering:
+            await self._answering
 
     async def end(self, problem: Problem) -> None:
         """Answer that, unless an answer has begun."""

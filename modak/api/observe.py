@@ -75,7 +75,8 @@ class Observed:
         return self.requests.labels(method, route, status), self.seconds.labels(route)
 
     def _note(self, scope: Scope, status: int, took: float, name: str) -> None:
-        route = getattr(scope.get("route"), "path", "unknown")  # never the path itself: callers choose that, and each would be a series
+        # Never the path itself: callers choose that, and each would be a series.
+        route = getattr(scope.get("asked", scope).get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in METHODS else "other"
         requests, seconds = self._figures(method, route, status)
         requests.inc()

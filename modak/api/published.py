@@ -25,6 +25,7 @@ from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, re
 from modak.api.problems import answer, answer_document
 from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
+from modak.dsl import Texts
 from modak.errors import Conflict, NotFound
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
 from modak.response import with_image
@@ -74,12 +75,12 @@ async def get_image(request: Request, strict: Strict = False) -> Response:
 
 async def get_build(request: Request, strict: Strict = False) -> Response:
     """The request with the text of the build job as `job.build_script`, where there is something to build."""
-    return await _only(request, strict, "build_script", "build_script")
+    return await _only(request, strict, lambda texts: {"build_script": texts.build_script})
 
 
 async def get_optimisation(request: Request, strict: Strict = False) -> Response:
     """The request with the text of the job script as `job.job_content`, and `job.application.container_runtime`."""
-    return await _only(request, strict, "job_content", "job_script")
+    return await _only(request, strict, lambda texts: {"job_content": texts.job_script})
 
 
 def infrastructures(service: Service) -> list[dict[str, Any]]:
@@ -179,8 +180,8 @@ def _shown(values: Sequence[Known], facts: Facts) -> dict[str, Any]:
     raise TypeError(f"no published shape shows {type(values[0]).__name__}")
 
 
-async def _only(request: Request, strict: bool, name: str = "", text: str = "") -> Response:
-    """The caller's document with the image and one ``text`` of its answer as ``name``, and the warnings if there are any."""
+async def _only(request: Request, strict: bool, wanted: Callable[[Texts], Mapping[str, str]] = lambda _: {}) -> Response:
+    """The caller's document with the image, those ``wanted`` texts that are not empty, and the warnings if there are any."""
     body = await read(request)
     sent = document(body)
     service: Service | None = request.app.state.at_hand() if len(body.content) <= SHORT else None
@@ -188,8 +189,7 @@ async def _only(request: Request, strict: bool, name: str = "", text: str = "") 
     if settled is None:
         settled = await one_at_a_time(request, lambda service: service.settle(sent, strict=strict))
     top, job = with_image(sent, settled.software.reference)
-    if text and getattr(settled.texts, text):
-        job[name] = getattr(settled.texts, text)
+    job.update((name, text) for name, text in wanted(settled.texts).items() if text)
     if settled.warnings:
         job["warnings"] = [warning.model_dump() for warning in settled.warnings]
     return answer_document({**sent, top: job} if top in sent else {top: job})

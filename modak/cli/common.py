@@ -98,9 +98,10 @@ def building() -> BuildService:
 
 
 def no_model_of(application: str) -> NotFound:
-    """The error for an application that has no model, with the one that may be meant."""
-    known = {item["application"] for item in client().listing("models")}
-    meant = f"{did_you_mean(application, known)} 'modak models list' shows all models"
+    """The error for an application that has no model, with the one that may be meant: of a service one with models, here one with results,
+    so that a wrong name does not fit the models of all others."""
+    known = {item["application"] for item in client().listing("models")} if settings().server else {*local().store.applications()}
+    meant = f"{did_you_mean(application, known - {application})} 'modak models list' shows all models"
     return NotFound(f"no results of {application!r} from which a model can be fitted{meant}", field="--application")
 
 

@@ -286,11 +286,12 @@ def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[st
 
 
 def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str], told: set[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows; their values in the column are added to ``seen`` on the way, and all columns in which they have one to ``told``."""
+    """The rows; their values in the column are added to ``seen`` on the way; before the first, all columns with a value to ``told``."""
     for row in rows:
-        told.update(name for name, value in row.items() if value is not None)
         if row.get(column) is not None:
             seen.add(str(row[column]))
+        elif not seen:
+            told.update(name for name, value in row.items() if value is not None)
         yield row
 
 

@@ -9,6 +9,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
+from modak.text.grammar import IMAGE_ENDINGS
+
 _NUMBER: Final = re.compile(
     r"[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.0*|\.[0-9]*[1-9])?|\.[0-9]*[1-9])|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?[eE][+-]?[0-9]{1,3})"
 )
@@ -50,13 +52,13 @@ def same_mpi(label: str | None) -> str:
 def same_image(reference: str) -> str:
     """The reference of an image with the scheme that requests give one of a registry without any, if its tag shows that it is one.
 
-    >>> same_image("img:1"), same_image("Docker://img:1"), same_image("img"), same_image("img.sif"), same_image("sha256:9f2c")
-    ('docker://img:1', 'docker://img:1', 'img', 'img.sif', 'sha256:9f2c')
+    >>> same_image("img:1"), same_image("Docker://img:1"), same_image("img"), same_image("img:1.sif"), same_image("sha256:9f2c")
+    ('docker://img:1', 'docker://img:1', 'img', 'img:1.sif', 'sha256:9f2c')
     """
     scheme, mark, name = reference.partition("://")
     if mark:
         return f"{scheme.lower()}://{name}"
-    return f"docker://{reference}" if _TAGGED.fullmatch(reference) else reference
+    return f"docker://{reference}" if _TAGGED.fullmatch(reference) and not reference.endswith(IMAGE_ENDINGS) else reference
 
 
 def same_version(version: str) -> str:

@@ -282,6 +282,8 @@ def place_of(name: str) -> str | None:
     return elsewhere(COUNTS.get(fold(name), name))
 
 
+_PLAIN_APPLICATION: Final = _application(frozenset())
+"""The only one that is kept: a request may name thousands of variables."""
 _JOB_OPTIONS: Final = section_of(
     dsl.JobOptions,
     also={**COUNTS, **RESOURCES},

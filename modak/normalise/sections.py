@@ -78,7 +78,9 @@ def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, 
 
 
 def fields_of(model: type[Document], **particular: Reader) -> Mapping[str, Reader]:
-    """The readers of a model's fields: by their types, but for those of ``particular`` fields."""
+    """The readers of a model's fields: by their types, but for those of ``particular`` fields. Raises ``TypeError`` for one of no field."""
+    if of_none := particular.keys() - model.model_fields.keys():
+        raise TypeError(f"{model.__name__} has no field {', '.join(sorted(of_none))}")
     return {field.alias or name: particular.get(name) or _reader_of(field.annotation) for name, field in model.model_fields.items()}
 
 

@@ -22,7 +22,7 @@ import pytest
 import uvloop
 from fastapi import Request
 from starlette.testclient import TestClient
-from starlette.types import Message
+from starlette.types import Message, Scope
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
@@ -353,6 +353,29 @@ def test_a_request_that_the_end_of_the_service_cuts_off_is_503() -> None:
         await request
 
     asyncio.run(cut())
+    assert said[0]["status"] == 503
+
+
+def test_a_request_that_ends_without_an_answer_just_when_its_time_is_over_is_503() -> None:
+    """It is answered before the application ends, after which a server gives its own 500."""
+    said: list[Message] = []
+
+    async def ends_then(scope: Scope, *_: object) -> None:
+        while not scope.get("state", {}).get("over"):
+            await asyncio.sleep(0)
+
+    async def send(message: Message) -> None:
+        said.append(message)
+
+    async def nothing() -> Message:
+        return {"type": "http.request"}
+
+    async def ask() -> int:
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+        await Limits(ends_then, request_s=0)(scope, nothing, send)
+        return len(said)
+
+    assert asyncio.run(ask()) == 2  # its header and its body
     assert said[0]["status"] == 503
 
 

@@ -105,9 +105,12 @@ def test_why_the_service_cannot_answer_is_for_its_log(tmp_path: Path, caplog: py
     assert (line.getMessage(), line.levelname, line.__dict__["request_id"]) == (why, "WARNING", "mine")
 
 
-def test_a_request_whose_time_is_over_is_noted_when_it_is_answered(packaged_database: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_request_whose_time_is_over_is_noted_when_it_is_answered(
+    packaged_database: Path, caplog: pytest.LogCaptureFixture, method: str
+) -> None:
     """Not when its work ends, which may be hours later where a database hangs; what prevents that work then is a second line."""
-    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", request_s=0.05))
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", request_s=1.0))
 
     def hangs() -> None:
         until(lambda: "took longer" in caplog.text)
@@ -115,10 +118,10 @@ def test_a_request_whose_time_is_over_is_noted_when_it_is_answered(packaged_data
 
     app.add_api_route("/results/hangs", hangs)
     with TestClient(app) as web:
-        assert web.get("/results/hangs", headers={"X-Request-ID": "mine"}).status_code == 503
-        assert figures(web)["modak_requests_total", "GET", "/results/hangs", "503"] == 1
+        assert web.request(method, "/results/hangs", headers={"X-Request-ID": "mine"}).status_code == 503
+        assert figures(web)["modak_requests_total", method, "/results/hangs", "503"] == 1
     lines = [(line.levelname, line.getMessage()) for line in caplog.records if line.__dict__.get("request_id") == "mine"]
-    first = "GET /results/hangs 503: its answer took longer than MODAK_REQUEST_S"
+    first = f"{method} /results/hangs 503: its answer took longer than MODAK_REQUEST_S"
     assert lines == [("WARNING", first), ("WARNING", "after the answer 503: the disk is full")]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from modak.store import open_store
 from tests.cli.conftest import Run
 from tests.terminal import read_all
 
@@ -220,14 +221,17 @@ def test_a_list_of_nothing_has_no_header(run: Run) -> None:
     assert run("results", "list", "--replaced")[1:] == ("", "note: no replaced results\n")
 
 
-def test_models_of_an_application_without_results_are_not_up_to_date(run: Run) -> None:
+def test_models_of_an_application_without_results_are_not_up_to_date(run: Run, own_database: Path) -> None:
     """None were fitted, and nothing is to be believed of them."""
     assert run("models", "fit", "--application", "sover")[::2] == (
         1,
         "modak: --application: no results of 'sover' from which a model can be fitted; 'modak models list' shows all models\n",
     )
     run("load", "t.csv")
-    assert "fitted; did you mean 'solver'? 'modak models list' shows" in run("models", "evaluate", "--application", "sover")[2]
+    for command in ("fit", "evaluate"):
+        assert "fitted; did you mean 'solver'? 'modak models list' shows" in run("models", command, "--application", "sover")[2]
+    with open_store(f"sqlite:///{own_database}") as store:
+        assert store.state().stale_series == 2, "a wrong name fits nothing else"
 
 
 def test_models_that_are_fitted_are_counted(run: Run) -> None:

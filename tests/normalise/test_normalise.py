@@ -19,6 +19,7 @@ from modak.errors import Fault, RequestError
 from modak.facts.results import parameter
 from modak.normalise import Normalised, normalise
 from modak.normalise.optimisation import PLAIN
+from modak.normalise.sections import fields_of
 from modak.normalise.spellings import each, seconds, text
 from modak.text.documents import strict_json, with_value
 from modak.text.words import EXPANDABLE
@@ -264,6 +265,12 @@ def test_the_reader_knows_every_field_of_the_model() -> None:
     """A field of the canonical request that no reader knows could never be set."""
     how = "give the field a reader in modak/normalise/optimisation.py"
     assert set(PLAIN) | {"config", "data", "framework", "options", "written", "further"} == set(dsl.Optimisation.model_fields), how
+
+
+def test_a_reader_of_a_field_that_the_model_does_not_have_is_refused() -> None:
+    """A field with another name would be read by its type alone, without its particular reader."""
+    with pytest.raises(TypeError, match=r"Build has no field build_comand$"):
+        fields_of(dsl.Build, build_comand=text)
 
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "request.md").read_text()
