@@ -297,7 +297,6 @@ _JOB_OPTIONS: Final = section_of(
     defer_job=begin,
     signal=signal,
 )
-_PLAIN_APPLICATION: Final = _application(frozenset())
 _TARGET: Final = remembered(
     section_of(
         dsl.Target,

@@ -33,8 +33,8 @@ REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_c
 
 
 NO_CALIBRATION: Final = (
-    "no run tells the others: for that, results in another configuration have to know five or more of these applications, with the same "
-    "metric and numeric parameters (params.gmacs, params.macts, …)"
+    "no run of these tells the others: for that, results in another configuration have to know five or more of these applications, with "
+    "the same metric and numeric parameters (params.gmacs, params.macts, …); if they know forty others, run five of those instead"
 )
 ALL_MEASURED: Final = (
     "what was measured elsewhere of these rows was measured on their system, too: no run is left to choose; see 'modak predict'"

@@ -220,7 +220,7 @@ def test_runs_to_measure_on_a_new_system_are_a_table_to_fill_in(own: Run, tmp_pa
 @pytest.mark.parametrize(
     ("table", "more", "status", "says"),
     [
-        ("net1,new,throughput,32,1,2,224", (), 1, "points.csv: no run tells the others"),
+        ("net1,new,throughput,32,1,2,224", (), 1, "points.csv: no run of these tells the others"),
         ("net1,new,throughput,x,1,2,224", (), 1, "points.csv:2: column 'batch_size'"),
         ("net1,new,throughput,32,1,2,224", ("-n", "0"), 2, "--number"),
     ],
