@@ -85,7 +85,11 @@ class Family:
         if not self.members:
             return np.empty((0, len(log_sizes)))
         sizes, work, first, last = self._rows
-        up_to = np.column_stack([np.add.reduceat(sizes <= size, first, dtype=np.int_) for size in log_sizes])
+        if len(self.members) < len(log_sizes):  # a loop over what there are fewer of
+            pairs = zip(first, last, strict=True)
+            up_to = np.array([np.searchsorted(sizes[start : end + 1], log_sizes, side="right") for start, end in pairs])
+        else:
+            up_to = np.column_stack([np.add.reduceat(sizes <= size, first, dtype=np.int_) for size in log_sizes])
         here = first[:, None] + np.maximum(up_to - 1, 0)
         there = np.minimum(here + 1, last[:, None])
         gap = np.where(there > here, sizes[there] - sizes[here], 1.0)
