@@ -218,9 +218,11 @@ def _from_parameters(asked: Sequence[Run], here: Measured, transfer: Transfer | 
 
     With a transfer that tells of none, there are no estimates: measured applications alone need no transfer.
     """
+    if not asked:
+        return {}
     told = {transfer.runs[one]: log for one, log in transfer.logs.items() if one not in here.identities} if transfer else {}
     sized = not told or any("batch" in run.features for run in told)
-    columns = [name for name in _common_columns(here.logs) if name in asked[0].features and (sized or name != "batch")] if asked else []
+    columns = [name for name in _common_columns(here.logs) if name in asked[0].features and (sized or name != "batch")]
     fitted = {run: log for run, log in {**here.logs, **told}.items() if run.features.keys() >= set(columns)}
     measured = sum(run in here.logs for run in fitted)
     if not _distinguish(columns) or len({run.application for run in fitted}) < MANY or (transfer and measured == len(fitted)):
