@@ -77,8 +77,10 @@ def _nodes(job: JobSpec) -> str:
 
 def _of_arrays(dependency: str) -> str:
     """The dependency with the kinds for arrays where it names some: ``afterok:1:2[]`` -> ``afterok:1,afterokarray:2[]``."""
-    clauses = []
+    clauses: list[str] = []
     for kind, *numbers in (part.split(":") for part in dependency.split(",")):
+        if not numbers:
+            clauses.append(kind)  # for :func:`common_options` to refuse
         for whole, group in groupby(numbers, lambda number: "[]" in number):
             clauses.append(":".join((OF_ARRAYS.get(kind, kind) if whole else kind, *group)))
     return ",".join(clauses)
@@ -86,8 +88,8 @@ def _of_arrays(dependency: str) -> str:
 
 def _array(array: str | None) -> str | None:
     """Torque's ``-t`` supports ranges and lists, but no steps: those are written out."""
-    if not array:
-        return None
+    if not array or ":" not in array:
+        return array
     indices, percent, limit = array.partition("%")
     parts = [_steps(part) for part in indices.split(",")]
     if sum(map(len, parts)) > MOST_INDICES:  # counted first: a short text may name millions

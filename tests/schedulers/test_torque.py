@@ -110,6 +110,8 @@ def test_named_nodes_stand_one_by_one() -> None:
         ({"constraint": "a", "node_list": "n1"}, ":a", "architecture_constraint"),
         ({"array": "0-100000:7"}, "-t", "job_array"),
         ({"dependency": "singleton"}, "-W", "job_dependency"),
+        ({"dependency": "afterok:1,singleton"}, "-W", "job_dependency"),
+        ({"dependency": "afterok:1[],singleton"}, "-W", "job_dependency"),
         ({"dependency": "afterok:1?afterany:2"}, "-W", "job_dependency"),
         ({"begin": "now+2hours"}, "-a", "defer_job"),
         ({"join": True, "error": "x.err"}, "-e", "standard_error_file"),
