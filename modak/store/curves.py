@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, true, update
 
 from modak import __version__
 from modak.facts import SeriesKey
@@ -52,10 +52,10 @@ class Found:
     """Of the series that are behind."""
 
 
-def read(connection: Connection, application: str | None = None) -> Found:
-    """What there is of one application (or of all) for :func:`newest`."""
-    chosen = _bodies() if application is None else _bodies().where(models.c.application == application)
-    return _found(connection, chosen, stale(connection, application))
+def read(connection: Connection, applications: Sequence[str] | None = None) -> Found:
+    """What there is of some applications (or of all) for :func:`newest`."""
+    chosen = [_bodies().where(part) for part in _of(models.c.application, applications)]
+    return _found(connection, chosen, stale(connection, applications))
 
 
 def read_from(connection: Connection, first: int, most: int) -> tuple[Found, frozenset[int]]:
@@ -66,15 +66,20 @@ def read_from(connection: Connection, first: int, most: int) -> tuple[Found, fro
     chosen = select(*NUMBERED).where(series.c.id >= first).order_by(series.c.id).limit(most)
     keys = {row.id: from_row(row) for row in connection.execute(chosen)}
     behind = _stale_among(connection, keys.values())
-    return _found(connection, _bodies().where(models.c.series_id.in_(keys)), behind), frozenset(keys)
+    return _found(connection, [_bodies().where(models.c.series_id.in_(keys))], behind), frozenset(keys)
 
 
 def _bodies() -> Select[Any]:
     return select(models.c.series_id, models.c.body).order_by(models.c.series_id, models.c.id)
 
 
-def _found(connection: Connection, chosen: Select[Any], behind: Mapping[int, tuple[SeriesKey, int]]) -> Found:
-    stored = [(number, body) for number, body in connection.execute(chosen)]
+def _of(column: ColumnElement[str], applications: Sequence[str] | None) -> list[ColumnElement[bool]]:
+    """Conditions, each short enough for every database, that it is one of these applications."""
+    return [true()] if applications is None else [column.in_(part) for part in chunks(applications)]
+
+
+def _found(connection: Connection, chosen: Iterable[Select[Any]], behind: Mapping[int, tuple[SeriesKey, int]]) -> Found:
+    stored = [(number, body) for part in chosen for number, body in connection.execute(part)]
     return Found(stored, behind, list(_cells(connection, {number: key for number, (key, _) in behind.items()})))
 
 
@@ -111,14 +116,13 @@ BEHIND: Final = or_(series.c.fitted.is_(None), series.c.fitted != series.c.chang
 """Series whose results changed since they were fitted, or that another version fitted."""
 
 
-def stale(connection: Connection, application: str | None = None) -> dict[int, tuple[SeriesKey, int]]:
+def stale(connection: Connection, applications: Sequence[str] | None = None) -> dict[int, tuple[SeriesKey, int]]:
     """Series that are :data:`BEHIND`, with their count of changes; under their systems' own names.
 
     Series that may tell of the same runs are included: which of them are fitted together may have changed, too.
     """
     chosen = select(*NUMBERED).add_columns(series.c.changed).where(BEHIND)
-    chosen = chosen if application is None else chosen.where(series.c.application == application)
-    rows = connection.execute(chosen).all()
+    rows = [row for part in _of(series.c.application, applications) for row in connection.execute(chosen.where(part))]
     if not rows:
         return {}
     own = OwnNames(connection)

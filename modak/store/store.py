@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
 from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
+from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, chosen, differences
 from modak.perfmodel.curves import Curve
@@ -165,7 +166,7 @@ class Store:
         """The version of the data and the curves of one application, in one consistent view; fitted now if results changed."""
         with reading(self.engine) as connection:
             version = versions.current(connection)
-            found = curves.read(connection, application)
+            found = curves.read(connection, [application])
         return version, self._newest(found)
 
     def doubted(self, application: str) -> tuple[Doubted, ...]:
@@ -369,14 +370,14 @@ class Store:
     def models(self, application: str | None = None) -> tuple[Curve, ...]:
         """Curves of one application, or of all, fitted where their results changed, and stored for the next time."""
         with reading(self.engine) as connection:
-            found = curves.read(connection, application)
+            found = curves.read(connection, None if application is None else [application])
         return self._newest(found)
 
-    def models_of(self, applications: Iterable[str]) -> dict[str, tuple[Curve, ...]]:
-        """The curves of each of these applications, in one consistent view."""
+    def models_of(self, applications: Sequence[str]) -> dict[str, list[Curve]]:
+        """The curves of each of these applications that has any, in one consistent view; those that have to be are fitted all at once."""
         with reading(self.engine) as connection:
-            found = {application: curves.read(connection, application) for application in applications}
-        return {application: self._newest(read) for application, read in found.items()}
+            found = curves.read(connection, applications)
+        return grouped(self._newest(found), lambda curve: curve.series.application)
 
     def models_page(self, cursor: str | None = None, limit: int = 100) -> Page[Curve]:
         """A page of all curves, in the order of their series. Where results changed, only the curves of these series are fitted.
