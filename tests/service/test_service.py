@@ -180,14 +180,15 @@ def test_doubted_results_that_predict_nothing_here_are_not_named(service: Servic
     assert not any("doubted" in each["message"] for each in service.predict(asked, "t.csv")["warnings"])
 
 
-def test_rows_with_only_doubted_results_are_counted(service: Service, load: Callable[[str], Any]) -> None:
-    """In one warning for the table."""
+@pytest.mark.parametrize("doubted", [1, 4])
+def test_rows_with_only_doubted_results_are_counted(service: Service, load: Callable[[str], Any], doubted: int) -> None:
+    """In one warning for the table, also where an application has no other results."""
     header = "application,system,metric,nodes,ranks_per_node,threads_per_rank"
     asked = [f"own,zenith,wall_time,{nodes},2,20" for nodes in (1, 2, 4, 8)]
     load(f"{header},value\n" + "".join(f"{row},{960 / 2**number}\n" for number, row in enumerate(asked)))
-    service.judge("doubt", [service.results({"application": "own"})["items"][2]["id"]], "throttled", Actor("you"))
+    service.judge("doubt", [one["id"] for one in service.results({"application": "own"})["items"][:doubted]], "throttled", Actor("you"))
     warnings = service.predict("\n".join([header, *asked, ""]).encode(), "t.csv")["warnings"]
-    assert [each["message"][:34] for each in warnings if "doubted" in each["message"]] == ["1 of 4 rows have only doubted resu"]
+    assert [each["message"][:34] for each in warnings if "doubted" in each["message"]] == [f"{doubted} of 4 rows have only doubted resu"]
 
 
 def test_swapping_the_results_of_two_layouts_swaps_the_choice(service: Service, load: Callable[[str], Any]) -> None:
