@@ -7,6 +7,7 @@ Every figure of a system, processor or accelerator must say where it comes from.
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from codecs import BOM_UTF8
@@ -35,6 +36,8 @@ Item = TypeVar("Item")
 STANDARD_INPUT: Final = Path("-")
 ARRAYS: Final[Mapping[type[Fact], str]] = {Processor: "processors", Accelerator: "accelerators", Image: "images", Rule: "rules"}
 """What the array of each kind of entry is called."""
+_YAML: Final = re.compile(rb"(?:\s*(?:#.*|---.*)\n)*\s*(?:- )?[A-Za-z_][A-Za-z0-9_-]*:\s")
+"""A document whose first line, but for comments, has a colon after its key."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,8 @@ def _load(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise DataError(f"byte {error.start + 1}: not valid UTF-8", field=str(path)) from None
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"is not a TOML document: {error}", field=str(path)) from None
+        why = "it looks like YAML" if _YAML.match(text) else error
+        raise DataError(f"is not a TOML or JSON document: {why}", field=str(path)) from None
     except RecursionError:
         raise DataError("is not a TOML document: nested too deep", field=str(path)) from None
     except ValueError:  # Python's own, which tomllib does not catch
