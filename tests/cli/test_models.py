@@ -14,7 +14,7 @@ from modak.perfmodel.planning import LEAST
 from modak.service import Service
 from modak.store import open_store
 from modak.tuner.limits import SearchOptions
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, answering
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"
 
@@ -143,6 +143,16 @@ def test_curves_of_a_service_are_those_of_the_database(packaged_database: Path) 
     with Service(open_store(f"sqlite:///{packaged_database}")) as service:
         listed = {item["id"]: evaluation._listed(item) for item in json.loads(json.dumps(service.listing("models")))}
         assert listed == service.curves()
+
+
+def test_a_wrong_name_asks_a_service_once(run: Run, packaged_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of models is long, and has the names that may be meant."""
+    with Service(open_store(f"sqlite:///{packaged_database}")) as service:
+        models = json.loads(json.dumps(service.listing("models")))
+    with answering((200, {"items": [one for one in models if one["application"] == "alexnet"]})) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        ran = run("models", "evaluate", "--application", "alexnt")
+    assert (ran.status, "did you mean 'alexnet'?" in ran.err) == (1, True)
 
 
 def test_plan_proposes_runs_with_their_worth(run: Run) -> None:
