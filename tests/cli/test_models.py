@@ -257,6 +257,23 @@ def test_fewer_calibration_runs_than_predictions_need_are_named(own: Run, tmp_pa
     assert notes[-1].startswith("1 of 13 rows are of applications that were not measured elsewhere")
 
 
+def test_runs_that_would_tell_networks_that_nobody_measured_are_named(own: Run, tmp_path: Path) -> None:
+    """Alone in a table, or beside networks that others know, if these are enough for a model of their parameters; as it is then."""
+    unknown = [row.replace("net", "new-net", 1) for row in networks("new", count=8).splitlines()[1:]]
+    alone, beside = "8 of 8 rows are of applications that nobody measured", "and 8 rows of applications that nobody measured, better"
+    (tmp_path / "alone.csv").write_text("\n".join((NETWORKS, *unknown)))
+    (tmp_path / "beside.csv").write_text(networks("new") + "\n".join(unknown))
+
+    def hints() -> tuple[bool, bool]:
+        return alone in own("predict", tmp_path / "alone.csv").err, beside in own("predict", tmp_path / "beside.csv").err
+
+    for table, expected in ((networks("one", 1000, 39), False), (networks("one", 1000, 60), True), (networks("new", 2000, 5), False)):
+        (tmp_path / "known.csv").write_text(table)
+        own("load", tmp_path / "known.csv")
+        assert hints() == (expected, expected)
+    assert "8 of 8 rows from results of relatives alone (transferred)" in own("predict", tmp_path / "alone.csv").err
+
+
 def test_what_was_measured_counts_as_a_calibration_run(own: Run, tmp_path: Path) -> None:
     """Two runs and three further ones are five; the hint of a prediction counts the others alone."""
     (tmp_path / "known.csv").write_text(networks("one", 1000) + networks("new", 2000, count=2).split("\n", 1)[1])
