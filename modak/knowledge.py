@@ -7,6 +7,7 @@ Every figure of a system, processor or accelerator must say where it comes from.
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from codecs import BOM_UTF8
@@ -35,6 +36,8 @@ Item = TypeVar("Item")
 STANDARD_INPUT: Final = Path("-")
 ARRAYS: Final[Mapping[type[Fact], str]] = {Processor: "processors", Accelerator: "accelerators", Image: "images", Rule: "rules"}
 """What the array of each kind of entry is called."""
+_YAML: Final = re.compile(r"(?:\s*(?:#.*|---.*)\n)*\s*(?:- )?[A-Za-z_][A-Za-z0-9_-]*:\s")
+"""A document whose first line, but for comments, has a colon after its key."""
 
 
 @dataclass(frozen=True)
@@ -177,15 +180,13 @@ def _load(path: Path) -> dict[str, Any]:
         content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
         text = content.removeprefix(BOM_UTF8)
         is_json = path.suffix == ".json" or text.lstrip().startswith(b"{")
-        document = strict_json(text) if is_json else tomllib.loads(text.decode())
+        document = strict_json(text) if is_json else _toml(text.decode())
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", field=str(path)) from None
     except BadSyntax as error:
         raise DataError(error.faults[0].message, field=str(path)) from None
     except UnicodeDecodeError as error:
         raise DataError(f"byte {error.start + 1}: not valid UTF-8", field=str(path)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"is not a TOML document: {error}", field=str(path)) from None
     except RecursionError:
         raise DataError("is not a TOML document: nested too deep", field=str(path)) from None
     except ValueError:  # Python's own, which tomllib does not catch
@@ -193,6 +194,13 @@ def _load(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise DataError("holds no table of keys and values", field=str(path))
     return dict(without_schema(document))
+
+
+def _toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadSyntax(f"is not a TOML or JSON document: {'it looks like YAML' if _YAML.match(text) else error}") from None
 
 
 def _array(path: Path, document: Mapping[str, Any], key: str, model: type[Model]) -> tuple[Model, ...]:

@@ -480,9 +480,12 @@ def test_a_figure_can_be_computed_with(packaged: Knowledge, of: type[Fact], fiel
 @pytest.mark.parametrize(
     ("name", "data", "start"),
     [
-        ("broken.toml", b"name = ", "is not a TOML document: "),
+        ("broken.toml", b"name = ", "is not a TOML or JSON document: Invalid value"),
+        ("site.yaml", b"# ours\n---\nname: ours\n", "is not a TOML or JSON document: it looks like YAML"),
+        ("images.txt", b"- reference: a\n", "is not a TOML or JSON document: it looks like YAML"),
+        ("table.toml", b"[node]\nname: ours\n", "is not a TOML or JSON document: Expected '='"),
         ("broken.json", b"{", "line 1, column 2: not valid JSON: "),
-        ("marked.toml", b"\xef\xbb\xbfname = ", "is not a TOML document: Invalid value"),
+        ("marked.toml", b"\xef\xbb\xbfname = ", "is not a TOML or JSON document: Invalid value"),
         ("latin.toml", b'name = "\xe9"', "byte 9: not valid UTF-8"),
         ("long.toml", b"a = " + b"1" * 5000, "is not a TOML document: a number has more than 4300 digits"),
         ("list.json", b"[1]", "holds no table of keys and values"),

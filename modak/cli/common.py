@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -97,11 +97,9 @@ def building() -> BuildService:
     return BuildService(local().store, settings())
 
 
-def no_model_of(application: str) -> NotFound:
-    """The error for an application that has no model, with the one that may be meant: of a service one with models, here one with results,
-    so that a wrong name does not fit the models of all others."""
-    known = {item["application"] for item in client().listing("models")} if settings().server else {*local().store.applications()}
-    meant = f"{did_you_mean(application, known - {application})} 'modak models list' shows all models"
+def no_model_of(application: str, known: Collection[str]) -> NotFound:
+    """The error for an application that has no model, with the one that may be meant among the ``known`` ones."""
+    meant = f"{did_you_mean(application, {*known} - {application})} 'modak models list' shows all models"
     return NotFound(f"no results of {application!r} from which a model can be fitted{meant}", field="--application")
 
 

@@ -147,13 +147,12 @@ def _curves(application: str | None) -> dict[str, Curve]:
     from modak.facts import same_text
 
     application = None if application is None else same_text(application.strip())
-    if common.settings().server:
-        found = {item["id"]: _listed(item) for item in common.client().listing("models")}
-    else:
-        found = common.local().curves(application)
+    served = bool(common.settings().server)
+    found = {item["id"]: _listed(item) for item in common.client().listing("models")} if served else common.local().curves(application)
     kept = {identity: curve for identity, curve in found.items() if application in (None, curve.series.application)}
     if application is not None and not kept:
-        raise common.no_model_of(application)
+        known = {curve.series.application for curve in found.values()} if served else common.local().store.applications()
+        raise common.no_model_of(application, known)
     return kept
 
 

@@ -132,7 +132,7 @@ def models_fit(application: common.Application = None) -> None:
     with show.progress("fitting"):
         fitted = common.local().fit(application)
     if application is not None and not fitted:
-        raise common.no_model_of(application)
+        raise common.no_model_of(application, common.local().store.applications())
     typer.echo(f"{fitted} models are up to date")
 
 

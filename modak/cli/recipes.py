@@ -86,6 +86,7 @@ def planned(
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
     from modak import plugins
+    from modak.facts import same_version
     from modak.recipes import plan as recipes
     from modak.text.grammar import version_range
 
@@ -94,7 +95,7 @@ def planned(
     except ValueError as error:
         raise RequestError(str(error), field="version") from None
     hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
-    made = recipes.plan(framework, version, variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
+    made = recipes.plan(framework, version and same_version(version), variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
     if made is None:
         if framework == mpi:
             raise RequestError(f"{framework} is an MPI library itself", field="mpi")

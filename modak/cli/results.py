@@ -351,8 +351,5 @@ def export(
 
 
 def _filters(application: str | None, system: str | None, metric: str | None, where: list[str] | None) -> dict[str, str]:
-    from modak.ingest.columns import canonical
-
     named = {"application": application, "system": system, "metric": metric}
-    asked = {canonical(name): text for name, text in common.pairs(where, "--where").items()}
-    return asked | {name: text for name, text in named.items() if text is not None}
+    return common.pairs([*(f"{name}={text}" for name, text in named.items() if text is not None), *(where or ())], "--where")

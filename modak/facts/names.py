@@ -18,10 +18,14 @@ _NUMBER: Final = re.compile(
 _JOINTS: Final = str.maketrans("_ /@", "----")
 _WORDS: Final = ("true", "false", "none")
 _GRID: Final = re.compile(r"[0-9]+(?:\s?[xX×*]\s?[0-9]+)+")
+_WITHOUT_SLASHES: Final = re.compile(r"(?i:(docker|library|oras|shub|private)):([^/0-9][^/]*/.+)")
+"""``docker:repository/name:tag``, as answers of the published service had it: neither a tag, which has no ``/``, nor a port, a number."""
+_DIGEST: Final = "@sha256:[0-9a-f]{64}"
 _TAGGED: Final = re.compile(
-    r"(?!sha256:)(?:[a-z0-9][a-z0-9.-]*:[0-9]+/)?[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}(?:@sha256:[0-9a-f]{64})?"
+    r"(?!sha256:)(?:[a-z0-9][a-z0-9.-]*:[0-9]+/)?[a-z0-9][a-z0-9._/-]*"
+    rf"(?:{_DIGEST}|:[A-Za-z0-9_][A-Za-z0-9._-]{{0,127}}(?:{_DIGEST})?)"
 )
-"""An image of a registry, perhaps at a port, with its tag."""
+"""An image of a registry, perhaps at a port, with its tag or its digest."""
 _TAG: Final = re.compile(r"[vV][0-9]")
 _MPI_SPELLINGS: Final = {"openmpi": "openmpi", "mpich": "mpich", "intelmpi": "intel-mpi", "impi": "intel-mpi", "mvapich": "mvapich"}
 
@@ -50,12 +54,15 @@ def same_mpi(label: str | None) -> str:
 
 
 def same_image(reference: str) -> str:
-    """The reference of an image with the scheme that requests give one of a registry without any, if its tag shows that it is one.
+    """The reference of an image with its scheme, which is that of a registry if a tag or a digest shows that it is in one.
 
     >>> same_image("img:1"), same_image("Docker://img:1"), same_image("img"), same_image("img:1.sif"), same_image("sha256:9f2c")
     ('docker://img:1', 'docker://img:1', 'img', 'img:1.sif', 'sha256:9f2c')
+    >>> same_image("docker:a/img:1"), same_image("docker:1"), same_image(f"img@sha256:{'0' * 64}")[:23]
+    ('docker://a/img:1', 'docker://docker:1', 'docker://img@sha256:000')
     """
-    scheme, mark, name = reference.partition("://")
+    bare = _WITHOUT_SLASHES.fullmatch(reference)
+    scheme, mark, name = (bare[1], "://", bare[2]) if bare else reference.partition("://")
     if mark:
         return f"{scheme.lower()}://{name}"
     return f"docker://{reference}" if _TAGGED.fullmatch(reference) and not reference.endswith(IMAGE_ENDINGS) else reference

@@ -110,6 +110,8 @@ class Toolchain:
     """The ROCm of ``hub_amd``."""
     note: str | None = None
     """What to know before building it, in one line."""
+    earlier: tuple[str, ...] = ()
+    """Releases among ``versions`` for ranges that ``release`` is not in."""
 
     def official(self, accelerator: str) -> str | None:
         """The image that ``hub`` uses."""
@@ -227,13 +229,14 @@ def machine_code(capability: str, toolchain: Toolchain) -> tuple[str, str]:
 
 
 def release(toolchains: tuple[Toolchain, ...], wanted: str | None) -> str | None:
-    """The version to build for a wanted version or range: the highest release of a row within it, else the version itself.
+    """The version to build for a wanted version or range: the highest known release within it, else the version itself.
 
     >>> rows = (Toolchain("2.1.*", "2.1.0", "ubuntu18", "3.6"), Toolchain("2.2.*", "2.2.3", "ubuntu18", "3.6"))
     >>> [release(rows, wanted) for wanted in ("2.1", "2.1.4", "2.*", "2.2", "3.0", None)]
     ['2.1.0', '2.1.4', '2.2.3', '2.2.0', None, '2.2.3']
     """
-    found = [row.release for row in toolchains if wanted is None or version_range(wanted).contains(row.release)]
+    known = [each for row in toolchains for each in (row.release, *row.earlier)]
+    found = [each for each in known if wanted is None or version_range(wanted).contains(each)]
     if found:
         return max(found, key=Version)
     named = _named(wanted)

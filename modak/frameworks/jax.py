@@ -62,6 +62,7 @@ class Jax(Framework):
         Toolchain(
             versions=">=0.4.30,<0.11",
             release="0.10.2",
+            earlier=("0.4.38", "0.5.3", "0.6.2", "0.7.2", "0.8.3", "0.9.2"),  # the last of each series
             distro="ubuntu24",
             python="3.12",
             pip=("jax=={version}",),

@@ -253,11 +253,13 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
 
 
 def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
-    renamed = {}
+    renamed: dict[str, str] = {}
     for old, new in options.rename.items():
         found = [each for each in raw.columns if each == old] or [each for each in raw.columns if folded(each) == folded(old)]
         if not found:
             raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={new}")
+        if twice := renamed.keys() & {*found}:
+            raise DataError(f"column {quoted(min(twice))} is renamed already by another --map", field=f"--map {old}={new}")
         renamed.update(dict.fromkeys(found, new))
     columns: dict[str, Cells] = {}
     for old, cells in raw.columns.items():
@@ -274,20 +276,29 @@ def _filled(cells: Cells, text: str) -> Cells:
 
 
 def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
-    """``old=new`` texts of ``--map`` and ``--set``. Raises :class:`modak.errors.DataError` for one without ``=``."""
-    split = [pair.partition("=") for pair in pairs]
-    for name, sign, value in split:
+    """``old=new`` texts of ``map``, and ``column=text`` texts of ``set`` and ``where``, whose columns are written as headings of files are.
+
+    Raises :class:`modak.errors.DataError` for one without ``=``, and for two of one name.
+    """
+    renaming = option.endswith("map")
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
         if not sign:
             raise DataError(f"{name[:100]!r} is not a pair; allowed: NAME=VALUE", field=option)
         if not name:
-            how = "; a column without a name is left out of the file itself (in pandas: to_csv(index=False))" if option == "--map" else ""
+            how = "; a column without a name is left out of the file itself (in pandas: to_csv(index=False))" if renaming else ""
             raise DataError(f"'={value}' has no name before its sign; allowed: NAME=VALUE{how}", field=option)
-    return {name: value for name, _, value in split}
+        column = name if renaming else canonical(name)
+        if column in found:
+            raise DataError(f"{quoted(column)} is given twice; allowed: each column once", field=option)
+        found[column] = value
+    return found
 
 
 def options_of(rename: Mapping[str, str], fill: Mapping[str, str], form: str | None = None) -> Options:
     """The options of a user, who may write columns as headings of files do."""
-    return Options({old: canonical(new) for old, new in rename.items()}, {canonical(name): text for name, text in fill.items()}, form)
+    return Options({old: canonical(new) for old, new in rename.items()}, fill, form)
 
 
 def options_text(options: Options) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from modak import dsl, plugins
 from modak.errors import Fault, RequestError
+from modak.facts import same_image
 from modak.normalise.fields import begin, command_line, dependency, email, events, host_list, one_word, resources, signal, source, variables
 from modak.normalise.mpirun import launched
 from modak.normalise.optimisation import optimisation
@@ -129,18 +130,13 @@ def _image(value: Any, path: str) -> Read:
     got = text(value, path)
     if not isinstance(got.value, str):
         return got
-    if bare := _WITHOUT_SLASHES.fullmatch(got.value):
-        return noted(path, f"{bare[1].lower()}://{bare[2]}", f"{shown(value)} is read as {bare[1].lower()}://…")
-    scheme, mark, name = got.value.partition("://")
-    if scheme.isalpha() and mark and scheme != scheme.lower():
-        return noted(path, f"{scheme.lower()}://{name}", f"{shown(value)} is read as {scheme.lower()}://…")
-    if not mark and not got.value.endswith(IMAGE_ENDINGS) and not got.value.startswith(("/", ".", "~", "$")):
+    if (same := same_image(got.value)) != got.value:
+        return noted(path, same, f"{shown(value)} is read as {shown(same)}")
+    if "://" not in got.value and not got.value.endswith(IMAGE_ENDINGS) and not got.value.startswith(("/", ".", "~", "$")):
         return noted(path, f"docker://{got.value}", f"{shown(value)} is read as an image of that name: docker://…")
     return got
 
 
-_WITHOUT_SLASHES: Final = re.compile(r"(?i:(docker|library|oras|shub|private)):([^/0-9][^/]*/.+)")
-"""``docker:repository/name:tag``, as answers of the published service had it: neither a tag, which has no ``/``, nor a port, a number."""
 OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")
 _RUNTIME_SPELLINGS: Final = {"ch-run": "charliecloud", "podman_hpc": "podman-hpc", "pyxis": "enroot", "apptainer/singularity": "apptainer"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pydantic import AliasChoices, BaseModel, ValidationError
 
@@ -14,6 +14,7 @@ from modak.errors import Fault, did_you_mean, unknown
 from modak.normalise.sections import as_object, checked, framework_of, label, spelt, unknown_keys
 from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, fold, is_blank, shown, spellings, version
 from modak.text.faults import join
+from modak.text.grammar import VersionRange
 
 _QUOTED: Final = re.compile("'([^']*)'")
 """A word in pydantic's list of allowed values."""
@@ -99,16 +100,17 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     keys = {fields[name]: key for name, key in written.items()}
     given = {name: content[key] for name, key in keys.items()}
     values = dict(given)
-    if "version" in values:
-        got = version(values["version"], join(path, label(keys["version"])))
+    versions = _versions(model) & values.keys()
+    for name in sorted(versions):
+        got = version(values[name], join(path, label(keys[name])))
         notes += got.notes
         if got.faults:
             return Read(model(), notes, got.faults)
-        values = {**values, "version": None if got.value is LEFT_OUT else got.value}
+        values = {**values, name: None if got.value is LEFT_OUT else got.value}
     usable, left = _usable(model, values)
     notes += opened.notes + tuple(Fault(join(path, label(keys[name])), why) for name, why in left.items())
     read = checked(model, usable, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes))
-    changed = {name: getattr(read.value, name, None) for name in usable if name != "version"}
+    changed = {name: getattr(read.value, name, None) for name in usable if name not in versions}
     notes = tuple(
         Fault(join(path, label(keys[name])), f"{shown(given[name])} is read as {shown(new)}")
         for name, new in changed.items()
@@ -136,6 +138,12 @@ def _fields(model: type[BaseModel]) -> tuple[Mapping[str, str], Mapping[str, str
         aliases = field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else [field.validation_alias]
         found |= {alias: name for alias in aliases if isinstance(alias, str)}
     return found, spellings(found)
+
+
+@cache
+def _versions(model: type[BaseModel]) -> frozenset[str]:
+    """The fields that hold a version or range."""
+    return frozenset(name for name, field in model.model_fields.items() if VersionRange in (field.annotation, *get_args(field.annotation)))
 
 
 def _same_number(new: Any, old: Any) -> bool:

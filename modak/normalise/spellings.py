@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from modak.dsl.document import LONGEST_S, SHORTEST_S
 from modak.errors import Fault, did_you_mean
+from modak.facts import same_version
 from modak.text.units import duration, memory
 
 LEFT_OUT: Final = object()
@@ -232,13 +233,14 @@ def each(one: Reader) -> Reader:
 
 
 def version(value: Any, path: str) -> Read:
-    """A version or range as text; ``latest`` and ``any`` are left out."""
+    """A version or range as text, without the ``v`` of a tag; ``latest`` and ``any`` are left out."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return noted(path, str(value), f"the number is read as the version '{value}'; write versions as text (2.10 is not 2.1)")
     got = text(value, path)
     if fold(got.value) in {"latest", "any", "newest", "*"}:
         return left_out(path, f"{shown(value)} is not a version: ignored, and the version is chosen")
-    return got
+    plain = same_version(got.value) if isinstance(got.value, str) else got.value
+    return got if plain == got.value else noted(path, plain, f"{shown(value)} is read as {shown(plain)}")
 
 
 def prose(value: Any, path: str) -> Read:

@@ -96,6 +96,8 @@ class Calibration(NamedTuple):
     """How many of these runs are of applications that other configurations know; of the rest only their parameters tell."""
     measured: int
     """Applications that were measured there and elsewhere."""
+    others: int
+    """How many more of these runs their parameters tell after :data:`FEW` such runs there; without ``places`` none of these is one."""
 
 
 def calibrations(asked: Sequence[Run], known: Known, most: int, enough: float = math.inf) -> tuple[Calibration, ...]:
@@ -115,12 +117,13 @@ def _calibration(
     here = dict.fromkeys(run.identity for run in measured[configuration].logs) if configuration in measured else {}
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
-        return Calibration((), 0, 0)
-    comparable = sum(run.identity in compared.applications for run in asked)
+        every = _compared(configuration, measured, described, described.keys())
+        return Calibration((), 0, 0, _told_by_parameters(asked, every) if len(here) < MANY else 0)
+    comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared)
     rows = [one for one in {**here, **wanted} if one in compared.applications]
     there = sum(one in here for one in rows)
     if there >= enough:
-        return Calibration((), comparable, there)
+        return Calibration((), comparable, there, 0)
     batch = next((run.features["batch"] for run in asked if "batch" in run.features), None)
     elsewhere = Batches([other.throughputs(batch, all_sizes=False) for other in compared.configurations])
     order = parameters.most_telling(
@@ -129,7 +132,14 @@ def _calibration(
         np.array([one in here for one in rows]),
         most,
     )
-    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, there)
+    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, there, others)
+
+
+def _told_by_parameters(asked: Sequence[Run], compared: Compared) -> int:
+    """How many runs, of applications that nobody measured, others tell by their parameters once there are calibration runs."""
+    if not _distinguish(compared.columns) or len(compared.applications) < MANY:
+        return 0
+    return sum(run.identity not in compared.applications and run.features.keys() >= set(compared.columns) for run in asked)
 
 
 def _of_configuration(

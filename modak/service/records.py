@@ -162,11 +162,17 @@ def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
     return [{"field": "gpus_per_node", "message": message}] if rows else []
 
 
-def calibrated_by_few(count: int, rows: int) -> list[Json]:
-    """A warning if ``count`` rows are of a system on which a few runs would tell the others."""
-    what = f"known on other systems, where {FEW} runs or more of some of them would tell the rest better"
-    message = f"{count} of {rows} rows are of applications that are {what}: 'modak results calibration' chooses these"
-    return [{"field": "basis", "message": message}] if count else []
+def calibrated_by_few(found: Sequence[Calibration], rows: int) -> list[Json]:
+    """Warnings of rows that a few runs on their system would tell better: some of the table, or of other applications."""
+    known = sum(one.comparable for one in found if one.places)
+    beside, others = (sum(one.others for one in found if bool(one.places) is chosen) for chosen in (True, False))
+    rest = f"the rest, and {beside} rows of applications that nobody measured," if beside else "the rest"
+    what = f"known on other systems, where {FEW} runs or more of some of them would tell {rest} better"
+    messages = [f"{known} of {rows} rows are of applications that are {what}: 'modak results calibration' chooses these"] if known else []
+    if others:
+        how = f"{FEW} runs or more on their system of applications that others know would tell them better"
+        messages.append(f"{others} of {rows} rows are of applications that nobody measured: {how} ('modak results calibration')")
+    return [{"field": "basis", "message": message} for message in messages]
 
 
 def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:

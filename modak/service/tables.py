@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from modak.ingest.table import Point
     from modak.perfmodel.configurations import Known
     from modak.perfmodel.rows import Reader, Row
+    from modak.perfmodel.unseen import Calibration
 
 
 def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float, go_on: Callable[[], None]) -> Json:
@@ -55,7 +56,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
         *records.of_several(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
-        *records.calibrated_by_few(_told_by_few(questions, answered, known, reader), len(rows)),
+        *records.calibrated_by_few(_lacking_runs(questions, answered, known, reader), len(rows)),
     ]
     return {"rows": rows, "level": level, "warnings": warnings}
 
@@ -82,13 +83,12 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
 
 
-def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], known: Known, reader: Reader) -> int:
-    """How many rows with weak answers are of configurations without enough runs, where a few would tell the others."""
+def _lacking_runs(questions: Sequence[Row], answered: Sequence[Row], known: Known, reader: Reader) -> Sequence[Calibration]:
+    """For each configuration of rows with weak answers that has not enough runs, what a few would tell of these rows."""
     from modak.perfmodel.improving import WEAK, calibrations_of
 
     weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK and row.get("metric")]
-    found = calibrations_of(weak, known, 1, reader, enough=FEW) if known.runs else ()
-    return sum(one.comparable for one in found if one.places)
+    return calibrations_of(weak, known, 1, reader, enough=FEW) if known.runs else ()
 
 
 def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:

@@ -39,6 +39,8 @@ LOAD_CACHE_KIB: Final = 65_536
 """The same for a connection that writes data: a load uses the same index pages for each row."""
 WRITTEN: Final = "modak_written"
 """Marks a connection, until it is given back, that a transaction of :func:`writing` has used."""
+REVISION: Final = "modak_revision"
+"""Option of an engine: the version of the tables that it may write to."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
 VANISHED: Final = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3, "tcp_user_timeout": 60_000}
@@ -202,7 +204,7 @@ def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Itera
 
     ``shared`` transactions touch no table that a load writes (plans, keys): PostgreSQL runs them beside one. Without ``wait``, PostgreSQL
     raises :class:`Locked` if there is another writer; how long SQLite waits is set in the engine. :class:`Locked` is also raised if
-    :data:`MOST_WAITING` writers of this process wait already.
+    :data:`MOST_WAITING` writers of this process wait already. With the option :data:`REVISION` the tables have to be of that version still.
     """
     beside = shared and engine.dialect.name == "postgresql"
     with translated(engine), nullcontext() if beside else _turn(engine, wait=wait), engine.connect() as plain:
@@ -211,6 +213,7 @@ def writing(engine: Engine, *, shared: bool = False, wait: bool = True) -> Itera
         with connection.begin():
             if engine.dialect.name == "postgresql" and not shared:
                 _queue(connection, wait=wait)
+            _same_tables(connection)
             yield connection
 
 
@@ -232,6 +235,14 @@ def _queue(connection: Connection, *, wait: bool) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITERS})
     elif not connection.execute(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": WRITERS}).scalar():
         raise Locked("another process writes; try again when that has ended")
+
+
+def _same_tables(connection: Connection) -> None:
+    """Raise :class:`modak.errors.Unavailable` where another MODAK has changed the tables since this process looked at them."""
+    revision = connection.get_execution_options().get(REVISION)
+    if revision and connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() != revision:
+        reason = "its tables are of another version of MODAK by now; stop this one, and start that version"
+        raise _unreached(connection.engine.url, reason, Unavailable)
 
 
 class Locked(Unavailable):

@@ -25,7 +25,7 @@ from modak.store import audit, catalogue, curves, loading, migrate, results, sta
 from modak.store.access import Access, UsedToken, names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
-from modak.store.engine import AT_ONCE, connect, on_network, quick, reading, shown, supported, writing
+from modak.store.engine import AT_ONCE, REVISION, connect, on_network, quick, reading, shown, supported, writing
 from modak.store.plans import Plans
 from modak.store.results import MOST_WITH_PARAMETERS
 from modak.store.schema import builds, instant, loads, models, series
@@ -58,7 +58,10 @@ def open_store(url: str, *, fill: bool = True) -> Store:
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, versions.VersionWatch(engine), quick(engine), PlanSpool(engine.url), created=created)
+    store = Store(engine, versions.VersionWatch(engine), quick(engine), PlanSpool(engine.url), created=created)
+    for each in (store.engine, store.quick_engine):
+        each.update_execution_options(**{REVISION: migrate.HEAD})
+    return store
 
 
 class Underway:

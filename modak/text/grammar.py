@@ -353,14 +353,14 @@ def _version_range(text: str) -> str:
 
 
 def version_range(text: str) -> SpecifierSet:
-    """A version or range of versions: ``2.1`` (that version alone), ``2.*``, ``>=1.14,<2``.
+    """A version or range of versions: ``2.1`` (that version alone, also as ``v2.1``), ``2.*``, ``>=1.14,<2``.
 
     >>> version_range("2.1").contains("2.1.0"), version_range("2.1").contains("2.10"), version_range("2.1").contains("2.1.1")
     (True, False, False)
     """
     try:
         if re.fullmatch(r"[0-9A-Za-z.+_*<>=!~, -]+", text) and "===" not in text:  # which compares texts that are no versions
-            bare = bool(re.fullmatch(r"[0-9][0-9A-Za-z.+_-]*(\.\*)?", text))
+            bare = bool(re.fullmatch(r"[vV]?[0-9][0-9A-Za-z.+_-]*(\.\*)?", text))
             return SpecifierSet(f"=={text}" if bare else text, prereleases=True)
     except InvalidSpecifier:
         pass

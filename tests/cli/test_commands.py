@@ -164,6 +164,8 @@ def test_each_setting_is_in_the_help_of_the_commands_that_it_is_for(run: Run) ->
         ),
         (("load", EXAMPLE, "--set", "=s"), 2, "Invalid value for --set: '=s' has no name before its sign"),
         (("results", "list", "--where", "system"), 2, "Invalid value for --where: 'system' is not a pair; allowed: NAME=VALUE (see"),
+        (("load", EXAMPLE, "--set", "unit=s", "--set", "UNIT=ms"), 2, "Invalid value for --set: 'unit' is given twice; allowed: each"),
+        (("results", "list", "--system", "a", "--where", "System=b"), 2, "Invalid value for --where: 'system' is given twice; allowed"),
         (("validate", __file__), 1, "test_commands.py: line 1, column 3: not valid JSON"),
         (("optimise", EXAMPLE, "-o", EXAMPLE), 1, ".json: cannot be written: File exists"),
     ],

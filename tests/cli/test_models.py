@@ -14,7 +14,7 @@ from modak.perfmodel.planning import LEAST
 from modak.service import Service
 from modak.store import open_store
 from modak.tuner.limits import SearchOptions
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, answering
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"
 
@@ -145,6 +145,16 @@ def test_curves_of_a_service_are_those_of_the_database(packaged_database: Path) 
         assert listed == service.curves()
 
 
+def test_a_wrong_name_asks_a_service_once(run: Run, packaged_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of models is long, and has the names that may be meant."""
+    with Service(open_store(f"sqlite:///{packaged_database}")) as service:
+        models = json.loads(json.dumps(service.listing("models")))
+    with answering((200, {"items": [one for one in models if one["application"] == "alexnet"]})) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        ran = run("models", "evaluate", "--application", "alexnt")
+    assert (ran.status, "did you mean 'alexnet'?" in ran.err) == (1, True)
+
+
 def test_plan_proposes_runs_with_their_worth(run: Run) -> None:
     """What may be right, then the runs: time, node-hours, how far the decision's interval narrows."""
     ran = run("results", "plan", EXAMPLE)
@@ -245,6 +255,23 @@ def test_fewer_calibration_runs_than_predictions_need_are_named(own: Run, tmp_pa
         json.loads(own("results", "calibration", tmp_path / "points.csv", "-n", "5", "--json").out)["notes"]
     )
     assert notes[-1].startswith("1 of 13 rows are of applications that were not measured elsewhere")
+
+
+def test_runs_that_would_tell_networks_that_nobody_measured_are_named(own: Run, tmp_path: Path) -> None:
+    """Alone in a table, or beside networks that others know, if these are enough for a model of their parameters; as it is then."""
+    unknown = [row.replace("net", "new-net", 1) for row in networks("new", count=8).splitlines()[1:]]
+    alone, beside = "8 of 8 rows are of applications that nobody measured", "and 8 rows of applications that nobody measured, better"
+    (tmp_path / "alone.csv").write_text("\n".join((NETWORKS, *unknown)))
+    (tmp_path / "beside.csv").write_text(networks("new") + "\n".join(unknown))
+
+    def hints() -> tuple[bool, bool]:
+        return alone in own("predict", tmp_path / "alone.csv").err, beside in own("predict", tmp_path / "beside.csv").err
+
+    for table, expected in ((networks("one", 1000, 39), False), (networks("one", 1000, 60), True), (networks("new", 2000, 5), False)):
+        (tmp_path / "known.csv").write_text(table)
+        own("load", tmp_path / "known.csv")
+        assert hints() == (expected, expected)
+    assert "8 of 8 rows from results of relatives alone (transferred)" in own("predict", tmp_path / "alone.csv").err
 
 
 def test_what_was_measured_counts_as_a_calibration_run(own: Run, tmp_path: Path) -> None:

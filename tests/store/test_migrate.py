@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from sqlalchemy import inspect, text
 from modak import knowledge
 from modak.errors import Unavailable
 from modak.facts import System
-from modak.store import curves, migrate, open_store, schema, upgrade
+from modak.store import Store, curves, migrate, open_store, schema, upgrade
 from modak.store.engine import connect, on_network, reading, supported, writing
 from tests.conftest import Postgres
 from tests.store.tables import ME, ROWS, applications, csv_table
@@ -120,6 +120,22 @@ def test_a_newer_schema_is_refused(url: str, revision: str) -> None:
     with pytest.raises(Unavailable, match="newer MODAK") as caught:
         open_store(url)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_what_runs_while_the_tables_are_upgraded_writes_no_more(store: Store) -> None:
+    """Neither results nor plans nor notes: the newer tables may need what it does not know. It still reads."""
+    with open_store(store.engine.url.render_as_string(hide_password=False)) as other, writing(other.engine) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: store.load([csv_table(ROWS)], ME),
+        lambda: store.access.note(ME, "load", "", "refused"),
+        lambda: store.add([], ME),
+    )
+    for write in writes:
+        with pytest.raises(Unavailable, match=r"its tables are of another version of MODAK by now; stop this one") as caught:
+            write()
+        assert len(str(caught.value).splitlines()) == 1
+    assert applications(store) == set()
 
 
 def test_another_programs_database_is_refused(tmp_path: Path) -> None:

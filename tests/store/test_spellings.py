@@ -90,11 +90,13 @@ def test_words_of_a_column_are_the_same_in_any_case(store: Store) -> None:
     [
         ("image", "docker://img:1", "img:1", "img:2"),
         ("image", "img:1", "docker://img:1", "img"),
+        ("image", "docker://a/img:1", "docker:a/img:1", "docker:1"),
+        ("image", f"img@sha256:{'0' * 64}", f"docker://img@sha256:{'0' * 64}", f"img@sha256:{'1' * 64}"),
         ("framework_version", "2.1", "v2.1", "2.10"),
     ],
 )
 def test_images_and_versions_of_a_framework_have_one_spelling(store: Store, column: str, one: str, same: str, other: str) -> None:
-    """An image with a tag is one of a registry; a ``v`` before a number belongs to the name of a release's tag."""
+    """An image with a tag or a digest is one of a registry; a ``v`` before a number belongs to the name of a release's tag."""
     header = f"application,{column},nodes,metric,value\n"
     assert store.load([csv_table(f"{header}solver,{one},1,wall_time,8\n")], ME).new == 1
     later = store.load([csv_table(f"{header}solver,{same},1,wall_time,8\nsolver,{other},1,wall_time,8\n")], ME)
