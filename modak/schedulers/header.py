@@ -90,6 +90,12 @@ def flags(table: Iterable[tuple[str, str | None]]) -> tuple[Option, ...]:
     return tuple((flag, value) for flag, value in table if value)
 
 
+def enough_named(job: JobSpec) -> str | None:
+    """The nodes that the request names, unless the job has more: for schedulers that would look for all of its nodes among them."""
+    names = job.attributes.node_list
+    return names if names and len(expand_nodes(names)) >= job.resources.nodes else None
+
+
 def never_met(dependency: str | None) -> bool:
     """Whether jobs may end in such a way that the one which depends on them never starts. PBS Pro, Torque and Flux then remove it; Slurm
     and LSF let it wait until somebody does, unless the job says otherwise."""
