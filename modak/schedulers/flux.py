@@ -12,8 +12,8 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, note, options, spelt, whole_environment, with_site
-from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone
+from modak.schedulers.header import Directives, Option, enough_named, note, options, spelt, whole_environment, with_site
+from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, too_few_named
 from modak.text.hosts import with_one_range
 
 ASKING: Final = ("--nodes", "--nslots", "--cores-per-slot", "--gpus-per-slot")
@@ -81,7 +81,8 @@ class Flux(Scheduler):
 
 def _requires(job: JobSpec) -> str:
     says, has = job.attributes, job.resources
-    hosts = f"hosts:{with_one_range(says.node_list)}" if says.node_list else None  # one range a name: Flux RFC 29
+    named = enough_named(job)
+    hosts = f"hosts:{with_one_range(named)}" if named else None  # one range a name: Flux RFC 29
     wanted = [text for text in (says.constraint, has.numa_constraint, hosts) if text]
     return "&".join(f"({text})" if "|" in text and len(wanted) > 1 else text for text in wanted)
 
@@ -124,6 +125,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
         if path and not _file(path):
             yield note(field, f"Flux supports only %j and %x in file names: {path} is left out")
     yield from queues_alone(job, "Flux")
+    yield from too_few_named(job, "Flux")
     yield from no_option(job, "Flux", "qos", "reservation", "site_resources")
     if says.requeue is not None:
         yield note("requeue", "Flux does not requeue jobs: left out")

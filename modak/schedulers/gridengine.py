@@ -15,8 +15,18 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import FEWER_CPUS, Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, checked, flags, mib, note, spelt, whole_environment, with_site
-from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, no_option, own_timer, queues_alone, shared_files
+from modak.schedulers.header import Directives, Option, checked, enough_named, flags, mib, note, spelt, whole_environment, with_site
+from modak.schedulers.notices import (
+    environment_policy,
+    folders,
+    joined_streams,
+    no_event,
+    no_option,
+    own_timer,
+    queues_alone,
+    shared_files,
+    too_few_named,
+)
 from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, site_resources, walltime
 from modak.script.bash import Line, need, run, variable, word
 from modak.text.amounts import counted
@@ -78,7 +88,7 @@ class GridEngine(Scheduler):
             ("-r", None if says.requeue is None else "y" if says.requeue else "n"),
             ("-l", f"h_vmem={_slot_memory(job)}M" if _slot_memory(job) else None),
             ("-l", f"gpu={has.gpus_per_node}" if has.gpus_per_node else None),
-            ("-l", f"hostname={'|'.join(expand_nodes(says.node_list))}" if says.node_list else None),
+            ("-l", f"hostname={'|'.join(expand_nodes(hosts))}" if (hosts := enough_named(job)) else None),
             *site_resources(job),
             ("-ar", _advance_reservation(says.reservation)),
             ("-t", indices),
@@ -163,6 +173,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     says, has = job.attributes, job.resources
     yield from qsub_warnings(job, "Grid Engine")
     yield from queues_alone(job, "Grid Engine")
+    yield from too_few_named(job, "Grid Engine")
     if says.constraint or has.numa_constraint:
         yield note("constraint", "Grid Engine has no node features, only resources named by the site: the constraint is left out")
     yield from no_event(job, "Grid Engine")

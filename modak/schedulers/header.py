@@ -90,6 +90,12 @@ def flags(table: Iterable[tuple[str, str | None]]) -> tuple[Option, ...]:
     return tuple((flag, value) for flag, value in table if value)
 
 
+def enough_named(job: JobSpec) -> str | None:
+    """The nodes that the request names, unless the job has more: for schedulers that would look for all of its nodes among them."""
+    names = job.attributes.node_list
+    return names if names and len(expand_nodes(names)) >= job.resources.nodes else None
+
+
 def never_met(dependency: str | None) -> bool:
     """Whether jobs may end in such a way that the one which depends on them never starts. PBS Pro, Torque and Flux then remove it; Slurm
     and LSF let it wait until somebody does, unless the job says otherwise."""
@@ -123,8 +129,6 @@ def with_site(
     if job.resource_directives:
         chosen, lost = _in_the_sites_words(job, chosen, synonyms, asking)
         warnings = (*warnings, *lost)
-    if not required:
-        return checked(Directives(tuple(chosen), tuple(warnings)))
     given, site, missing = _by_setting(_charged(job, chosen, required, synonyms), synonyms), dict[str, str](), list[Notice]()
     kept: list[Option] = []
     for flag, option in flagged:
@@ -168,18 +172,18 @@ def _has_value(option: Option) -> bool:
 def _charged(job: JobSpec, chosen: Sequence[Option], required: Sequence[Option], synonyms: Mapping[str, str]) -> Sequence[Option]:
     """The options with the account under the names that the site requires for it, in place of the scheduler's usual one."""
     names = [name for option in required if (name := " ".join(option).removesuffix("=")) in ACCOUNTS]
+    usual = next((option for option in chosen if _flag(option) in ACCOUNTS), None)
     account = job.attributes.account
-    usual = next((option for option in chosen if _flag(option) in ACCOUNTS), None) if names and account else None
-    if not (account and usual):
+    if not (names and usual and account):
         return chosen
     own = tuple(usual if synonyms.get(name, name) == _flag(usual) else _naming(name, account) for name in names)
     return tuple(each for option in chosen for each in (own if option is usual else (option,)))
 
 
 def _naming(name: str, account: str) -> Option:
-    """An option for the account: ``--bank=A``, ``-P A``, ``-W group_list=A``."""
+    """An option for the account: ``-P A``, ``--bank A``, ``-W group_list=A``."""
     flag, _, attribute = name.partition(" ")
-    return (f"{name}={account}",) if name.startswith("--") else (flag, f"{attribute}={account}" if attribute else account)
+    return flag, f"{attribute}={account}" if attribute else account
 
 
 def _in_the_sites_words(

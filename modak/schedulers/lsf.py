@@ -82,7 +82,7 @@ class Lsf(Scheduler):
             ("-U", says.reservation),
             ("-gpu", f"num={has.gpus_per_node}/host" if has.gpus_per_node else None),
             ("-W", _limit(says.wall_time_s)),
-            ("-m", says.node_list if says.node_list and len(expand_nodes(says.node_list)) == 1 else None),
+            ("-m", None if _candidates(job) else says.node_list),
             ("-o", _file(says.output, says.name) or f"{usual}.out"),
             ("-e", None if says.join else _file(says.error or (f"{usual}.err" if says.join is False else None), says.name)),
             ("-u", says.email),
@@ -118,6 +118,13 @@ def _selection(job: JobSpec) -> str:
     """Boolean resources of hosts."""
     wanted = [text.replace("&", "&&").replace("|", "||") for text in (job.attributes.constraint, job.resources.numa_constraint) if text]
     return "&&".join(f"({text})" if len(wanted) > 1 else text for text in wanted)
+
+
+def _candidates(job: JobSpec) -> bool:
+    """Whether the request names nodes that ``-m`` would not make those of the job: LSF takes any of several, and looks for all nodes of the
+    job among them."""
+    names = job.attributes.node_list
+    return names is not None and (len(expand_nodes(names)), job.resources.nodes) != (1, 1)
 
 
 def _file(path: str | None, name: str) -> str | None:
@@ -159,7 +166,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     yield from queues_alone(job, "LSF")
     yield from no_option(job, "LSF", "qos")
     yield from uncounted(job, "LSF")
-    if says.node_list and len(expand_nodes(says.node_list)) > 1:
+    if _candidates(job):
         yield note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out")
     if says.array and not _array(says.array):
         yield note("array", "LSF's indices start at 1: the array is left out")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.header import note
+from modak.schedulers.header import enough_named, note
 
 
 def folders(job: JobSpec, scheduler: str, used: Callable[[str], str | None] = str) -> Iterator[Notice]:
@@ -51,6 +51,13 @@ def uncounted(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     others = [text for text in job.attributes.site_resources if not text.partition("=")[2].isdecimal()]
     if others:
         yield note("site_resources", f"{scheduler} counts such resources, for instance matlab=2: {', '.join(others)} is left out")
+
+
+def too_few_named(job: JobSpec, scheduler: str) -> Iterator[Notice]:
+    """A warning if the request names nodes that :func:`enough_named` leaves out."""
+    if job.attributes.node_list and not enough_named(job):
+        why = f"the job has {job.resources.nodes} nodes, and {scheduler} would look for all of them among these"
+        yield note("node_list", f"{job.attributes.node_list} is left out: {why}")
 
 
 def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> Iterator[Notice]:

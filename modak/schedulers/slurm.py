@@ -184,7 +184,7 @@ def _gpus(job: JobSpec) -> dict[str, str | int]:
 
 def _with_gpu_directive(job: JobSpec) -> JobSpec:
     """The job with resource directives that ask for GPUs by the site's ``gpu_directive``, unless they have words of their own for them."""
-    if GPUS not in job.resource_directives or not (job.system and job.system.gpu_directive == "gres"):
+    if not (job.system and job.system.gpu_directive == "gres"):
         return job
     return replace(
         job, resource_directives=tuple("--gres=gpu:{gpus_per_node}" if text == GPUS else text for text in job.resource_directives)

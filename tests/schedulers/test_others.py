@@ -76,6 +76,15 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
         {"dependency": "afterok:1?afternotok:2"},
         {"pbspro": None, "lsf": ["-w done(1)||exit(2)", "-ti"], "flux": None, "gridengine": None},
     ),
+    (
+        {"dependency": "after:1,afterany:2"},
+        {
+            "pbspro": ["-W depend=after:1,afterany:2"],
+            "lsf": ["-w started(1)&&ended(2)"],
+            "flux": ["--dependency=after:1", "--dependency=afterany:2"],
+            "gridengine": None,
+        },
+    ),
     ({"dependency": "singleton"}, dict.fromkeys(DIALECTS)),
     ({"dependency": "afterany:1,singleton"}, dict.fromkeys(DIALECTS)),
     ({"dependency": "afterok:1,aftercorr:2"}, dict.fromkeys(DIALECTS)),
@@ -99,7 +108,7 @@ MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
     ),
     ({"begin": "18:00"}, {"pbspro": ["-a 1800"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00"], "gridengine": None}),
     ({"begin": "18:00:30"}, {"pbspro": ["-a 1800.30"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00:30"], "gridengine": None}),
-    ({"begin": "now+2hours"}, {"pbspro": None, "lsf": None, "flux": ["--begin-time=+2h"], "gridengine": None}),
+    ({"begin": "now+12hours"}, {"pbspro": None, "lsf": None, "flux": ["--begin-time=+12h"], "gridengine": None}),
     ({"exclusive": True}, {"pbspro": ["-l place=scatter:exclhost"], "lsf": ["-x"], "flux": ["--exclusive"], "gridengine": None}),
     ({"requeue": True}, {"pbspro": ["-r y"], "lsf": ["-r"], "flux": None, "gridengine": ["-r y"]}),
     ({"requeue": False}, {"pbspro": ["-r n"], "lsf": ["-rn"], "flux": None, "gridengine": ["-r n"]}),
@@ -369,8 +378,17 @@ def test_lsf_joins_dependencies_as_they_were_given(asked: str, said: str) -> Non
 def test_lsf_is_given_the_only_node_that_is_named() -> None:
     """Of one it has no choice."""
     one, two = (replace(BARE, attributes=replace(BARE.attributes, node_list=names)) for names in ("n1", "n[1-2]"))
-    assert "-m n1" in written("lsf", one)[0]
+    assert written("lsf", one) == (["-m n1"], [])
     assert written("lsf", two) == ([], ["job_options.request_specific_nodes"])
+
+
+@pytest.mark.parametrize("dialect", ["lsf", "flux", "gridengine"])
+def test_fewer_named_nodes_than_the_job_has_are_left_out(dialect: str) -> None:
+    """These schedulers look for all of its nodes among them: the job would never start."""
+    job = replace(BARE, resources=Resources(nodes=3))
+    usual, told = written(dialect, job)
+    few = written(dialect, replace(job, attributes=replace(job.attributes, node_list="n1")))
+    assert (few[0], set(few[1]) - set(told)) == (usual, {"job_options.request_specific_nodes"})
 
 
 @pytest.mark.parametrize(
@@ -383,9 +401,18 @@ def test_a_constraint_and_a_numa_mode_hold_both(dialect: str, both: str) -> None
 
 
 def test_lsf_reserves_memory_once() -> None:
-    """That of a node goes before that of a core."""
-    job = replace(BARE, resources=replace(BARE.resources, memory_per_node=2**33, memory_per_core=2**30))
-    assert written("lsf", job) == (["-R rusage[mem=8192MB/host]"], ["job_options.minimum_memory_per_processor"])
+    """That of a node goes before that of a core; of one alone there is nothing to tell."""
+    node = replace(BARE, resources=replace(BARE.resources, memory_per_node=2**33))
+    core = replace(BARE, resources=replace(BARE.resources, memory_per_core=2**30))
+    assert [written("lsf", job)[1] for job in (node, core)] == [[], []]
+    both = replace(node, resources=replace(node.resources, memory_per_core=2**30))
+    assert written("lsf", both) == (["-R rusage[mem=8192MB/host]"], ["job_options.minimum_memory_per_processor"])
+
+
+def test_flux_may_reject_more_ranks_than_cores() -> None:
+    """``flux run`` gives each rank cores of its own, which is told."""
+    job = replace(BARE, resources=replace(BARE.resources, ranks_per_node=8, node_cores=4, oversubscribed=True))
+    assert written("flux", job)[1] == ["application.threads"]
 
 
 def test_grid_engine_s_job_of_several_nodes_is_told_who_distributes_its_slots() -> None:

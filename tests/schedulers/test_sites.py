@@ -53,6 +53,11 @@ def asking(*directives: str, **resources: Any) -> JobSpec:
             ("--nodes={nodes}", "--ntasks={ranks}", "--gres=gpu:a100:{gpus_per_node}"),
             ["--nodes=2", "--ntasks=8", "--gres=gpu:a100:4"],
         ),
+        (
+            "slurm",
+            ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "-c {cpus_per_task}"),
+            ["--nodes=2", "--ntasks-per-node=4", "-c 6"],
+        ),
         ("pbspro", ("-l select={nodes}:system=polaris", "-l place=scatter"), ["-l select=2:system=polaris", "-l place=scatter"]),
         ("torque", ("-l nodes={nodes}:ppn={cpus_per_node}:a100",), ["-l nodes=2:ppn=24:a100"]),
         ("lsf", ("-nnodes {nodes}", "-alloc_flags smt4"), ["-nnodes 2", "-alloc_flags smt4"]),
@@ -134,10 +139,17 @@ def test_pbs_reads_names_of_resources_in_any_case() -> None:
     )
 
 
-@pytest.mark.parametrize(("words", "warned"), [("-l nodes={nodes}", ["architecture_constraint"]), ("-l nodes={nodes}:numa4", [])])
-def test_a_numa_mode_that_the_sites_words_do_not_say_is_warned_of(words: str, warned: list[str]) -> None:
-    """Torque has it as a property of the nodes."""
-    assert wrote("torque", asking(words, numa_constraint="numa4"))[1] == warned
+@pytest.mark.parametrize(
+    ("scheduler", "words", "warned"),
+    [
+        ("torque", "-l nodes={nodes}", ["architecture_constraint"]),
+        ("torque", "-l nodes={nodes}:numa4", []),
+        ("pbspro", "-l select={nodes}", ["architecture_constraint"]),
+    ],
+)
+def test_a_numa_mode_that_the_sites_words_do_not_say_is_warned_of(scheduler: str, words: str, warned: list[str]) -> None:
+    """Torque has it as a property of the nodes. Where the usual words do not say it either, there is one warning."""
+    assert wrote(scheduler, asking(words, numa_constraint="numa4"))[1] == warned
 
 
 def test_more_tasks_than_cpus_are_a_total_in_the_sites_words_too() -> None:
@@ -194,6 +206,7 @@ def test_memory_is_the_requests_or_the_part_of_the_jobs_cores(said: dict[str, in
         ("pbspro", {"exclusive": True}, "node_exclusive"),
         ("torque", {"constraint": "ssd"}, "architecture_constraint"),
         ("torque", {"constraint": "ncp"}, "architecture_constraint"),
+        ("torque", {"constraint": "ssd&fast"}, "architecture_constraint"),
     ],
 )
 def test_a_wish_that_only_the_usual_options_hold_is_answered(scheduler: str, said: dict[str, Any], field: str) -> None:
@@ -202,9 +215,30 @@ def test_a_wish_that_only_the_usual_options_hold_is_answered(scheduler: str, sai
     assert wrote("slurm", asking("--nodes={nodes}"), **said)[1] == []
 
 
-def test_memory_without_a_place_is_answered() -> None:
+@pytest.mark.parametrize(
+    ("scheduler", "said", "words"),
+    [
+        ("pbspro", {"exclusive": True}, "-l place=scatter:excl"),
+        ("pbspro", {"node_list": "n1"}, "-l select=1:host=n1"),
+        ("torque", {"constraint": "ssd&fast"}, "-l nodes={nodes}:ssd:fast"),
+    ],
+)
+def test_a_wish_that_the_sites_words_hold_too_is_no_reason_to_warn(scheduler: str, said: dict[str, Any], words: str) -> None:
+    """The job gets it."""
+    assert wrote(scheduler, asking(words, nodes=1), **said)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "fields"),
+    [
+        (("--nodes={nodes}",), {"memory_per_node": 2**33}, ["memory_limit"]),
+        (("--nodes={nodes}",), {"memory_per_core": 2**30}, ["minimum_memory_per_processor"]),
+        (("--nodes={nodes}", "--mem={memory_mib_per_node}M"), {"memory_per_node": 2**33}, []),
+    ],
+)
+def test_memory_without_a_place_is_answered(words: tuple[str, ...], said: dict[str, int], fields: list[str]) -> None:
     """The request wants it, the site's words do not have it."""
-    assert wrote("slurm", asking("--nodes={nodes}", **MEMORY))[1] == ["memory_limit"]
+    assert wrote("slurm", asking(*words, **said))[1] == fields
 
 
 @pytest.mark.parametrize(
@@ -265,6 +299,19 @@ def test_a_system_has_no_more_options_than_a_header_holds() -> None:
 def test_an_option_that_needs_no_value_stands_as_it_is() -> None:
     """``-l wd`` of one site is complete."""
     assert "-l wd" in wrote("pbspro", wanting("-l wd"))[0]
+
+
+def test_an_option_that_the_request_has_given_a_value_keeps_it() -> None:
+    """The site wants memory to be named in each job; without a value sbatch would refuse it."""
+    job = wanting("--mem")
+    found, warned = wrote("slurm", replace(job, resources=replace(job.resources, memory_per_node=2**33)))
+    assert ([option for option in found if option.startswith("--mem")], warned) == (["--mem=8192M"], [])
+
+
+def test_what_the_site_wants_and_the_job_has_anyway_is_no_reason_to_warn() -> None:
+    """Nothing is replaced."""
+    found, warned = wrote("pbspro", wanting("-l walltime=00:01:00"), wall_time_s=60)
+    assert (found.count("-l walltime=00:01:00"), warned) == (1, [])
 
 
 WORDS: list[tuple[dict[str, Any], dict[str, str | None]]] = [

@@ -38,7 +38,21 @@ def at(*directives: str) -> JobSpec:
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [("--no-requeue", {"requeue": True}), ("-A main", {"account": "other"}), ("-C v100", {"constraint": "ssd"})],
+    [
+        ("--no-requeue", {"requeue": True}),
+        ("-A main", {"account": "other"}),
+        ("-C v100", {"constraint": "ssd"}),
+        ("-L matlab:2", {"site_resources": ("matlab=1",)}),
+        ("-a 1-4", {"array": "0-3"}),
+        ("-b 18:00", {"begin": "19:00"}),
+        ("-d singleton", {"dependency": "after:1"}),
+        ("-e x.err", {"error": "y.err"}),
+        ("-o x.out", {"output": "y.out"}),
+        ("-p long", {"partition": "main"}),
+        ("-q long", {"qos": "debug"}),
+        ("-t 10", {"wall_time_s": 60}),
+        ("-w n1", {"node_list": "n2"}),
+    ],
 )
 def test_the_sites_word_replaces_what_it_excludes(wanted: str, said: dict[str, Any]) -> None:
     """In its short form, too; not both, of which Slurm would take one without a word."""
@@ -46,10 +60,18 @@ def test_the_sites_word_replaces_what_it_excludes(wanted: str, said: dict[str, A
     assert header(replace(BARE, system=SITE), **said)[0] not in header(at(wanted), **said)
 
 
-def test_the_sites_memory_goes_before_memory_per_core() -> None:
+@pytest.mark.parametrize("memory", ["--mem=0", "--mem-per-gpu=4G"])
+def test_the_sites_memory_goes_before_memory_per_core(memory: str) -> None:
     """sbatch refuses a script with both kinds."""
-    job = replace(at("--mem=0"), resources=replace(BARE.resources, memory_per_core=2**30))
-    assert header(job) == ["--mem=0"]
+    job = replace(at(memory), resources=replace(BARE.resources, memory_per_core=2**30))
+    assert header(job) == [memory]
+
+
+def test_the_sites_short_options_replace_those_of_every_job() -> None:
+    """Its name and its size."""
+    job = at("-J solver2", "-N 2", "-n 4", "-c 8")
+    found = [" ".join(option) for option in Slurm().directives(job).options]
+    assert found == ["--ntasks-per-node=1", "-J solver2", "-N 2", "-n 4", "-c 8"]
 
 
 def test_a_job_that_may_start_again_keeps_what_it_wrote() -> None:
@@ -109,7 +131,7 @@ def sized(**resources: Any) -> JobSpec:
         ({"copy_environment": True}, ["--export=ALL"]),
         ({"copy_environment": False}, ["--export=NONE"]),
         ({"copy_variables": ("A", "B")}, ["--export=ALL,A,B"]),
-        ({"copy_variables": ("A",), "copy_environment": False}, ["--export=A"]),
+        ({"copy_variables": ("A", "B"), "copy_environment": False}, ["--export=A,B"]),
     ],
 )
 def test_a_field_gives_its_option(said: dict[str, Any], options: list[str]) -> None:
@@ -141,11 +163,16 @@ def test_a_gpu_is_asked_for_in_the_sites_own_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "asked"), [("--gpus-per-node={gpus_per_node}", "--gres=gpu:2"), ("--gpus-per-node=a:{gpus_per_node}", "--gpus-per-node=a:2")]
+    ("directive", "words", "asked"),
+    [
+        ("gres", "--gpus-per-node={gpus_per_node}", "--gres=gpu:2"),
+        ("gres", "--gpus-per-node=a:{gpus_per_node}", "--gpus-per-node=a:2"),
+        ("gpus-per-node", "--gpus-per-node={gpus_per_node}", "--gpus-per-node=2"),
+    ],
 )
-def test_the_site_s_option_for_gpus_holds_in_detected_resource_directives_too(words: str, asked: str) -> None:
+def test_the_site_s_option_for_gpus_holds_in_detected_resource_directives_too(directive: str, words: str, asked: str) -> None:
     """They name the usual option where nodes have no known memory; words of the site's own, as with a type, stay."""
-    job = replace(sized(gpus_per_node=2), system=SITE.model_copy(update={"gpu_directive": "gres"}), resource_directives=(words,))
+    job = replace(sized(gpus_per_node=2), system=SITE.model_copy(update={"gpu_directive": directive}), resource_directives=(words,))
     assert [word for word in header(job) if "gpu" in word or "gres" in word] == [asked]
 
 
