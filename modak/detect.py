@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from modak.detected import Asked, Description, describe, gridengine, slurm
 from modak.detected.software import MODULES, RUNTIMES
-from modak.detected.values import NOT_THERE, Answer
+from modak.detected.values import NOT_THERE, Answer, SeenPartition, plain
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
 from modak.text.amounts import counted
@@ -108,7 +108,9 @@ def detect(
     answers = {**first, **others, "qconf-sp": environments, **_answers(ALWAYS, own, timeout_s)}
     probes = _probes(answers, own) if probe else {}
     asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)
-    return describe(answers, probes, asked, processors, accelerators)
+    failed = {f"probe of {partition}": found for partition, found in probes.items() if isinstance(found, Answer)}
+    shown = {partition: found for partition, found in probes.items() if not isinstance(found, Answer)}
+    return describe({**answers, **failed}, shown, asked, processors, accelerators)
 
 
 def find(program: str, path: str) -> Path | None:
@@ -194,23 +196,30 @@ def _file(path: Path) -> Answer:
         return Answer(str(path), trouble=error.strerror or "cannot be read")
 
 
-def _probes(answers: Mapping[str, Answer], own: Mapping[str, str]) -> Mapping[str, Mapping[str, Answer]]:
-    """The answers of a node of each open partition, by partition; those whose node does not answer are left out."""
+def _probes(answers: Mapping[str, Answer], own: Mapping[str, str]) -> Mapping[str, Mapping[str, Answer] | Answer]:
+    """The answers of a node of each open partition, by partition; one answer, its trouble, where no job ran."""
     srun, cluster = find("srun", own["PATH"]), slurm.cluster(answers)
     if srun is None or cluster is None:
         raise RequestError("asks Slurm for nodes, and no Slurm answers here; run modak on a node instead", field="--probe")
-    wanted = [one.name for one in cluster.partitions if not one.closed and any(one.name in node.partitions for node in cluster.nodes)]
-    return {name: found for name in wanted if (found := _probe(srun, name, own))}
+    members = ((one, [node for node in cluster.nodes if one.name in node.partitions]) for one in cluster.partitions if not one.closed)
+    return {one.name: _probe(srun, one, own, gpu=all(node.gpus for node in nodes)) for one, nodes in members if nodes}
 
 
-def _probe(srun: Path, partition: str, own: Mapping[str, str]) -> Mapping[str, Answer]:
-    """The answers of one node, from a job of one task that prints each command's name before its output."""
+def _probe(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu: bool) -> Mapping[str, Answer] | Answer:
+    """The answers of one node, from a job of one task that prints each command's name before its output.
+
+    ``gpu``: the job asks for a GPU, since ``nvidia-smi`` shows only those of the job; if it gets none in time, the next one asks for none.
+    """
     asked = {key: words if not words[0].startswith("/") else ("cat", *words) for key, words in MACHINE.items()}
     script = "; ".join(f"echo {MARK}{key}; {shlex.join(words)}" for key, words in asked.items())
-    job = (srun, "--job-name=modak-detect", f"--partition={partition}", "--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
-    output = run((*job, "sh", "-c", f"{script}; true"), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
+    quality, device = [f"--qos={partition.qos}"] if partition.qos else [], ["--gres=gpu:1"] if gpu else []
+    where = (f"--partition={partition.name}", *quality, *device, "--nodes=1", "--ntasks=1")
+    job = ("--job-name=modak-detect", *where, "--time=00:02:00", "--immediate=30", "sh", "-c", f"{script}; true")
+    output = run((srun, *job), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
+    if output.trouble and gpu:
+        return _probe(srun, partition, own, gpu=False)
     if output.trouble:
-        return {}
+        return Answer(f"the probe of partition {plain(partition.name, 64)}", trouble=output.trouble)
     parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])
     return {key: Answer(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
 

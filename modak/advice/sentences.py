@@ -24,6 +24,7 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.text.amounts import counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
+from modak.text.words import variables
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
@@ -50,6 +51,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _dataset(chosen),
         _array(chosen),
         _around(chosen),
+        _staged(chosen),
     )
     from_rules = [_of_rule(rule, chosen) for rule in held]
     return tuple(dict.fromkeys(sentence for sentence in (*own, *from_rules) if sentence))
@@ -350,3 +352,15 @@ def _around(chosen: Chosen) -> str | None:
     if not named or chosen.request.job_options.wall_time_limit or chosen.prediction.basis == "none":
         return None
     return f"the wall time limit has no room for {named}: if that takes more than a minute, set job_options.wall_time_limit"
+
+
+def _staged(chosen: Chosen) -> str | None:
+    """Data are copied into a directory of the job's own, in which the program does not start."""
+    application = chosen.request.application
+    named = "MODAK_SCRATCH" in variables((*application.command, *application.pre_execution, *application.post_execution))
+    if named or not (application.stage_in or application.stage_out):
+        return None
+    does = " and ".join(
+        text for text, copies in (("reads its data", application.stage_in), ("writes its results", application.stage_out)) if copies
+    )
+    return f"the program has to see that it {does} in the directory that the variable MODAK_SCRATCH names: no command names it"

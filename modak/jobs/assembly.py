@@ -145,7 +145,7 @@ def job_of(
         staging=staged,
         report=report(request, usual.record) if application.write_result else None,
     )
-    own = (*missing, *early, *cautions.of_request(request, expanded))
+    own = (*missing, *early, *cautions.of_request(request, expanded, spec))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
     return Job(spec, (*usual.decisions, *loose, *place.decisions), warnings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from packaging.version import Version
@@ -15,13 +15,20 @@ from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.placing import addresses
 from modak.jobs.spec import JobSpec
+from modak.jobs.starters import is_python, program_name
 from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.grammar import version_range
-from modak.text.words import expandable
+from modak.text.words import Word, expandable
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
+_INTERPRETERS: Final[Mapping[str, str]] = {"sh": "bash", "bash": "bash", "R": "Rscript", "r": "Rscript", "jl": "julia", "pl": "perl"}
+"""What starts files with these endings."""
+_OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
+"""Programs that run another one in an environment: ``conda run python train.py``."""
+_INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
+_MODULES: Final = (["-m", "pip"], ["-m", "venv"])
 
 
 def of_configuration(
@@ -38,9 +45,9 @@ def of_configuration(
     )
 
 
-def of_request(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
+def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    return (*addresses(request), *_unread(request), *_unset(request, expanded))
+    return (*addresses(request), *_unread(request), *_unset(request, expanded), *_no_program(request, spec), *_environments(request, spec))
 
 
 # --- the image
@@ -153,3 +160,45 @@ def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
     unset = sorted(name for name in expanded if name in tuned and not expandable(name, given))
     why = "has no value in this script, and the job stops there: give one in optimisation.autotuning.setting (modak tune tries several)"
     return tuple(Notice(field=f"optimisation.autotuning.space.environment.{name}", message=f"${{{name}}} {why}") for name in unset)
+
+
+def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if the command begins with a file that a shell does not start as it is written. An image may have scripts in PATH."""
+    first = request.application.command[0] if request.application.command else ""
+    name = program_name(first)
+    ending = name.rpartition(".")[2] if "." in name else ""
+    if ending == "ipynb":
+        how = f"'jupyter nbconvert --to script {name}' makes a program of it"
+        return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
+    if ending in _INTERPRETERS and first == name and spec.container is None:
+        why = f"{name} is looked for in PATH, in which the folder of the job is not"
+        return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
+    return ()
+
+
+def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
+    application = request.application
+    command, before = application.command, [program_name(word) for word in application.pre_execution[:3]]
+    if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
+        why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
+        return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)
+    if spec.container is None:
+        return ()
+    own, found = "for an environment of your own set target.container_runtime to 'none'", list[Notice]()
+    if command and is_python(command[0]) and _of_user(command[0]):
+        why = "this Python starts in the container, where packages of the host may not work"
+        found.append(Notice(field="application.executable", message=f"{why}: {own}; for that of the image write 'python3'"))
+    if before and (before[0] in _INSTALLERS or before[1:] in _MODULES or before[1:2] == ["activate"]):
+        why = "it runs on the node, outside the container, which does not see what it installs or activates"
+        found.append(Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages"))
+    return tuple(found)
+
+
+def _of_user(path: Word) -> bool:
+    """Whether a program's path is one that users have, not images.
+
+    >>> _of_user("/home/me/env/bin/python"), _of_user("env/bin/python"), _of_user("/opt/conda/bin/python"), _of_user("python")
+    (True, True, False, False)
+    """
+    return not isinstance(path, str) or path.startswith(("/home/", "/users/", "./", "../")) or ("/" in path and not path.startswith("/"))

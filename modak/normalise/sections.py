@@ -208,14 +208,44 @@ _NOT_HERE: Final[Mapping[str, str]] = {
         ("env", "environment", "environment_variables"),
         "optimisation.autotuning.setting.environment sets variables, job_options.copy_environment_variable passes yours on",
     ),
+    **dict.fromkeys(
+        ("requirements", "packages", "pip", "conda", "conda_env", "venv", "virtualenv", "python"),
+        "begin the executable with the path of your environment's Python, and set target.container_runtime to 'none'; or use an image "
+        "that has the packages",
+    ),
+    **dict.fromkeys(("working_directory", "workdir", "work_dir", "cwd", "chdir"), "a job starts in the folder from which it is submitted"),
 }
 """What requests are often expected to have, and where it is instead."""
+_MEANT: Final[Mapping[str, str]] = {
+    word: field
+    for field, words in {
+        "memory_limit": ("mem", "memory_per_node"),
+        "minimum_memory_per_processor": ("mem_per_cpu", "memory_per_core"),
+        "core_count_per_process": ("cpus", "ncpus", "cpus_per_task", "cores_per_task", "cores_per_rank"),
+        "mpi_ranks": ("ranks", "tasks", "ntasks", "processes", "nprocs"),
+        "process_count_per_node": ("ppn", "ntasks_per_node", "tasks_per_node", "mpiprocs"),
+        "request_gpus": ("gres", "gpu", "ngpus"),
+        "architecture_constraint": ("features",),
+        "email_address": ("mail", "mail_user"),
+        "request_event_notification": ("mail_type",),
+        "request_specific_nodes": ("nodelist", "hosts"),
+        "defer_job": ("begin", "start"),
+        "copy_environment": ("export",),
+        "account": ("project",),
+        "executable": ("command", "cmd", "program", "script"),
+        "container_runtime": ("image", "container"),
+        "ai_framework": ("framework",),
+    }.items()
+    for word in words
+}
+"""Names that options of schedulers and other tools have for a field."""
 
 
 def _unknown(key: str, known: Collection[str]) -> str:
     if where := _NOT_HERE.get(fold(key)):
         return f"unknown key, ignored: {where}"
-    close = elsewhere(key) or nearest(key, sorted(known))
+    meant = _MEANT.get(fold(key))
+    close = (meant if meant in known else elsewhere(meant or key)) or nearest(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 

@@ -16,7 +16,7 @@ from modak.script.bash import Expansion, Line, Part, command_line, export, named
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_parts
-from modak.text.words import Word, lead, shell, variables
+from modak.text.words import Variable, Word, lead, shell, variables
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
@@ -158,8 +158,9 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
     """Copies after the run. If the run fails, ``modak_end`` copies."""
     if not job.staging or not job.staging.out:
         return ()
-    advice = "results could not be copied out: check that the run wrote them, and free space and write permission at the destination"
-    return section("stage out", (need(run("modak_stage_out"), NOT_STAGED, advice), ours("MODAK_COPIED=1")))
+    advice = ": check that the run wrote them there, and free space and write permission at the destination"
+    message = ("results could not be copied out of ", Variable(variable="MODAK_SCRATCH"), advice)
+    return section("stage out", (need(run("modak_stage_out"), NOT_STAGED, *message), ours("MODAK_COPIED=1")))
 
 
 def gather_log(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:

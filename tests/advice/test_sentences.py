@@ -578,6 +578,22 @@ def test_commands_around_the_run_have_no_room_in_a_predicted_limit(
 
 
 @pytest.mark.parametrize(
+    ("application", "does"),
+    [
+        ({"executable": "train.py", "stage_in": [{"from": "/data", "to": "data"}]}, "reads its data"),
+        ({"executable": "train.py", "stage_out": [{"from": "model", "to": "/results/model"}]}, "writes its results"),
+        ({"executable": "train.py ${MODAK_SCRATCH}/data", "stage_in": [{"from": "/data", "to": "data"}]}, None),
+        ({"executable": "train.py"}, None),
+    ],
+)
+def test_a_program_that_is_not_told_where_its_data_are_has_to_know(known: Known, application: dict[str, Any], does: str | None) -> None:
+    """It starts in the directory of submission, and the copies are in another one."""
+    advice = optimise(normalise({"job": {"application": application}}).request, known(None)).plan.advice
+    assert [does in sentence for sentence in advice if does and "MODAK_SCRATCH" in sentence] == ([True] if does else [])
+    assert any("MODAK_SCRATCH" in sentence for sentence in advice) == bool(does)
+
+
+@pytest.mark.parametrize(
     ("target", "nodes"), [({}, "the nodes (give target.name)"), ({"name": "mycloud"}, "the nodes of mycloud"), ({"name": "zenith"}, None)]
 )
 def test_a_request_without_an_application_is_told_to_name_it(known: Known, target: dict[str, str], nodes: str | None) -> None:

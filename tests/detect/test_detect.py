@@ -204,3 +204,14 @@ def test_a_probe_without_slurm_is_refused(tmp_path: Path) -> None:
     """The message says what to do instead."""
     with pytest.raises(RequestError, match="run modak on a node instead"):
         found({"PATH": saying(tmp_path, lscpu="lscpu-xeon.json")}, probe=True)
+
+
+def test_a_probe_names_the_only_quality_of_service(tmp_path: Path) -> None:
+    """Slurm rejects jobs that name no other than their user's default one."""
+    shown = (DATA / "scontrol-partition.txt").read_text().replace("AllowQos=ALL", "AllowQos=long", 1)
+    for kind, text in {"partition": shown, **{kind: (DATA / f"scontrol-{kind}.txt").read_text() for kind in ("config", "node")}}.items():
+        (tmp_path / kind).write_text(text)
+    program(tmp_path / "bin", "scontrol", f'exec /bin/cat {tmp_path}/"$2"')
+    program(tmp_path / "bin", "srun", f'echo "$*" >> {tmp_path}/asked; exit 1')
+    found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True)
+    assert ["--qos=long" in line for line in (tmp_path / "asked").read_text().splitlines() if "--partition=main" in line] == [True]

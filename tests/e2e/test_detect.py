@@ -67,6 +67,30 @@ def test_a_probe_asks_a_node_of_each_partition(modak: Modak, slurm: Slurm) -> No
     assert "modak-detect" not in slurm.run("squeue", "--noheader", "--format=%j").stdout
 
 
+def test_a_probe_that_got_no_node_is_noted(modak: Modak, slurm: Slurm) -> None:
+    """A partition whose jobs have two nodes: the note quotes Slurm."""
+    made = slurm.run("scontrol", "create", "PartitionName=pairs", "Nodes=node[1-2]", "MinNodes=2", "MaxTime=01:00:00")
+    assert made.returncode == 0, made.stderr
+    try:
+        notes = modak("systems", "detect", "--probe").stderr
+    finally:
+        slurm.run("scontrol", "delete", "PartitionName=pairs")
+    assert "note: the probe of partition pairs: exit status 1: srun: error: " in notes
+
+
+def test_a_probe_asks_for_a_gpu_to_see_its_model(slurm: Slurm, tmp_path: Path) -> None:
+    """A program in place of nvidia-smi shows GPUs as it does where sites confine jobs: those of the job alone."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    shown = '[ "$CUDA_VISIBLE_DEVICES" ] && echo Tesla V100-SXM2-32GB, 32768 || echo No devices were found'
+    (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{shown}\n")
+    (folder / "nvidia-smi").chmod(0o755)
+    user = slurm.knowing(PATH=f"{folder}:{slurm.environment['PATH']}")
+    system = tomllib.loads(Modak(user, tmp_path)("systems", "detect", "--probe").stdout)
+    node = {one["name"]: one["node"] for one in system["partitions"]}["gpu"]
+    assert (node["accelerator"], node["accelerators"]) == ("v100-sxm2-32gb", 2)
+
+
 def test_what_is_detected_can_be_added_asked_for_and_submitted(modak: Modak, slurm: Slurm, tmp_path: Path) -> None:
     """The printed command adds it; then nothing has drifted, and Slurm takes a script for every partition."""
     added = modak("systems", "detect", "-o", "out").stdout.split()

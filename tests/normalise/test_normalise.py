@@ -812,15 +812,27 @@ def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None
         ("optimisation", "ai_framework-pytorch", "optimisation.ai_training.pytorch"),
         ("optimisation", "ai_framework", "optimisation.ai_training.config.ai_framework"),
         ("optimisation", "openmp", "optimisation.hpc.openmp"),
+        ("job_options", "mem", "memory_limit"),
+        ("job_options", "cpus-per-task", "core_count_per_process"),
+        ("job_options", "ntasks", "application.mpi_ranks"),
+        ("application", "script", "executable"),
     ],
 )
 def test_a_field_of_another_section_is_told_its_place(section: str, key: str, meant: str) -> None:
-    """It is left out: where it stands it may mean something else."""
+    """It is left out: where it stands it may mean something else. So is the name that an option of a scheduler has."""
     (warning,) = normalise(job(section, **{key: 2})).warnings
     assert (warning.field, warning.message) == (f"{section}.{key}", f"unknown key, ignored; did you mean {meant!r}?")
 
 
-@pytest.mark.parametrize(("key", "where"), [("modules", "system file"), ("environment", "optimisation.autotuning.setting.environment")])
+@pytest.mark.parametrize(
+    ("key", "where"),
+    [
+        ("modules", "system file"),
+        ("environment", "optimisation.autotuning.setting.environment"),
+        ("requirements", "target.container_runtime to 'none'"),
+        ("workdir", "submitted"),
+    ],
+)
 def test_what_people_miss_is_told_where_it_is(key: str, where: str) -> None:
     """No field of that name exists, but what it is wanted for does."""
     (warning,) = normalise(job("application", **{key: ["gcc"]})).warnings

@@ -215,7 +215,7 @@ modak_logged
 
 # --- stage out
 modak_stage_out ||
-    modak_stop 80 "results could not be copied out: check that the run wrote them, and free space and write permission at the destination"
+    modak_stop 80 "results could not be copied out of ${MODAK_SCRATCH:?}: check that the run wrote them there, and free space and write permission at the destination"
 MODAK_COPIED=1
 
 # --- after the run, on the first node

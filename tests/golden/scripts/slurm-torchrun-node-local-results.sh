@@ -115,6 +115,6 @@ srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 --cpu-bind=core
 
 # --- stage out
 modak_stage_out ||
-    modak_stop 80 "results could not be copied out: check that the run wrote them, and free space and write permission at the destination"
+    modak_stop 80 "results could not be copied out of ${MODAK_SCRATCH:?}: check that the run wrote them there, and free space and write permission at the destination"
 MODAK_COPIED=1
 MODAK_DONE=1 # no signal has cut the script short

@@ -1,0 +1,80 @@
+"""Warnings about what a job's own texts say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from modak.facts import Facts
+from modak.normalise import normalise
+from modak.optimise import optimise
+
+DDP = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
+
+
+def told(field: str, *, image: bool = False, **application: Any) -> list[str]:
+    """The warnings at a field of the application."""
+    own = {"container_runtime": "docker://own/image:1"} if image else {}
+    target = {"job_scheduler_type": "slurm", "container_runtime": "apptainer" if image else "none"}
+    wanted = {"app_type": "hpc"} if image else DDP
+    job = {"application": {"executable": "train.py", **own, **application}, "target": target, "optimisation": wanted}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    return [each.message for each in warnings if each.field == f"application.{field}"]
+
+
+@pytest.mark.parametrize(
+    ("executable", "says"),
+    [
+        ("fit.ipynb", "jupyter nbconvert --to script fit.ipynb"),
+        ("run.sh 1", "'bash run.sh'"),
+        ("fit.R", "'Rscript fit.R'"),
+        ("./run.sh 1", None),
+        ("bash run.sh", None),
+        ("solver", None),
+        ("jupyter nbconvert --execute fit.ipynb", None),
+    ],
+)
+def test_a_file_that_does_not_start_as_it_is_written_is_told(executable: str, says: str | None) -> None:
+    """A job would end at once with "command not found"."""
+    messages = told("executable", executable=executable, app_type="other")
+    assert [says in each for each in messages if says] == ([True] if says else [])
+    assert bool(messages) == bool(says)
+
+
+@pytest.mark.parametrize(("executable", "warned"), [("conda run -n torch python train.py", True), ("conda-train", False)])
+def test_torchrun_starts_outside_the_environment_that_another_program_opens(executable: str, warned: bool) -> None:
+    """It is that of PATH, or none."""
+    assert any("torchrun starts before 'conda run'" in each for each in told("executable", executable=executable)) == warned
+
+
+@pytest.mark.parametrize(
+    ("executable", "image", "warned"),
+    [
+        ("/home/me/env/bin/python train.py", True, True),
+        ("${HOME}/env/bin/python3.11 train.py", True, True),
+        ("env/bin/python train.py", True, True),
+        ("/opt/conda/bin/python train.py", True, False),
+        ("python train.py", True, False),
+        ("/home/me/env/bin/python train.py", False, False),
+    ],
+)
+def test_a_python_of_the_users_own_does_not_belong_into_a_container(executable: str, image: bool, warned: bool) -> None:
+    """Its packages were made for the host."""
+    assert any("target.container_runtime to 'none'" in each for each in told("executable", image=image, executable=executable)) == warned
+
+
+@pytest.mark.parametrize(
+    ("command", "image", "warned"),
+    [
+        ("pip install -r requirements.txt", True, True),
+        ("python3 -m pip install --user torch", True, True),
+        ("source ${HOME}/env/bin/activate", True, True),
+        ("pip install -r requirements.txt", False, False),
+        ("source setup.sh", True, False),
+        ("python3 prepare.py", True, False),
+    ],
+)
+def test_what_is_installed_before_the_run_is_not_in_the_container(command: str, image: bool, warned: bool) -> None:
+    """It runs on the node."""
+    assert bool(told("pre-execution", image=image, **{"pre-execution": command})) == warned
