@@ -86,6 +86,12 @@ class Conflict(ModakError):
     title = "the request does not fit the system"
 
 
+class AlreadyThere(Conflict):
+    """What is there already stands in the way: an entry of that name, or a build that has ended."""
+
+    title = "in conflict with what is there"
+
+
 BY_REPLACING: Final = "replace=true at POST /systems, /images or /rules replaces it"
 """How an entry is stored although another one has its name; the command line says it in its own words."""
 

@@ -140,20 +140,25 @@ def read_guide(path: Path) -> Guide:
 def from_document(kind: str, document: object) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
     """The entries in a document for ``systems``, ``images`` or ``rules``: a single entry, or arrays as in the files.
 
-    Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need. Faults call the document ``body``.
+    Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need.
 
-    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
+    Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong, whose field is its place in the document.
     """
-    path, models = Path("body"), _KINDS[kind]
-    document = without_schema(document) if isinstance(document, Mapping) else document
-    arrays = document if isinstance(document, Mapping) and kind in document else {kind: [document]}
-    _complain(*(Fault(_where(path, key), unknown("key", key, models)) for key in arrays if key not in models))
+    models = _KINDS[kind]
+    if not isinstance(document, Mapping):
+        raise DataError(f"allowed: an object: one entry, or {kind} with a list of entries")
+    document = without_schema(document)
+    if kind not in document:
+        entry = _validate(None, models[kind], document, at="")
+        _complain(*(unsourced(entry) if kind == "systems" else ()))
+        return (entry,)
+    _complain(*(Fault(key, unknown("key", key, models)) for key in document if key not in models))
 
     def every(key: str) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
-        items = _array(path, arrays, key, models[key])
-        return _sourced(path, key, items) if kind == "systems" else items
+        items = _array(None, document, key, models[key])
+        return _sourced(None, key, items) if kind == "systems" else items
 
-    found, bad = _gather(every, [key for key in models if key in arrays])
+    found, bad = _gather(every, [key for key in models if key in document])
     _complain(*bad)
     return tuple(item for _, item in found)
 
@@ -203,7 +208,7 @@ def _toml(text: str) -> dict[str, Any]:
         raise BadSyntax(f"is not a TOML or JSON document: {'it looks like YAML' if _YAML.match(text) else error}") from None
 
 
-def _array(path: Path, document: Mapping[str, Any], key: str, model: type[Model]) -> tuple[Model, ...]:
+def _array(path: Path | None, document: Mapping[str, Any], key: str, model: type[Model]) -> tuple[Model, ...]:
     _complain(*_no_array(path, document, key))
 
     def one(numbered: tuple[int, object]) -> tuple[Model, ...]:
@@ -215,12 +220,12 @@ def _array(path: Path, document: Mapping[str, Any], key: str, model: type[Model]
     return tuple(item for _, item in found)
 
 
-def _no_array(path: Path, document: Mapping[str, Any], key: str) -> Iterator[Fault]:
+def _no_array(path: Path | None, document: Mapping[str, Any], key: str) -> Iterator[Fault]:
     if not isinstance(document.get(key), list):
         yield Fault(_where(path, key), f"an array of tables [[{key}]] is required")
 
 
-def _validate(path: Path, model: type[Model], data: object, *, at: str) -> Model:
+def _validate(path: Path | None, model: type[Model], data: object, *, at: str) -> Model:
     try:
         return model.model_validate_json(to_json(data), strict=True)  # as JSON: read from Python, a list would be no tuple
     except ValidationError as error:
@@ -235,7 +240,10 @@ def _innermost(faults: Sequence[Fault]) -> Iterator[Fault]:
             yield fault
 
 
-def _where(path: Path, at: str) -> str:
+def _where(path: Path | None, at: str) -> str:
+    """A place in a file; without one, in a document that was sent."""
+    if path is None:
+        return at
     return f"{path}: {at}" if at else str(path)
 
 
@@ -251,14 +259,14 @@ def _gather(read: Callable[[Item], tuple[Model, ...]], given: Iterable[Item]) ->
     return found, faults
 
 
-def _sourced(path: Path, key: str, items: tuple[Model, ...]) -> tuple[Model, ...]:
+def _sourced(path: Path | None, key: str, items: tuple[Model, ...]) -> tuple[Model, ...]:
     """The items of an array, all of whose figures have a source."""
     labels = (f"{key}.{label(item.model_dump(), number)}" for number, item in enumerate(items))
     _complain(*(_at(path, at, fault) for item, at in zip(items, labels, strict=True) for fault in unsourced(item)))
     return items
 
 
-def _at(path: Path, at: str, fault: Fault) -> Fault:
+def _at(path: Path | None, at: str, fault: Fault) -> Fault:
     """A fault with the file and the place in it."""
     return Fault(_where(path, join(at, fault.field)), fault.message)
 

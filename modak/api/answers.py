@@ -54,12 +54,15 @@ def components() -> dict[str, Schema]:
 PROBLEM: Final[Schema] = {
     **object_of(
         "RFC 9457",
-        type=text("the kind of error, for programs"),
+        type=text("the kind of error, for programs: `urn:modak:problem:` and the title, with hyphens for blanks"),
         title=text("the same in words"),
         status={**INTEGER, "description": "of HTTP"},
         detail=text("all faults in one text"),
         errors=list_of(
-            object_of(field=text("dotted path, or the file and line"), message=text("what is allowed there")), "the faults one by one"
+            object_of(
+                field=text("dotted path, or the file and line; empty: the document as a whole"), message=text("what is allowed there")
+            ),
+            "the faults one by one",
         ),
         more_errors=Maybe({**INTEGER, "description": "how many more there are"}),
         warnings=Maybe(

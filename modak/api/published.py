@@ -26,7 +26,7 @@ from modak.api.problems import answer, answer_document
 from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
-from modak.errors import Conflict, NotFound
+from modak.errors import AlreadyThere, NotFound
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
 from modak.response import with_image
 from modak.schemas import AS_SENT, OPENAPI, of_model
@@ -140,7 +140,7 @@ def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any,
         values = read_posted(document(body), facts)
         item = _shown(values, facts)
         if not service.add(values, actor=actor_of(request)):
-            raise Conflict(f"this {what} is there already: {path}/{item['id']}")
+            raise AlreadyThere(f"this {what} is there already: {path}/{item['id']}")
         return answer(item, status=201, headers={"Location": f"{address(request)}{path}/{item['id']}"})
 
     name = what.replace(" ", "_")

@@ -17,13 +17,13 @@ Value = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)] | Annotated[fl
 class Steps(Document):
     """Values from ``low`` to ``high``, each ``step`` more than, or ``factor`` times, the one before."""
 
-    low: Annotated[float, Field(allow_inf_nan=False)]
+    low: Annotated[float, Field(strict=True, allow_inf_nan=False)]
     """The first value."""
-    high: Annotated[float, Field(allow_inf_nan=False)]
+    high: Annotated[float, Field(strict=True, allow_inf_nan=False)]
     """The last value."""
-    step: Amount | None = None
+    step: Annotated[Amount, Field(strict=True)] | None = None
     """Difference between a value and the one before."""
-    factor: Annotated[float, Field(gt=1, le=1e6, allow_inf_nan=False)] | None = None
+    factor: Annotated[float, Field(strict=True, gt=1, le=1e6, allow_inf_nan=False)] | None = None
     """Ratio of a value to the one before."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak import plugins
-from modak.errors import Conflict, DataError, Fault, RequestError, nearest
+from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System, same_name, same_runtime
 from modak.knowledge import unknown_hardware, unknown_variants
 from modak.text.grammar import sound
@@ -46,7 +46,7 @@ def refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
 
 
 def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
-    """Raise :class:`modak.errors.Conflict` for a system with a name or alias of another one: requests could not tell them apart.
+    """Raise :class:`modak.errors.AlreadyThere` for a system with a name or alias of another one: requests could not tell them apart.
 
     A system keeps the names that it has already, so that databases from before this check can still be mended.
     """
@@ -58,17 +58,17 @@ def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
         for name in system.folded_names:
             owner = owners.setdefault(name, system.name)
             if owner != system.name and name not in kept:
-                raise Conflict(f"{name!r} is a name of the system {owner!r}; every system needs names of its own", field=system.name)
+                raise AlreadyThere(f"{name!r} is a name of the system {owner!r}; every system needs names of its own", field=system.name)
 
 
 def refuse_taken_codes(values: Sequence[Known], facts: Facts) -> None:
-    """Raise :class:`modak.errors.Conflict` for an image with the ``opt_dsl_code`` of another one."""
+    """Raise :class:`modak.errors.AlreadyThere` for an image with the ``opt_dsl_code`` of another one."""
     given = {value.reference: value.opt_dsl_code for value in values if isinstance(value, Image)}
     owners = {image.opt_dsl_code: image.reference for image in facts.images if image.reference not in given}
     for reference, code in given.items():
         owner = owners.setdefault(code, reference)
         if code and owner != reference:
-            raise Conflict(f"{code!r} is the name of {owner}; every image needs a name of its own", field="opt_dsl_code")
+            raise AlreadyThere(f"{code!r} is the name of {owner}; every image needs a name of its own", field="opt_dsl_code")
 
 
 def refuse_unknown_variants(values: Sequence[Known]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
 
-from modak.errors import Conflict, NotFound
+from modak.errors import AlreadyThere, NotFound
 from modak.facts import Image
 from modak.store import audit, catalogue, versions
 from modak.store.audit import Actor
@@ -157,7 +157,7 @@ class Builds:
     def cancel(self, build_id: str, actor: Actor) -> Build:
         """Cancel a build: a queued one at once, a running one by its builder.
 
-        Raises :class:`modak.errors.NotFound`, and :class:`modak.errors.Conflict` for one that has ended.
+        Raises :class:`modak.errors.NotFound`, and :class:`modak.errors.AlreadyThere` for one that has ended.
         """
         waiting = {"state": "cancelled", "cancel": 1, "finished_at": stored(now())}
         with writing(self.engine) as connection:
@@ -168,7 +168,7 @@ class Builds:
                 audit.note(connection, actor, "cancel build", [build_id])
         build = self.get(build_id)
         if not cancelled:
-            raise Conflict(f"the build is {build.state} already", field="id")
+            raise AlreadyThere(f"the build is {build.state} already", field="id")
         return build
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 from sqlalchemy import Connection, Table, delete, insert, select
 
-from modak.errors import BY_REPLACING, Conflict, Unavailable
+from modak.errors import BY_REPLACING, AlreadyThere, Unavailable
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
 from modak.packaged import PRINCIPAL, Held, kind_of, name_of
 from modak.store import schema
@@ -79,7 +79,7 @@ def _sound(kind: type[Value], name: str, body: str) -> Value | None:
 def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> int:
     """Store values, except those that are there already. Returns how many were new or changed.
 
-    Raises :class:`modak.errors.Conflict` where another value has the name, unless ``replace``.
+    Raises :class:`modak.errors.AlreadyThere` where another value has the name, unless ``replace``.
     """
     changed = 0
     for value in values:
@@ -88,7 +88,7 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
         if there is not None and (there == body or _sound(type(value), name, there) == value):
             continue
         if there is not None and not replace:
-            raise Conflict(f"the {kind_of(value)} {name!r} exists with other content; {BY_REPLACING}", field="name")
+            raise AlreadyThere(f"the {kind_of(value)} {name!r} exists with other content; {BY_REPLACING}", field="name")
         connection.execute(delete(table).where(table.c.name == name))
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1

@@ -230,6 +230,30 @@ def test_knowledge_that_is_wrong_is_refused(shared: Site, kind: str, sent: Any, 
     assert [fault for fault in answer.json()["errors"] if why in f"{fault['field']} {fault['message']}"], answer.text
 
 
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({**IMAGE, "labels": {}}, "labels.framework"),
+        ({"images": [{**IMAGE, "labels": {}}]}, f"images.{IMAGE['reference']}.labels.framework"),
+        ({"images": [{}]}, "images.0.reference"),
+        ({"images": [], "systems": []}, "systems"),
+        ([], ""),
+    ],
+)
+def test_what_is_wrong_of_an_entry_is_named_as_it_was_sent(shared: Site, sent: Any, field: str) -> None:
+    """The field is the way to it in the document, so that an editor can show it there."""
+    answer = shared.call("POST", "/images", shared.keys["admin"], json=sent)
+    assert answer.status_code == 422
+    assert field in [fault["field"] for fault in answer.json()["errors"]]
+
+
+def test_what_is_there_already_is_an_error_of_its_own(shared: Site) -> None:
+    """Programs tell by its type that the entry is not wrong: another one has the name, or the same is there."""
+    shared.call("POST", "/images", shared.keys["admin"], json=IMAGE)
+    other = shared.call("POST", "/images", shared.keys["admin"], json={**IMAGE, "source": "somebody else"})
+    assert (other.status_code, other.json()["type"]) == (409, "urn:modak:problem:in-conflict-with-what-is-there")
+
+
 def test_a_jobs_result_comes_back_once(shared: Site, document: dict[str, Any]) -> None:
     """In the name of whoever asked for the token; the replay is 401."""
     plan, token, report = planned(shared, document)

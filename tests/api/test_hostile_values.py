@@ -47,6 +47,14 @@ def test_a_count_is_a_whole_number_within_reason(web: TestClient, field: str, va
     assert post(web, field, value) == 422
 
 
+@pytest.mark.parametrize("value", [True, False, "8", [8], {}, 10**400], ids=lambda value: str(value)[:8])
+@pytest.mark.parametrize("end", ["low", "high", "step", "factor"])
+def test_the_steps_of_a_tuner_are_numbers(web: TestClient, end: str, value: Any) -> None:
+    """No truth value counts as 0 or 1, and no text as the number that it shows."""
+    steps = {"low": 1, "high": 8, end: value}
+    assert post(web, "optimisation.autotuning.space", {"layout": {"threads": steps}}) in (400, 422)
+
+
 @pytest.mark.parametrize("value", [0, -1, 1.5, 10**19, True, "half", [0.5]])
 @pytest.mark.parametrize("field", FRACTIONS)
 def test_a_fraction_lies_between_nothing_and_one(web: TestClient, field: str, value: Any) -> None:

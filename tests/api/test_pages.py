@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -212,6 +213,18 @@ def test_what_was_stored_is_escaped(own_database: Path) -> None:
             answer = client.get(path)
             assert (answer.status_code, "<script>" in answer.text) == (200, False)
             assert "&lt;script&gt;" in answer.text
+
+
+@pytest.mark.parametrize("kind", ["models", "results", "systems", "images", "rules"])
+def test_a_page_with_nothing_to_show_says_so(own_database: Path, kind: str) -> None:
+    """Whoever starts with an empty database sees a sentence, not a blank sheet."""
+    with closing(sqlite3.connect(own_database)) as database:
+        database.executescript(
+            "DELETE FROM results; DELETE FROM models; DELETE FROM series; DELETE FROM systems; DELETE FROM images; DELETE FROM rules;"
+        )
+    with TestClient(create_app(Settings(database_url=f"sqlite:///{own_database}"))) as client:
+        shown = client.get(f"/ui/{kind}").text
+    assert re.search(r"<p>(No results|None is known)\.", shown)
 
 
 def test_a_picture_of_curves_is_drawn(web: TestClient) -> None:
