@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
 from modak.perfmodel.cells import Cell, gathered
-from modak.perfmodel.forms import FORMS
+from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.merging import joined_label
 from modak.perfmodel.parts import VARYING, Part, Scale, divided, per_batch, size_of
 from modak.perfmodel.scaling import Mixture
@@ -121,6 +122,12 @@ class Curve(Fact):
     def per_node(self) -> frozenset[int]:
         """The counts within a node along the curve; 1 if none varies."""
         return frozenset(round(size / nodes) for size, nodes in zip(self.sizes, self.nodes, strict=True))
+
+    def measured_at(self, sizes: Array, nodes: Array) -> npt.NDArray[np.bool_]:
+        """Which of ``sizes [n]`` on ``nodes [n]`` were measured."""
+        known = np.array(self.sizes)
+        there = np.equal.outer(sizes, known).any(axis=1)
+        return np.asarray(there & ((self.scale == "nodes") | (np.interp(sizes, known, self.nodes) == nodes)))
 
     @property
     def states_threads(self) -> bool:

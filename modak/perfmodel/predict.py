@@ -112,9 +112,9 @@ class Answer:
         """From the curve of a match alone: measured values where there are any, else its forecast."""
         curve, nodes = match.curve, self.nodes
         per_node = float(on_node(layout, curve.scale))
-        forecast, sizes, known = self.forecasts.of(curve, per_node, nodes), nodes * per_node, np.array(curve.sizes)
-        measured = np.equal.outer(sizes, known).any(axis=1) & ((curve.scale == "nodes") | (np.interp(sizes, known, curve.nodes) == nodes))
-        value = np.where(measured, np.interp(sizes, known, np.array(curve.costs)), np.exp(forecast.log_value)) * match.factor
+        forecast, sizes = self.forecasts.of(curve, per_node, nodes), nodes * per_node
+        measured = curve.measured_at(sizes, nodes)
+        value = np.where(measured, np.interp(sizes, curve.sizes, curve.costs), np.exp(forecast.log_value)) * match.factor
         at_measured = 0.0 if curve.estimated else RERUN_SPREAD  # the interval of an estimate is that of the next run already
         width = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))
         kinds = zip(measured.tolist(), (forecast.doublings > 0).tolist(), forecast.pooled.tolist(), strict=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
 from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name, same_parameter
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.layouts import COUNTS
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.results.metrics import metric_of
 
@@ -96,6 +97,12 @@ class Question:
         """Attributes in which results differ from the question. Partitions of different systems are not compared."""
         found = [name for name, differs in self.tests.items() if differs(getattr(series, name))]
         return [name for name in found if name != "partition" or "system" not in found]
+
+    def other_params(self, there: Mapping[str, str]) -> tuple[int, int]:
+        """How many texts among the parameters of results differ from the question, or are on where it has them off; and 1 if numbers do.
+        What results do not give differs."""
+        measures = self.measures if self.plain else None
+        return _other_params(tuple(self.params.items()), tuple(there.items()), self.exact, measures)
 
     def is_of(self, series: SeriesKey) -> bool:
         """Whether results differ from the question in no attribute."""
@@ -203,6 +210,21 @@ def _differs(name: str, evidence: Any, asked: Any, exact: AbstractSet[str]) -> b
     if name == "mpi":
         return same_mpi(evidence) != same_mpi(asked)
     return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler") else evidence != asked)
+
+
+@lru_cache(maxsize=4096)
+def _other_params(
+    asked: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...], exact: AbstractSet[str], measures: AbstractSet[str] | None
+) -> tuple[int, int]:
+    """:meth:`Question.other_params`; ``measures``: those that are on without being switches, if others may be off."""
+    of_question, of_results = dict(asked), dict(there)
+    differing = [
+        name for name, text in asked if not same_value(of_results.get(name), text) or is_other_text(of_results, of_question, exact & {name})
+    ]
+    on = of_results.keys() - of_question.keys() - measures if measures is not None else ()
+    values = [*((name, of_question[name]) for name in differing), *((name, of_results[name]) for name in on)]
+    texts = sum(name in exact or magnitude(text) is None for name, text in values)
+    return texts, int(texts < len(values))
 
 
 def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:

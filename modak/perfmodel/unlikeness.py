@@ -68,8 +68,10 @@ def of_attributes(names: Collection[str], curve: Curve, question: Question) -> f
 
 def _of_attribute(name: str, curve: Curve, question: Question, *, elsewhere: bool) -> float:
     """The spread of one attribute; ``elsewhere``: see :func:`on_other_nodes`."""
+    if name == "params":
+        return _of_params(curve, question)
     if name in WORK_SPREAD and tells_of_work(curve):
-        return WORK_SPREAD[name] * (max(1.0, of_other_size(curve.series, question) / OTHER_SIZE) if name == "params" else 1.0)
+        return WORK_SPREAD[name]
     if name == "dataset" and metric_of(curve.series).per == "epoch":
         scaled = question.scales_epochs and startup.samples_of(curve.series) is not None
         return SPREAD[name] if scaled else OTHER_EPOCH
@@ -78,6 +80,15 @@ def _of_attribute(name: str, curve: Curve, question: Question, *, elsewhere: boo
     if name == "precision" and _reduced(curve.series.precision) and _reduced(question.attributes.get("precision")):
         return REDUCED_SPREAD
     return SPREAD[name]
+
+
+def _of_params(curve: Curve, question: Question) -> float:
+    """The spread of parameters: each that is another text adds one in quadrature, and all numbers together another one."""
+    texts, numbers = question.other_params(curve.series.params)
+    if not tells_of_work(curve):
+        return SPREAD["params"] * math.sqrt(texts + numbers)
+    of_numbers = numbers * max(1.0, of_other_size(curve.series, question) / OTHER_SIZE)
+    return WORK_SPREAD["params"] * math.hypot(math.sqrt(texts), of_numbers)
 
 
 def _reduced(precision: str | None) -> bool:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, NodePower, Portion, Predictions, Question, Used, fit, portions, predict, predict_rows
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import Z90, Sides
 from modak.perfmodel.predictions import together
+from modak.perfmodel.questions import SPREAD
 
 HERE = {"system": "here"}
 
@@ -37,6 +38,37 @@ def test_another_version_does_not_answer_beside_the_one_that_is_asked_for() -> N
     for known, version, value in (((*old, *new), "1.1", 25), ((*old, *new), "1.10", 75), (new, "1.1", 75), (old, "1.10", 25)):
         found = predict(known, Question({**HERE, "params": {"library": version}}), [4])
         assert (found.basis, round(float(found.value[0]), 6)) == (("measured",), value)
+
+
+def test_every_parameter_that_is_another_text_counts() -> None:
+    """Training on the device in question with another version tells less of inference than inference elsewhere does."""
+    elsewhere = curves(work=50.0, system="there", params={"mode": "infer", "release": "v2"})
+    training = curves(work=500.0, params={"mode": "train", "release": "v1", "compile": "eager"})
+    asked = Question({**HERE, "params": {"mode": "infer", "release": "v2", "compile": "graph"}})
+    (nearest,) = {one.series.system for one in [predict((*elsewhere, *training), asked, [4]).curve] if one}
+    assert nearest == "there"
+
+
+@pytest.mark.parametrize(
+    ("there", "times"),
+    [
+        ({"mode": "train", "release": "v2", "n": "4", "m": "8"}, 1),
+        ({"mode": "train", "release": "v1", "n": "4", "m": "8"}, 2),
+        ({"mode": "infer", "release": "v2", "n": "5", "m": "9"}, 1),  # numbers of a problem go together
+        ({"mode": "infer", "release": "v1", "n": "5", "m": "9"}, 2),
+        ({"mode": "infer"}, 2),
+        ({}, 3),
+    ],
+    ids=str,
+)
+def test_the_interval_widens_with_each_other_parameter(there: dict[str, str], times: int) -> None:
+    """In quadrature; what results do not give may be anything."""
+    asked = {"mode": "infer", "release": "v2", "n": "4", "m": "8"}
+    key = {"metric": "throughput", "unit": "samples/s"}
+    same, other = (
+        predict(curves(params=params, **key), Question({**HERE, "params": asked}), [4]).width.middle[0] for params in (asked, there)
+    )
+    assert other**2 - same**2 == pytest.approx(times * (Z90 * SPREAD["params"]) ** 2, rel=0.01)
 
 
 def test_few_sizes_are_heuristic_between_and_measured_at() -> None:
@@ -66,6 +98,12 @@ def test_a_layout_of_one_size_scales_as_other_layouts_do(nodes: int) -> None:
     assert abs(np.log(found.value[0] / truth)) < 0.15
     assert found.value[0] * np.exp(-found.width.below[0]) < truth < found.value[0] * np.exp(found.width.above[0])
     assert found.basis == ("transferred",)
+
+
+def test_a_measured_value_rests_on_its_own_results_alone() -> None:
+    """Though others help to tell how such a layout scales, they say nothing where it was measured."""
+    found = predict((*curves((4,), ranks=4), *curves(ranks=2)), Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12)), [4])
+    assert (found.basis, found.others, found.other_results) == (("measured",), (), 0)
 
 
 def test_a_job_at_one_size_scales_as_the_same_run_under_another_name() -> None:
