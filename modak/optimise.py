@@ -44,7 +44,7 @@ from modak.dsl import Choice, Costed, Notice, Objective, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
 from modak.errors import nearest as nearest_name
 from modak.facts import Facts, same_name
-from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
+from modak.jobs.assembly import Configured, PlannedJob, choose_launcher, configured, job_of, of_size
 from modak.jobs.building import build_of, definition_of, why_little_time
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
@@ -90,7 +90,7 @@ class Settled:
     request: Request
     decision: Decision
     software: Software
-    job: Job
+    job: PlannedJob
     why_wall_time: tuple[str, ...]
     texts: Texts
     warnings: tuple[Notice, ...]

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from modak import schemas, web
 from modak.api import html
 from modak.api.access import scope_of
-from modak.api.bodies import Body, Raw, WrongType
+from modak.api.bodies import Body, RawBody, WrongType
 from modak.api.direct import one_at_a_time
 from modak.api.native import Cursor, UsedBy, Wanted, address, service_of
 from modak.api.problems import public_faults
@@ -26,7 +26,7 @@ from modak.text.documents import strict_json
 from modak.web import form, reference
 
 if TYPE_CHECKING:
-    from modak.perfmodel.lines import Line
+    from modak.perfmodel.lines import PlotLine
 
 Shown = tuple[str, dict[str, Any]]
 """The name of a template and its values; ``status`` among them is that of the answer."""
@@ -157,7 +157,7 @@ def _picture(service: Service, application: str, metric: str, over: str) -> Resp
 
 
 @lru_cache(maxsize=64)
-def _drawn(shown: tuple[Line, ...], title: str) -> bytes:
+def _drawn(shown: tuple[PlotLine, ...], title: str) -> bytes:
     """A picture; drawing it takes a third of a second."""
     from modak.plotting import picture
 
@@ -211,7 +211,7 @@ def _asked(service: Service, values: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _fields(body: Raw) -> dict[str, str]:
+def _fields(body: RawBody) -> dict[str, str]:
     """The fields of a posted form."""
     if body.kind != FORM:
         raise WrongType(f"send {FORM}")

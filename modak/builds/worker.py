@@ -30,7 +30,7 @@ from modak.builds.tools import Builder, Command, environment
 from modak.errors import ModakError, Unavailable
 from modak.facts import Image
 from modak.images.verification import judge, measured
-from modak.store.builds import Build, Builds, State
+from modak.store.builds import Builds, State, StoredBuild
 from modak.store.schema import now
 
 BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
@@ -148,7 +148,7 @@ def _here() -> dict[str, Any]:
     return {"host": platform.node(), "process": asdict(process.this())}
 
 
-def _gone(build: Build) -> bool:
+def _gone(build: StoredBuild) -> bool:
     if build.builder.get("host") != platform.node():
         return now() - build.beat_at > SILENT
     return not process.Process(**build.builder["process"]).alive
@@ -162,7 +162,7 @@ class BuildRun:
     """
 
     builds: Builds
-    build: Build
+    build: StoredBuild
     folder: Path
     limit_s: float
     log: Log = field(default_factory=Log)

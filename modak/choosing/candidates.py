@@ -22,7 +22,7 @@ from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
-from modak.choosing.topology import Search, topology_shapes
+from modak.choosing.topology import CandidateSearch, topology_shapes
 from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, mpi_asked, stated_nodes
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
@@ -69,7 +69,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
     measured = tuple(evidence_shapes(request, target, curves, host))
-    search = Search(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
+    search = CandidateSearch(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
     found = _fitting(search, _shapes(search, measured))
     if measured and not with_room(search, found.shapes, queued=True):
         found = _fuller(search, found)
@@ -95,7 +95,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     )
 
 
-def _most_nodes(search: Search, largest: int) -> int | None:
+def _most_nodes(search: CandidateSearch, largest: int) -> int | None:
     """:attr:`Candidates.most_nodes`; ``largest``: the most nodes of a candidate."""
     target, counts = search.target, search.counts
     if counts.nodes or counts.ranks or not search.distributed or only_one_node(search.request, target):
@@ -103,7 +103,7 @@ def _most_nodes(search: Search, largest: int) -> int | None:
     return target.job_nodes[1] if target.job_nodes else None
 
 
-class Found(NamedTuple):
+class Shapes(NamedTuple):
     """Shapes, why they are considered, and what should be known of them."""
 
     shapes: tuple[Shape, ...]
@@ -113,19 +113,19 @@ class Found(NamedTuple):
     """Those of serial runs, which stay on the fewest nodes."""
 
 
-def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
+def _shapes(search: CandidateSearch, measured: Iterable[Shape]) -> Shapes:
     """The ``measured`` shapes that have the requested counts, else those on another number of GPUs, else shapes by rules of thumb."""
     whole = [each for shape in measured for each in _completed(search, shape)]
     if shapes := _possible(search, whole):
-        return _with_parallel(search, shapes) if _are_serial(search, shapes) else Found(shapes)
+        return _with_parallel(search, shapes) if _are_serial(search, shapes) else Shapes(shapes)
     gpus = search.counts.gpus_per_node
     if gpus and (shapes := _possible(search, [_on_gpus(each, gpus, search.target.node) for each in whole])):
-        return Found(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
+        return Shapes(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
     shapes, warnings = topology_shapes(search)
-    return Found(shapes, warnings=warnings)
+    return Shapes(shapes, warnings=warnings)
 
 
-def _fuller(search: Search, measured: Found) -> Found:
+def _fuller(search: CandidateSearch, measured: Shapes) -> Shapes:
     """Shapes by rules of thumb, for more ranks than the ``measured`` ones have on as many nodes as a queue takes. If they have no room
     there either, the measured ones, as far as these have room at all."""
     if not with_room(search, measured.shapes):
@@ -137,13 +137,13 @@ def _fuller(search: Search, measured: Found) -> Found:
     return fuller if with_room(search, fuller.shapes, queued=True) else measured
 
 
-def _by_rules(search: Search) -> Found:
+def _by_rules(search: CandidateSearch) -> Shapes:
     """Shapes by rules of thumb that fit a node."""
     shapes, warnings = topology_shapes(search)
-    return _fitting(search, Found(shapes, warnings=warnings))
+    return _fitting(search, Shapes(shapes, warnings=warnings))
 
 
-def _are_serial(search: Search, shapes: Iterable[Shape]) -> bool:
+def _are_serial(search: CandidateSearch, shapes: Iterable[Shape]) -> bool:
     """Whether nothing but serial runs was measured on the target, of a program that the request says is parallel and whose ranks and
     threads it leaves open: further ranks alone on nodes of many cores are no choice."""
     counts, here = search.counts, [curve for curve in search.curves if was_measured_on(curve, search.target)]
@@ -152,15 +152,15 @@ def _are_serial(search: Search, shapes: Iterable[Shape]) -> bool:
     return is_open and one and all(max(curve.nodes) == 1 for curve in here)
 
 
-def _with_parallel(search: Search, serial: Iterable[Shape]) -> Found:
+def _with_parallel(search: CandidateSearch, serial: Iterable[Shape]) -> Shapes:
     """Shapes of serial runs, which stay on one node, and those by rules of thumb."""
     parallel, warnings = topology_shapes(search)
     alone = tuple(replace(shape, origin="topology") for shape in serial)
     one_core = any((shape.ranks_per_node, shape.threads_per_rank) == (1, 1) for shape in parallel)
-    return Found(_once([*alone, *parallel]), warnings=warnings, serial=() if one_core else alone)
+    return Shapes(_once([*alone, *parallel]), warnings=warnings, serial=() if one_core else alone)
 
 
-def _fitting(search: Search, found: Found) -> Found:
+def _fitting(search: CandidateSearch, found: Shapes) -> Shapes:
     """The shapes that fit a node and its memory; if none does, all where the nodes are not known. Raises :class:`Infeasible` elsewhere."""
     target, shapes = search.target, found.shapes
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(search.request, target, shape) is None)
@@ -317,7 +317,7 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
     return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in evidence)
 
 
-def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
+def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
     """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
     if shape.ranks_per_node:
         return (shape,)
@@ -328,7 +328,7 @@ def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
     return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)
 
 
-def _possible(search: Search, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+def _possible(search: CandidateSearch, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     """The shapes, with the requested ranks spread evenly, that have the given counts and fit a node."""
     spread = (_spread(shape, search.counts) for shape in shapes)
     shapes = [shape for shape in spread if _agrees(search, shape) and _fits(shape, search.target.node)]
@@ -382,7 +382,7 @@ def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     return tuple(sorted(found.values(), key=order))
 
 
-def _agrees(search: Search, shape: Shape) -> bool:
+def _agrees(search: CandidateSearch, shape: Shape) -> bool:
     """Whether the shape has the given counts, and a single process if the run is not distributed."""
     counts = search.counts
     pairs = (

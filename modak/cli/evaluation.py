@@ -17,7 +17,7 @@ from modak.text.choices import COLUMNS, INTERVAL, row
 
 if TYPE_CHECKING:
     from modak.perfmodel import Curve
-    from modak.perfmodel.holdout import Judged, Proof
+    from modak.perfmodel.holdout import Accuracy, Proof
 
 Level = Annotated[float, typer.Option(help="Probability that an interval contains the next run's value.")]
 
@@ -246,7 +246,7 @@ def _hidden(proof: Proof) -> str:
     return f"hidden: {hidden} of {done}" + (f"; {proof.left_out} with too few sizes left out" if proof.left_out else "")
 
 
-def _figures(model: Judged) -> tuple[Any, ...]:
+def _figures(model: Accuracy) -> tuple[Any, ...]:
     errors, held = model.errors, model.coverage
     interval = (_share(held.overall), _times(held.median_width)) if held else (None, None)
     return (model.name, _share(errors.median), _share(errors.p90), _share(errors.off_by_double), _share(model.decisions), *interval)

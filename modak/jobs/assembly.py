@@ -34,7 +34,7 @@ _OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)")
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedJob:
     """A job, and what was decided on the way to it."""
 
     spec: JobSpec
@@ -118,7 +118,7 @@ def job_of(
     *,
     wall_time_s: int | None = None,
     plan_id: str = "",
-) -> Job:
+) -> PlannedJob:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
     command, missing = command_of(request, usual.launcher, target.scheduler)
     expanded = variables(request.application.words)
@@ -147,7 +147,7 @@ def job_of(
     )
     own = (*missing, *early, *cautions.of_request(request, expanded))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
-    return Job(spec, (*usual.decisions, *loose, *place.decisions), warnings)
+    return PlannedJob(spec, (*usual.decisions, *loose, *place.decisions), warnings)
 
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:

@@ -29,7 +29,7 @@ LABELS: Final = (
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """One curve of a plot. ``x`` are sizes, ``y`` values in ``unit``; ``better`` is ``lower`` or ``higher``."""
 
     label: str
@@ -50,7 +50,7 @@ class Line:
 
 def lines(
     curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9, graph_compilers: Collection[str] = ()
-) -> tuple[Line, ...]:
+) -> tuple[PlotLine, ...]:
     """One line per curve, labelled by how the curves differ (:func:`labels`); ``known`` are all curves of the application, which improve
     the forecasts."""
     names = labels(curves, graph_compilers)
@@ -120,7 +120,7 @@ def _part(curve: Curve, name: str) -> str:
     return str(value) if value is not None else ""
 
 
-def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Line:
+def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> PlotLine:
     first, last = curve.sizes[0], curve.sizes[-1]
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
     forecast = _forecast(curve, sizes, known, level)
@@ -129,7 +129,7 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
     values = np.exp(
         sign * np.array([forecast.log_value, forecast.log_value - forecast.width.below, forecast.log_value + forecast.width.above])
     )
-    return Line(
+    return PlotLine(
         label=label,
         metric=curve.series.metric,
         unit=curve.series.unit,

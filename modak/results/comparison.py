@@ -39,7 +39,7 @@ class Scatter(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pair:
+class ComparedPair:
     """Two values of the compared column with all else equal: medians, and how they differ."""
 
     equal: Mapping[str, Any]
@@ -55,7 +55,7 @@ class Pair:
     """Whether the difference exceeds the scatter of repeats (95 %); ``None``: nothing was repeated."""
 
 
-def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[Pair]:
+def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[ComparedPair]:
     """Pairs of records that differ in ``column``, each value compared with the first of ``values`` (default: the first by name).
 
     Suspect records and those without a value in the column are left out. Scatter (the standard deviation of logarithms) is pooled over all
@@ -97,7 +97,7 @@ def _pooled(cells: Sequence[Sequence[float]]) -> Scatter:
     return Scatter(math.sqrt(squares / freedom) if freedom else 0.0, freedom)
 
 
-def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: Scatter) -> Pair:
+def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: Scatter) -> ComparedPair:
     (name, first), (other_name, second) = one, other
     medians = (median(first), median(second))
     ratio = medians[1] / medians[0]
@@ -105,7 +105,7 @@ def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: Sca
     beyond = abs(math.log(ratio)) > quantile(scatter.freedom) * error if scatter.freedom else None
     less = metric(equal["metric"], equal.get("unit")).better == "lower"
     better = None if ratio == 1 else name if (ratio > 1) == less else other_name
-    return Pair(equal, name, other_name, medians, (len(first), len(second)), ratio, better, beyond)
+    return ComparedPair(equal, name, other_name, medians, (len(first), len(second)), ratio, better, beyond)
 
 
 def _variance_of_median(count: int) -> float:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from modak.dsl import Choice
     from modak.ingest.table import Point
     from modak.nextruns import Programme, Proposal
-    from modak.perfmodel.unseen import Calibration
+    from modak.perfmodel.unseen import CalibrationRuns
 
 Json = dict[str, Any]
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
@@ -184,7 +184,7 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     ] + ([{"field": "extrapolation", "message": guesses}] if far else [])
 
 
-def calibration_notes(found: Sequence[Calibration], rows: int) -> list[str]:
+def calibration_notes(found: Sequence[CalibrationRuns], rows: int) -> list[str]:
     """What to do with the rows to measure, what is too few, and what no other row tells."""
     chosen, alone = sum(len(one.places) for one in found), rows - sum(one.comparable for one in found)
     fewest = min(len(one.places) + one.measured for one in found if one.places)

@@ -19,7 +19,7 @@ from modak.store.results import MOST_WITH_PARAMETERS
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
-    from modak.perfmodel.configurations import Known
+    from modak.perfmodel.configurations import MeasuredRuns
     from modak.perfmodel.rows import Reader, Row
 
 
@@ -82,7 +82,7 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
 
 
-def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], known: Known, reader: Reader) -> int:
+def _told_by_few(questions: Sequence[Row], answered: Sequence[Row], known: MeasuredRuns, reader: Reader) -> int:
     """How many rows with weak answers are of configurations without enough runs, where a few would tell the others."""
     from modak.perfmodel.improving import WEAK, calibrations_of
 

@@ -42,7 +42,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Found:
+class Snapshot:
     """All that curves are made of, from one state of the database: no connection is held while they are fitted."""
 
     stored: Sequence[tuple[int, str]]
@@ -52,13 +52,13 @@ class Found:
     """Of the series that are behind."""
 
 
-def read(connection: Connection, application: str | None = None) -> Found:
+def read(connection: Connection, application: str | None = None) -> Snapshot:
     """What there is of one application (or of all) for :func:`newest`."""
     chosen = _bodies() if application is None else _bodies().where(models.c.application == application)
     return _found(connection, chosen, stale(connection, application))
 
 
-def read_from(connection: Connection, first: int, most: int) -> tuple[Found, frozenset[int]]:
+def read_from(connection: Connection, first: int, most: int) -> tuple[Snapshot, frozenset[int]]:
     """The same for up to ``most`` series (one of :func:`chunks`) from the number ``first`` on; and their numbers, fewer at the end.
 
     Of the series that are behind, only those are included that are among these or may tell of the same runs as one of them.
@@ -73,9 +73,9 @@ def _bodies() -> Select[Any]:
     return select(models.c.series_id, models.c.body).order_by(models.c.series_id, models.c.id)
 
 
-def _found(connection: Connection, chosen: Select[Any], behind: Mapping[int, tuple[SeriesKey, int]]) -> Found:
+def _found(connection: Connection, chosen: Select[Any], behind: Mapping[int, tuple[SeriesKey, int]]) -> Snapshot:
     stored = [(number, body) for number, body in connection.execute(chosen)]
-    return Found(stored, behind, list(_cells(connection, {number: key for number, (key, _) in behind.items()})))
+    return Snapshot(stored, behind, list(_cells(connection, {number: key for number, (key, _) in behind.items()})))
 
 
 def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Cell]:
@@ -96,7 +96,7 @@ def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Ce
     return found.values()
 
 
-def newest(found: Found) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
+def newest(found: Snapshot) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
     """The curves as the data stood, each with the number of its series, in that order; and what was fitted for that just now.
 
     Nothing is stored.
@@ -137,7 +137,7 @@ def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[in
     return {number: one for number, one in related.items() if merging.run_key(one[0]) in runs}
 
 
-def _refitted(found: Found) -> tuple[Fitted, ...]:
+def _refitted(found: Snapshot) -> tuple[Fitted, ...]:
     """Newly fitted curves by series; those of merged series belong to the first of these."""
     by_series = grouped(fit_cells(gathered(found.cells)), lambda curve: key_hash(curve.series))
     destinations = merging.destinations({key_hash(cell.series): cell.series for cell in found.cells}.values())

@@ -28,7 +28,7 @@ MOST_TRIED: Final = 10_000
 """More results that show what switches do change nothing: 120 pairs are used."""
 _NO_PARAMETERS: Final = "{}"
 
-Found = tuple[SeriesKey, Row[Any]]
+KeyedRow = tuple[SeriesKey, Row[Any]]
 
 
 def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int, *, doubted: bool = False) -> Page[Result]:
@@ -58,7 +58,7 @@ def walk(
     at_once: int = PAGE,
     having: ColumnElement[bool] | None = None,
     which: ColumnElement[bool] | None = None,
-) -> Iterator[Found]:
+) -> Iterator[KeyedRow]:
     """Results (all, or which) with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a
     larger table."""
     chosen = matching(connection, filters) if having is None else matching(connection, filters).where(having)
@@ -79,7 +79,7 @@ def of_series(
     after: Place = (0, 0),
     at_once: int = PAGE,
     which: ColumnElement[bool] | None = None,
-) -> Iterator[Found]:
+) -> Iterator[KeyedRow]:
     """Results (all, or which) of the series with these numbers; those that were replaced are not among them."""
     here = tuple_(results.c.series_id, results.c.id)
     chosen = _rows().where(results.c.series_id.in_(keys), results.c.replaced_by == 0)

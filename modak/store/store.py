@@ -406,11 +406,11 @@ class Store:
                 return
             first = max(numbers) + 1
 
-    def _newest(self, read: curves.Found) -> tuple[Curve, ...]:
+    def _newest(self, read: curves.Snapshot) -> tuple[Curve, ...]:
         """The curves, fitted where results changed."""
         return tuple(curve for _, curve in self._numbered(read))
 
-    def _numbered(self, read: curves.Found) -> tuple[curves.Numbered, ...]:
+    def _numbered(self, read: curves.Snapshot) -> tuple[curves.Numbered, ...]:
         """The curves with the numbers of their series. Those that were fitted now are stored, if that is possible at once."""
         found, fitted = curves.newest(read)
         if fitted:

@@ -41,7 +41,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Space:
+class Grid:
     """All parameters: the grid of their values."""
 
     parameters: tuple[Parameter, ...]
@@ -88,7 +88,7 @@ class Space:
         return {one.name: one.values[index] for one, index in zip(self.parameters, point, strict=True) if one.kind == kind}
 
 
-def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | None]) -> Space:
+def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | None]) -> Grid:
     """The grid of a request's space. ``setting`` and ``counts`` (by :data:`LAYOUT`'s names) are the job's own: its defaults.
 
     Raises :class:`modak.errors.RequestError` for an empty space, a range without a step and a count that is none.
@@ -104,7 +104,7 @@ def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | 
         raise RequestError("names at least one parameter: environment, options or layout", field=FIELD)
     if len(found) > MOST_PARAMETERS:
         raise RequestError(f"allowed: at most {MOST_PARAMETERS} parameters", field=FIELD)
-    return Space(tuple(found))
+    return Grid(tuple(found))
 
 
 def _parameter(kind: Kind, name: str, asked: Values, own: Value | None) -> Parameter:
