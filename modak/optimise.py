@@ -41,10 +41,9 @@ from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
 from modak.dsl import Choice, Costed, Notice, Objective, Plan, Request, Texts
-from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
-from modak.errors import nearest as nearest_name
+from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, nearest_name, unknown
 from modak.facts import Facts, same_name
-from modak.jobs.assembly import Configured, PlannedJob, choose_launcher, configured, job_of, of_size
+from modak.jobs.assembly import Configured, PlannedJob, choose_launcher, configured, of_size, planned_job
 from modak.jobs.building import build_of, definition_of, why_little_time
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
@@ -54,7 +53,7 @@ from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script
 from modak.target import Target, resolve, target_key, uncharged
-from modak.tuning.request import hint
+from modak.tuning.request import tuning_hint
 
 MOST_ALTERNATIVES: Final = 6
 MOST_ON_FRONT: Final = 10
@@ -127,7 +126,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     target, nodes = decision.target, decision.nodes
     usual = _configured(request, decision, software, key)
     wall_time, why_wall_time = wall_time_of(request, decision)
-    job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
+    job = planned_job(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
     script = _script(job.spec, target, known)
     definition, definition_name = definition_of(software, target)
     build = build_of(request, target, job.spec, definition)
@@ -203,7 +202,7 @@ def plan_of(settled: Settled) -> Plan:
         rules=software.rules.names,
         wall_time_s=job.spec.attributes.wall_time_s,
         decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
-        advice=(*sentences.advise(chosen(request, decision, software), software.rules.held), *hint(request)),
+        advice=(*sentences.advise(chosen(request, decision, software), software.rules.held), *tuning_hint(request)),
         warnings=settled.warnings,
     )
 

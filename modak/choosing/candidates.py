@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, stated_counts, where_gpus_are_asked_for
-from modak.choosing.grids import check_room, grid_of, only_one_node, why_one_node, with_room
+from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
 from modak.choosing.measured import evidence_shapes, was_measured_on
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
@@ -74,7 +74,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     if measured and not with_room(search, found.shapes, queued=True):
         found = _fuller(search, found)
     shapes = check_room(search, found.shapes)
-    grids = tuple(grid_of(search, shape)[: 1 if shape in found.serial else None] for shape in shapes)
+    grids = tuple(node_counts(search, shape)[: 1 if shape in found.serial else None] for shape in shapes)
     largest = max(int(grid[-1]) for grid in grids)
     of_host = other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()
     return Candidates(

@@ -24,7 +24,7 @@ DENSE: Final = 64
 """Every node count up to this one is a candidate; beyond it, steps of about 1/64 and all measured sizes."""
 
 
-def grid_of(search: CandidateSearch, shape: Shape) -> npt.NDArray[np.int64]:
+def node_counts(search: CandidateSearch, shape: Shape) -> npt.NDArray[np.int64]:
     """Node counts to predict for a shape: the given one, or the fewest if nothing is known of its scaling, or else all that are allowed."""
     counts, target, curves = search.counts, search.target, search.curves
     if counts.nodes or counts.ranks:

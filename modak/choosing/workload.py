@@ -10,7 +10,7 @@ from typing import Final, Literal
 from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
 from modak.perfmodel import Curve, startup
-from modak.results.metrics import METRICS, Metric, metric_of, one_of, parse_amount, work_unit
+from modak.results.metrics import METRICS, Metric, metric_of, parse_amount, singular, work_unit
 from modak.tuning.setting import recorded
 
 
@@ -80,7 +80,7 @@ def _of_run(work: Workload, curve: Curve) -> Units:
     """A whole run; if both request and results give its length in the same unit, that many units."""
     asked, done = lengths(work), startup.lengths(curve.series.params)
     both = next((name for name in asked if name in done), None)
-    return Units(asked[both], one_of(both), 1 / done[both]) if both else Units(1.0, "run")
+    return Units(asked[both], singular(both), 1 / done[both]) if both else Units(1.0, "run")
 
 
 def lengths(work: Workload) -> dict[str, float]:

@@ -74,7 +74,7 @@ def plot(
     """Plot scaling curves. Shows measured points, the model with its interval, and perfect scaling."""
     from modak import plotting
     from modak.choosing.wishes import graph_compilers
-    from modak.perfmodel.lines import lines, title
+    from modak.perfmodel.lines import plot_lines, title
 
     common.check_level(level)
     kind = output.suffix[1:].lower() if output else None
@@ -86,7 +86,7 @@ def plot(
     chosen = _named(known, models) if models else _several(_of_system(list(known.values()), system))
     applications = {curve.series.application for curve in chosen}
     relatives = [curve for curve in known.values() if curve.series.application in applications]
-    drawn = lines(chosen if as_json else chosen[: plotting.MOST], relatives, level, graph_compilers())
+    drawn = plot_lines(chosen if as_json else chosen[: plotting.MOST], relatives, level, graph_compilers())
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, title(chosen), level))
         if len(chosen) > plotting.MOST:

@@ -165,9 +165,9 @@ def _judge(judgement: Judgement, numbers: Sequence[int] | None, file: str | None
 def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
     if (not numbers) == (file is None):
         raise typer.BadParameter("give numbers of results, or --file with the name of the file that they came in")
-    from modak.ingest.sources import named
+    from modak.ingest.sources import path_text
 
-    return numbers or named(Path(file or ""))  # as a load names it: without ./ at its beginning
+    return numbers or path_text(Path(file or ""))  # as a load names it: without ./ at its beginning
 
 
 def _others(judged: Mapping[str, Any]) -> None:

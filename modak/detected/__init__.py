@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from modak.detected import gridengine, machine, pbs, slurm, software
-from modak.detected.partitions import KnownHardware, described
+from modak.detected.partitions import KnownHardware, described_partitions
 from modak.detected.values import NOT_THERE, Cluster, CommandOutput, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
@@ -76,7 +76,7 @@ def describe(
     here = machine.machine(answers, host, frozenset({host, host.split(".")[0], "localhost"}))
     cluster = slurm.cluster(answers) or pbs.cluster(answers) or gridengine.cluster(answers) or _alone(here)
     probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
-    found = described(cluster, here, probed, KnownHardware(processors, accelerators, dated))
+    found = described_partitions(cluster, here, probed, KnownHardware(processors, accelerators, dated))
     notes = [*_troubles(answers, cluster.scheduler), *found.notes]
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])

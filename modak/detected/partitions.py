@@ -56,7 +56,7 @@ class Findings:
     """Whether scripts have to name every partition, because none is the scheduler's default."""
 
 
-def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
+def described_partitions(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
     """Every open partition of the cluster whose hardware is known, and a note for each that is left out.
 
     Those for some users only come last: where several would take a job, it gets the first.

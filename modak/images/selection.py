@@ -22,7 +22,7 @@ from packaging.version import Version
 from modak.cache import Cache
 from modak.dsl import Notice
 from modak.facts import Image
-from modak.images.fit import Wanted, allows, criteria, is_there, kind_of, mpi_inside, obstacle, pinned, within_kind
+from modak.images.fit import Wanted, allows, criteria, is_there, kind_key, mpi_inside, obstacle, pinned, within_kind
 from modak.text.grammar import image_file, version_range
 
 VERSION_FIELD: Final = "optimisation.options.version"
@@ -100,7 +100,7 @@ def catalogue(images: Iterable[Image]) -> Catalogue:
     kinds: dict[str, dict[object, list[Image]]] = defaultdict(lambda: defaultdict(list))
     named: dict[str, Image] = {}
     for image in images:
-        kinds[image.labels.framework][kind_of(image)].append(image)
+        kinds[image.labels.framework][kind_key(image)].append(image)
         named[image.reference] = image
     return Catalogue({name: tuple(map(_kind, found.values())) for name, found in kinds.items()}, named)
 

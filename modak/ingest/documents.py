@@ -244,7 +244,7 @@ def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: 
     totals = {"ranks": (ranks, (ranks or 0) * threads), "gpus": (nodes * gpus,)}
 
     def counts(name: str, value: Any) -> bool:
-        given, counted = count(value), headings.counted(name)
+        given, counted = count(value), headings.layout_column(name)
         return given is not None and counted is not None and given in totals.get(counted, (laid.get(counted),))
 
     return {name: value for name, value in values.items() if not counts(name, value)}

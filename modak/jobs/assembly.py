@@ -15,7 +15,7 @@ from modak.dsl import Notice, Request, Signal
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
 from modak.jobs import cautions
-from modak.jobs.placing import Record, configuration, report, staging, storage, without_room
+from modak.jobs.placing import Record, common_columns, report, staging, storage, without_room
 from modak.jobs.resources import resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
@@ -87,7 +87,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     return Configured(
         spec,
         launcher,
-        record=configuration(request, target, shape, nodes, software),
+        record=common_columns(request, target, shape, nodes, software),
         request=request,
         decisions=(*ssh, *shared, *_numa(target, shape), *why_memory(request, target, resources)),
         warnings=cautions.of_configuration(request, target, shape, software, spec, _mpi(target, shape, own_family(spec.container))),
@@ -109,7 +109,7 @@ def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Conf
     return replace(usual, spec=spec, record={**usual.record, "nodes": nodes}, decisions=(why, *usual.decisions))
 
 
-def job_of(
+def planned_job(
     request: Request,
     target: Target,
     nodes: int,

@@ -104,7 +104,7 @@ def addresses(request: Request) -> tuple[Notice, ...]:
     return tuple(Notice(field=f"application.{field}", message=text) for field, word in places.items() if _ADDRESS.match(lead(word)))
 
 
-def configuration(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:
+def common_columns(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:
     """What the results of all runs of a configuration have in common, in the columns of the results table."""
     found = carrier(request)
     has: dict[str, str | float | bool | None] = {
@@ -130,7 +130,7 @@ def configuration(request: Request, target: Target, shape: Shape, nodes: int, so
 
 
 def report(request: Request, usual: Record) -> Report:
-    """What the script writes about its run, with what is ``usual`` for its :func:`configuration`."""
+    """What the script writes about its run, with what is ``usual`` for its :func:`common_columns`."""
     workload = request.optimisation.workload
     lengths = {
         "epochs": parameter(workload.epochs) if workload.epochs else None,

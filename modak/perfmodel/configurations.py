@@ -21,7 +21,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.batches import Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.merging import SPELLINGS, same_setting
-from modak.perfmodel.startup import LENGTHS, number
+from modak.perfmodel.startup import LENGTHS, positive_number
 from modak.text.numbering import Numbers, shortened
 
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -173,7 +173,7 @@ def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str
     numbers: dict[str, float] = {}
     words: dict[str, str] = {}
     for name, text in params.items():
-        value = number(str(text))
+        value = positive_number(str(text))
         if value is None:
             words[name] = same_setting(name, str(text))
         else:

@@ -48,12 +48,11 @@ class PlotLine:
     """Perfect scaling from the smallest measured size, at ``x``."""
 
 
-def lines(
+def plot_lines(
     curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9, graph_compilers: Collection[str] = ()
 ) -> tuple[PlotLine, ...]:
-    """One line per curve, labelled by how the curves differ (:func:`labels`); ``known`` are all curves of the application, which improve
-    the forecasts."""
-    names = labels(curves, graph_compilers)
+    """One line per curve, with its :func:`curve_labels`; ``known`` are all curves of the application, which improve the forecasts."""
+    names = curve_labels(curves, graph_compilers)
     return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
 
 
@@ -78,7 +77,7 @@ def title(curves: Sequence[Curve]) -> str:
     return f"{applications} on {systems}" if systems else applications
 
 
-def labels(curves: Sequence[Curve], graph_compilers: Collection[str] = ()) -> tuple[str, ...]:
+def curve_labels(curves: Sequence[Curve], graph_compilers: Collection[str] = ()) -> tuple[str, ...]:
     """A unique label for each curve: its layout, and the attributes in which the curves differ.
 
     ``graph_compilers``: their names, as :func:`modak.facts.same_name` spells them. Results that name no compiler ran without these, if

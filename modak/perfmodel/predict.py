@@ -26,7 +26,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.matching import Match, Matcher, alike, best_match
 from modak.perfmodel.parts import on_node
-from modak.perfmodel.predictions import Portion, Predictions, together, unknown
+from modak.perfmodel.predictions import Portion, Predictions, nothing_known, together
 from modak.perfmodel.questions import Question, closed
 from modak.perfmodel.repeats import RERUN_SPREAD
 
@@ -66,7 +66,7 @@ class Predictor:
         asked = problems.without_names(closed(self._curves, question), self._curves)
         found = self._matcher.matches(self._curves, asked)
         if not found:
-            return [Portion(np.arange(count.size), unknown(count.size))]
+            return [Portion(np.arange(count.size), nothing_known(count.size))]
         groups = ((places, self._portions_of(NearestAnswer(found, count[places], self._forecasts))) for places in alike(found, count))
         return [one._replace(places=places[one.places]) for places, of_group in groups for one in of_group]
 

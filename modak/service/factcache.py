@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Final
 
-from modak.errors import Unavailable, nearest
+from modak.errors import Unavailable, nearest_name
 from modak.prepared import Prepared, prepared
 from modak.store.store import Store
 
@@ -127,4 +127,4 @@ class FactCache:
         measured = self.store.applications()
         if application in measured:
             return None
-        return nearest(application, sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED])
+        return nearest_name(application, sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED])

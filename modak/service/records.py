@@ -147,7 +147,7 @@ def of_several(counts: Mapping[str, int], rows: int) -> list[Json]:
     return [{"field": name, "message": f"{count} of {rows} rows {what}"} for name, count in counts.items()]
 
 
-def left_out(count: int, rows: int) -> list[Json]:
+def only_doubted(count: int, rows: int) -> list[Json]:
     """A warning if ``count`` rows have only doubted results of exactly their run."""
     message = f"{count} of {rows} rows have only doubted results of exactly their run, which are left out: 'modak results list --doubted'"
     return [{"field": "basis", "message": message}] if count else []

@@ -33,7 +33,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     from modak.ingest.sources import from_bytes
     from modak.perfmodel.configurations import by_configuration
     from modak.perfmodel.improving import improve_rows
-    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, left_out, of_several, predict_rows
+    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, of_several, only_doubted, predict_rows
 
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
@@ -52,7 +52,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     doubted = {application: facts.with_own_names(store.doubted(application)) for application in curves}
     warnings = [
         *records.weak_bases(rows),
-        *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
+        *records.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
         *records.of_several(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
         *records.calibrated_by_few(_told_by_few(questions, answered, known, reader), len(rows)),

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
 
-from modak.errors import NotFound, nearest
+from modak.errors import NotFound, nearest_name
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
 from modak.ingest.table import LAYOUT, layout
 from modak.results import metrics, suspicion
@@ -189,7 +189,7 @@ def loads_of(connection: Connection, file: str) -> Sequence[int]:
     numbers = connection.scalars(select(loads.c.id).where(loads.c.file == file)).all()
     if not numbers:
         names = connection.scalars(select(loads.c.file).order_by(loads.c.id.desc()).limit(_NAMES)).all()
-        close = next((name for name in names if name.endswith(f"/{file}")), None) or nearest(file, names)
+        close = next((name for name in names if name.endswith(f"/{file}")), None) or nearest_name(file, names)
         hint = f"; did you mean {close!r}?" if close else ""
         raise NotFound(f"nothing was loaded from a file called {file!r}{hint} ('modak audit' shows what was loaded)", field="file")
     return numbers

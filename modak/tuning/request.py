@@ -82,7 +82,7 @@ def space_asked(request: Request) -> dsl.Space:
     return tuning.space
 
 
-def hint(request: Request) -> tuple[str, ...]:
+def tuning_hint(request: Request) -> tuple[str, ...]:
     """One sentence if tuning is enabled, because the job script runs the job's own setting only."""
     if not request.optimisation.enable_autotuning:
         return ()

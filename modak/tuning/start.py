@@ -14,7 +14,7 @@ from modak.results.metrics import metric_of
 from modak.target import find_system
 from modak.text.amounts import counted
 from modak.tuning.request import Aim
-from modak.tuning.setting import column, shown
+from modak.tuning.setting import as_text, column
 from modak.tuning.space import LAYOUT, Grid, Point
 from modak.tuning.trial import trial_of, with_its_layout
 
@@ -95,7 +95,7 @@ def _point(space: Grid, result: Result) -> Point | None:
             if parameter.kind == "layout"
             else result.series.params.get(column(parameter.name))
         )
-        values = [same_parameter(shown(value)) for value in parameter.values]
+        values = [same_parameter(as_text(value)) for value in parameter.values]
         if measured is None or same_parameter(str(measured)) not in values:
             return None
         indices.append(values.index(same_parameter(str(measured))))

@@ -36,7 +36,7 @@ class Outcome:
     """Whether somebody or the scheduler stopped it, which says nothing about its setting."""
 
 
-def base_of(request: Request, chosen: Configuration) -> Request:
+def base_request(request: Request, chosen: Configuration) -> Request:
     """The request with the configuration that its plan chose. A trial differs from it only in the values of its point.
 
     If ranks per node are tuned, and neither the request nor the space gives threads, these follow from the ranks.
