@@ -103,12 +103,12 @@ class FactCache:
         return found
 
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
-        version, models = self.store.fitted(application)
+        version, models = self.store.models_of(application)
         tried = self.store.tried(*switches) if switches else ()
         doubted = self.store.doubted(application)
-        similar_application = None if models or doubted else self._similar_application(application)
+        similar_application = None if models[application] or doubted else self._similar_application(application)
         facts = knowledge.changed(
-            models=knowledge.with_own_names(models),
+            models=knowledge.with_own_names(models[application]),
             tried=knowledge.with_own_names(tried),
             doubted=knowledge.with_own_names(doubted),
             similar_application=similar_application,

@@ -37,7 +37,8 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
-    curves = {application: facts.with_own_names(found) for application, found in store.models_of(sorted(measured)).items()}
+    _, models = store.models_of(*sorted(measured))
+    curves = {application: facts.with_own_names(found) for application, found in models.items()}
     given = _rows(asked, facts)
     gpus_there = node_gpus(facts)
     gpus = [gpus_meant(row, curves.get(row["application"], ()), gpus_there(row["system"], row["partition"])) for row in given]

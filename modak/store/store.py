@@ -161,13 +161,6 @@ class Store:
         with reading(self.engine) as connection:
             return versions.of_all(connection)
 
-    def fitted(self, application: str) -> tuple[str, tuple[Curve, ...]]:
-        """The version of the data and the curves of one application, in one consistent view; fitted now if results changed."""
-        with reading(self.engine) as connection:
-            version = versions.current(connection)
-            found = curves.read(connection, application)
-        return version, self._newest(found)
-
     def doubted(self, application: str) -> tuple[Doubted, ...]:
         """The results of one application that no model uses until they are confirmed."""
         with reading(self.engine) as connection:
@@ -372,11 +365,12 @@ class Store:
             found = curves.read(connection, application)
         return self._newest(found)
 
-    def models_of(self, applications: Iterable[str]) -> dict[str, tuple[Curve, ...]]:
-        """The curves of each of these applications, in one consistent view."""
+    def models_of(self, *applications: str) -> tuple[str, dict[str, tuple[Curve, ...]]]:
+        """The version of the data and the curves of each of these applications, in one consistent view."""
         with reading(self.engine) as connection:
+            version = versions.current(connection)
             found = {application: curves.read(connection, application) for application in applications}
-        return {application: self._newest(read) for application, read in found.items()}
+        return version, {application: self._newest(read) for application, read in found.items()}
 
     def models_page(self, cursor: str | None = None, limit: int = 100) -> Page[Curve]:
         """A page of all curves, in the order of their series. Where results changed, only the curves of these series are fitted.
