@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from modak.chances import FEW, LIKELY, chances_of, likely_layouts
 from modak.choosing.candidates import Candidates, enumerate_candidates
-from modak.choosing.decision import Decision, choice_of
+from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, rank_closest
 from modak.choosing.openswitch import BUILD
@@ -34,7 +34,7 @@ from modak.choosing.workload import amounts_needed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import decide, missing_figures
+from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose

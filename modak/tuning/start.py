@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from modak.choosing.decision import choice_of
+from modak.choosing.decision import choice_of, decide
 from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, Result, same_name, same_parameter
-from modak.optimise import decide
 from modak.results.metrics import metric_of
 from modak.target import find_system
 from modak.text.amounts import counted

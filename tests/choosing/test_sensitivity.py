@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored, rank
 from modak.choosing.sensitivity import lines
 from modak.dsl import Minimise, Objective, Request
-from modak.optimise import ranking_of
 from modak.perfmodel.intervals import Sides
 
 
