@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from modak.detected import Asked, Description, describe, gridengine, slurm
+from modak.detected.seen import NOT_THERE, CommandOutput
 from modak.detected.software import MODULES, RUNTIMES
-from modak.detected.values import NOT_THERE, CommandOutput
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
 from modak.text.amounts import counted

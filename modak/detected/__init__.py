@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from modak.detected import gridengine, machine, pbs, slurm, software
 from modak.detected.partitions import KnownHardware, described_partitions
-from modak.detected.values import NOT_THERE, Cluster, CommandOutput, Machine, SeenNode, SeenPartition, plain
+from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
 from modak.launchers.family import USUAL_PMI

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, gigabytes
+from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, gigabytes
 
 _HOST: Final = re.compile(r"(\S+) +\S+ +([0-9]+) +(?:([0-9]+) +([0-9]+) +([0-9]+) +)?\S+ +([0-9]{1,9}(?:\.[0-9]{1,3})?)([MGT])\s")
 """Host, architecture, processors, sockets, cores and threads (not before Grid Engine 8), load, memory; those of a host that is down are

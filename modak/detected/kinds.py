@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from modak.detected.values import SeenNode, SeenPartition, plain
+from modak.detected.seen import SeenNode, SeenPartition, plain
 from modak.grouping import grouped
 from modak.text.amounts import counted
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from modak.detected.values import LONGEST_VALUE, CommandOutput, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
+from modak.detected.seen import LONGEST_VALUE, CommandOutput, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
 
 KINDS: Final[Mapping[str, str]] = {
     "lustre": "lustre",

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
-from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
+from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_FEATURES
 from modak.schedulers.slurm import GPUS

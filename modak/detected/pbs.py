@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, gigabytes, seconds
+from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, gigabytes, seconds
 
 Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, seconds, whole
+from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, seconds, whole
 
 SINFO: Final[Mapping[str, str]] = {
     "partition": "%P",  # with a * after the default one

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from modak.detected.values import CommandOutput
+from modak.detected.seen import CommandOutput
 
 RUNTIMES: Final[Mapping[str, str]] = {
     "apptainer": "apptainer",

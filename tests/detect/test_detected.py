@@ -15,7 +15,7 @@ import pytest
 from modak.detect import ALWAYS, OF_EACH, SLURM, WITHOUT_SCONTROL
 from modak.detected import UNASKED, Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
 from modak.detected.drift import Drift, drift
-from modak.detected.values import NOT_THERE, CommandOutput, SeenGpu, SeenProcessor, gigabytes
+from modak.detected.seen import NOT_THERE, CommandOutput, SeenGpu, SeenProcessor, gigabytes
 from modak.errors import DataError
 from modak.facts import Partition, Processor, Queue, System
 from modak.knowledge import packaged_root, read_all, read_array, read_system
