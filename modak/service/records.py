@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
 """What can be listed beside models, and the field that names an item."""
-REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_count", "models", "suspicious_count", "dry_run")
-
-
 NO_CALIBRATION: Final = (
     "no run of these tells the others: for that, results in another configuration have to know five or more of these applications, with "
     "the same metric and numeric parameters (params.gmacs, params.macts, …); if they know forty others, run five of those instead"
@@ -61,9 +58,8 @@ def report(of: LoadReport, notes: Sequence[str]) -> Json:
         | ({"already_loaded": file.already.isoformat()} if file.already else {})
         for file in of.files
     ]
-    counts = {name: getattr(of, name) for name in REPORTED}
-    lists = {"series": of.series, "suspicious": of.suspicious, "notes": (*of.notes, *notes)}
-    return {**counts, **{name: list(lines) for name, lines in lists.items()}, "files": files}
+    lists = {"series": list(of.series), "suspicious": list(of.suspicious), "notes": [*of.notes, *notes], "files": files}
+    return {name: value for name, value in vars(of).items() if name not in lists} | lists
 
 
 def judged(outcome: str, of: Judged) -> Json:
