@@ -17,9 +17,8 @@ from typing import Any, Final
 
 from modak import __version__
 from modak.advice import sentences
-from modak.choosing.candidates import check_limits
 from modak.choosing.chosen import chosen
-from modak.choosing.counts import stated_counts
+from modak.choosing.counts import check_limits, stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, decide, pareto_front
 from modak.choosing.essence import SOFTWARE_FIELDS, essence, software_fields_key, without_counts, without_nodes
 from modak.choosing.objective import rank_closest

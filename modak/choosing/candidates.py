@@ -15,23 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing import memory
-from modak.choosing.counts import StatedCounts, stated_counts, where_gpus_are_asked_for
+from modak.choosing.counts import StatedCounts, check_limits, stated_counts
 from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
 from modak.choosing.measured import evidence_shapes, was_measured_on
+from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import CandidateSearch, topology_shapes
-from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, mpi_asked, stated_nodes
+from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, stated_nodes
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
-from modak.facts import HostMpi, Node, same_name
-from modak.launchers.family import compatible
+from modak.facts import Node, same_name
 from modak.perfmodel import Curve
 from modak.target import Target
-from modak.text.amounts import counted
 
 
 @dataclass(frozen=True)
@@ -261,50 +260,6 @@ def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) ->
     counts = replace(found.given, nodes=nodes)
     check_limits(counts, request, target)
     return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes), most_nodes=nodes)
-
-
-def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
-    """The MPI of the host that the request names. If the system does not have it: none where an image may have it, else its default MPI
-    and a warning."""
-    asked = mpi_asked(request)
-    found = target.mpi_called(asked)
-    if found or not (asked and target.host_mpi and target.system):
-        return found or target.host_mpi, ()
-    if target.runtime and not compatible(asked, target.host_mpi.family):
-        return None, ()
-    known = ", ".join(mpi.family for mpi in target.system.mpi)
-    message = f"no {asked} is recorded for {target.system.name} (known: {known}); {target.host_mpi.family} is used instead"
-    field = "framework" if request.optimisation.framework == asked else "options.library"
-    return target.host_mpi, (Notice(field=f"optimisation.{field}", message=message),)
-
-
-def check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
-    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have, or if GPUs are requested
-    and no node is known to have any. Of a partition that the system file does not have nothing is known, and a warning says so."""
-    limit = target.largest_job
-    if limit is None:
-        return
-    if counts.nodes and counts.nodes > limit:
-        message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
-        raise Infeasible(message, field="job_options.node_count")
-    usable = memory.usable_gb(target)
-    asked = request.job_options.memory_limit
-    if usable and asked and asked > round(usable * 1e9):
-        requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
-        message = f"{requested} per node requested, but only {there} are usable on nodes of {target.title}"
-        raise Infeasible(message, field="job_options.memory_limit")
-    if request.job_options.request_gpus and target.node and not target.node.accelerators:
-        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
-
-
-def _without_gpus(asked: int, target: Target) -> str:
-    """That the nodes have no GPUs, and which partitions have some; if none has, what the system file would have to say."""
-    partitions = target.system.partitions if target.system else ()
-    having = ", ".join(one.name for one in partitions if one.node.accelerators)
-    text = f"{counted(asked, 'GPU')} per node requested, but the system file gives nodes of {target.title} none"
-    if having:
-        return f"{text}; partitions with GPUs: {having}"
-    return f"{text}: if they have GPUs, enter 'accelerator' (the model) and 'accelerators' (their number) in its node there"
 
 
 def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape], curves: Sequence[Curve]) -> bool:

@@ -14,11 +14,12 @@ import numpy as np
 
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.essence import Counts, Essence, counts_of, essence, key_of_any_size, with_counts, without_counts
+from modak.choosing.mpi import whose_mpi
 from modak.choosing.objective import Ranking, Scored, pareto, rank, rank_closest
 from modak.choosing.openswitch import left_open
 from modak.choosing.scoring import Columns, Evidence, columns, score
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, in_image, missing_compilers, no_image, whose_mpi
+from modak.choosing.software import Software, in_image, missing_compilers, no_image
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, with_problem, with_setting

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from modak import plugins
+from modak.choosing.mpi import bound_mpi
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, bound_mpi, in_image
+from modak.choosing.software import Software, in_image
 from modak.choosing.wishes import by_torchrun, carrier, distribution, mpi_asked
 from modak.dsl import Notice, Request, Signal
 from modak.errors import Conflict

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from modak.choosing.mpi import whose_mpi
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, preferred_storage, whose_mpi
+from modak.choosing.software import Software, preferred_storage
 from modak.choosing.wishes import carrier
 from modak.dsl import Notice, Request, Workload
 from modak.facts import FileSystem, parameter
