@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.output import say
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
-from modak.perfmodel.configurations import Known, by_configuration
+from modak.perfmodel.configurations import MeasuredRuns, by_configuration
 from modak.perfmodel.forms import Array
 from modak.perfmodel.unseen import guesses_from
 
@@ -143,7 +143,7 @@ def _proposed(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: 
     return {CHOSEN: np.abs(np.expm1(miss)), f"{INTERVAL}, chosen": np.where(np.abs(miss) <= reach, reach, np.nan)}
 
 
-def _unseen_on_new_device(known: Known) -> None:
+def _unseen_on_new_device(known: MeasuredRuns) -> None:
     """A fifth of the networks, another one for each configuration, is known nowhere: told from runs of others there."""
     networks = sorted({run.application for runs in known.runs.values() for run in runs})
     for title, same in (("no configuration of that device known", False), ("other software on that device known", True)):
@@ -161,7 +161,7 @@ def _unseen_on_new_device(known: Known) -> None:
                     for name, there in known.runs.items()
                     if name != configuration and (same or dict(name)["system"] != device)
                 }
-                guesses = guesses_from(asked, Known({**others, configuration: {run: here[run] for run in chosen}}))
+                guesses = guesses_from(asked, MeasuredRuns({**others, configuration: {run: here[run] for run in chosen}}))
                 answers = [
                     (np.log(here[run][0].value) + guess.log_cost, guess.half_width)
                     for run, guess in zip(asked, guesses, strict=True)

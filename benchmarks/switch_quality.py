@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.output import say
-from modak.choosing.effects import Pair, Run, effect, pairs
+from modak.choosing.effects import RunContext, SwitchPair, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
@@ -41,7 +41,7 @@ def report(folder: Path) -> None:
             say(f"{name:30}{line(np.vstack([judged[one] for one in part]))}")
 
 
-def judge(known: Sequence[Pair], place: int) -> tuple[float, float, float]:
+def judge(known: Sequence[SwitchPair], place: int) -> tuple[float, float, float]:
     """The measured log ratio, the told one and its half-width; all pairs of that application on that system are hidden."""
     asked = known[place]
     hidden = (asked.run.application, asked.run.system)
@@ -61,21 +61,21 @@ def line(judged: Array) -> str:
     return f"{len(judged):15d}" + "".join(f"{100 * float(part):15.2f}" for part in parts)
 
 
-def read_compiled(folder: Path) -> dict[str, tuple[Pair, ...]]:
+def read_compiled(folder: Path) -> dict[str, tuple[SwitchPair, ...]]:
     """torch.compile on image networks, each at the largest batch that was measured."""
     told = [_network(row, compiler=None if row["compile"] == "eager" else "inductor", layout=row["layout"]) for row in _networks(folder)]
     return {"torch.compile": pairs(told, "compiler", "inductor")}
 
 
-def read_channels(folder: Path) -> dict[str, tuple[Pair, ...]]:
+def read_channels(folder: Path) -> dict[str, tuple[SwitchPair, ...]]:
     """Channels last, on the same networks."""
     told = [_network(row, compiler=row["compile"], layout=row["layout"]) for row in _networks(folder)]
     return {"channels last": pairs(told, "params.layout", "nhwc", "nchw")}
 
 
-def read_fused(folder: Path) -> dict[str, tuple[Pair, ...]]:
+def read_fused(folder: Path) -> dict[str, tuple[SwitchPair, ...]]:
     """XLA and graph kernel fusion: neighbouring series of a table whose texts differ only in whether they are with it or without."""
-    found: list[Pair] = []
+    found: list[SwitchPair] = []
     for path in sorted(folder.glob("dlperf*.csv")):
         by_series: dict[str, list[Row]] = defaultdict(list)
         for row in read(path):
@@ -87,16 +87,16 @@ def read_fused(folder: Path) -> dict[str, tuple[Pair, ...]]:
     return {"XLA, graph kernel fusion": tuple(found)}
 
 
-def _fused(off: Sequence[Row], on: Sequence[Row]) -> Iterable[Pair]:
+def _fused(off: Sequence[Row], on: Sequence[Row]) -> Iterable[SwitchPair]:
     """Pairs at the numbers of GPUs that both series have. All values are rates."""
     rates = {row["p"]: float(row["value"]) for row in off}
     for row in on:
         if row["p"] in rates:
-            run = Run(row["app"], row["hardware"], size=float(row["p"]))
-            yield Pair(run, math.log(rates[row["p"]] / float(row["value"])))
+            run = RunContext(row["app"], row["hardware"], size=float(row["p"]))
+            yield SwitchPair(run, math.log(rates[row["p"]] / float(row["value"])))
 
 
-def read_precision(folder: Path) -> dict[str, tuple[Pair, ...]]:
+def read_precision(folder: Path) -> dict[str, tuple[SwitchPair, ...]]:
     """Half precision instead of single, networks on machines with GPUs."""
     results = []
     for path in sorted(folder.glob("lambdal_*.csv")):
@@ -108,7 +108,7 @@ def read_precision(folder: Path) -> dict[str, tuple[Pair, ...]]:
     return {"half precision": pairs(results, "precision", "fp16", "fp32")}
 
 
-def read_hpc(folder: Path) -> dict[str, tuple[Pair, ...]]:
+def read_hpc(folder: Path) -> dict[str, tuple[SwitchPair, ...]]:
     """Compilers of parallel programs, two at a time."""
     by_compiler: dict[str, list[Result]] = defaultdict(list)
     for path in sorted(folder.glob("uob_*.csv")):

@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored
 from modak.choosing.scoring import Floats
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.optimise import ranking_of
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.repeats import RERUN_SPREAD
 

@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from modak.errors import DataError, Fault, Infeasible, ModakError, Unavailable
 from modak.progress import Progress, silent
-from modak.results.filters import check
+from modak.results.filters import check_filters
 from modak.settings import Settings
 from modak.text.numbering import Selection
 
@@ -326,7 +326,7 @@ def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any
 
     Raises :class:`~modak.errors.RequestError` for an unknown filter, which the service could take for an option.
     """
-    check(filters or ())
+    check_filters(filters or ())
     given = {name: str(value).lower() if value is True else value for name, value in options.items() if value not in (None, False, "")}
     query = urlencode([*(filters or {}).items(), *given.items()], doseq=True)
     return quote(path) + (f"?{query}" if query else "")

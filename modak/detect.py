@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from modak.detected import Asked, Description, describe, gridengine, slurm
+from modak.detected.seen import NOT_THERE, CommandOutput, SeenPartition, plain
 from modak.detected.software import MODULES, RUNTIMES
-from modak.detected.values import NOT_THERE, Answer, SeenPartition, plain
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
 from modak.text.amounts import counted
@@ -103,13 +103,14 @@ def detect(
     own = _passed(environment)
     first = _answers(SLURM, own, timeout_s)
     slurm_answers = all(answer.text for answer in first.values())
-    others = dict.fromkeys(WITHOUT_SCONTROL, Answer("", trouble=NOT_THERE)) if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
+    not_asked = dict.fromkeys(WITHOUT_SCONTROL, CommandOutput("", trouble=NOT_THERE))
+    others = not_asked if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
     environments = _of_each(gridengine.environments(others), own, timeout_s)
     answers = {**first, **others, "qconf-sp": environments, **_answers(ALWAYS, own, timeout_s)}
     probes = _probes(answers, own) if probe else {}
     asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)
-    failed = {f"probe of {partition}": found for partition, found in probes.items() if isinstance(found, Answer)}
-    shown = {partition: found for partition, found in probes.items() if not isinstance(found, Answer)}
+    failed = {f"probe of {partition}": found for partition, found in probes.items() if isinstance(found, CommandOutput)}
+    shown = {partition: found for partition, found in probes.items() if not isinstance(found, CommandOutput)}
     return describe({**answers, **failed}, shown, asked, processors, accelerators)
 
 
@@ -154,11 +155,11 @@ def _passed(environment: Mapping[str, str]) -> dict[str, str]:
     return {**passed, "PATH": os.pathsep.join(folder for folder in folders if folder.startswith("/")), "LC_ALL": "C"}
 
 
-def _answers(commands: Mapping[str, tuple[str, ...]], own: Mapping[str, str], timeout_s: float) -> dict[str, Answer]:
+def _answers(commands: Mapping[str, tuple[str, ...]], own: Mapping[str, str], timeout_s: float) -> dict[str, CommandOutput]:
     return {key: _ask(words, own, timeout_s, on_stderr=key in ON_STDERR) for key, words in commands.items()}
 
 
-def _of_each(names: Sequence[str], own: Mapping[str, str], timeout_s: float) -> Answer:
+def _of_each(names: Sequence[str], own: Mapping[str, str], timeout_s: float) -> CommandOutput:
     """The answers for all names as one. One that fails is left out: the environment may have gone in between.
 
     All together have the time of one command: a server that answers slowly would be waited for once for each name.
@@ -170,10 +171,10 @@ def _of_each(names: Sequence[str], own: Mapping[str, str], timeout_s: float) -> 
     missing = len(names) - sum(map(bool, found))
     late = missing and time.monotonic() >= end
     trouble = f"no answer within {timeout_s:g} s for {missing} of {counted(len(names), 'environment')}" if late else ""
-    return Answer(" ".join(OF_EACH), "\n".join(found), trouble if names else NOT_THERE)
+    return CommandOutput(" ".join(OF_EACH), "\n".join(found), trouble if names else NOT_THERE)
 
 
-def _ask(words: Sequence[str], own: Mapping[str, str], timeout_s: float, *, on_stderr: bool = False) -> Answer:
+def _ask(words: Sequence[str], own: Mapping[str, str], timeout_s: float, *, on_stderr: bool = False) -> CommandOutput:
     if words[0].startswith("/"):
         return _file(Path(words[0]))
     if words[0] == "LMOD_CMD":  # a shell function calls the program that this variable names
@@ -182,21 +183,21 @@ def _ask(words: Sequence[str], own: Mapping[str, str], timeout_s: float, *, on_s
     else:
         command, program = " ".join(word for word in words if not word.startswith("--format")), find(words[0], own["PATH"])
     if program is None:
-        return Answer(command, trouble=NOT_THERE)
+        return CommandOutput(command, trouble=NOT_THERE)
     output = run((program, *words[1:]), own, timeout_s=timeout_s, longest=LONGEST_ANSWER)
     text = output.stdout.decode(errors="replace") + ("\n" + output.stderr.decode(errors="replace") if on_stderr else "")
-    return Answer(command, "" if output.trouble else text, output.trouble)
+    return CommandOutput(command, "" if output.trouble else text, output.trouble)
 
 
-def _file(path: Path) -> Answer:
+def _file(path: Path) -> CommandOutput:
     try:
         with path.open("rb") as stream:
-            return Answer(str(path), stream.read(LONGEST_ANSWER).decode(errors="replace"))
+            return CommandOutput(str(path), stream.read(LONGEST_ANSWER).decode(errors="replace"))
     except OSError as error:
-        return Answer(str(path), trouble=error.strerror or "cannot be read")
+        return CommandOutput(str(path), trouble=error.strerror or "cannot be read")
 
 
-def _probes(answers: Mapping[str, Answer], own: Mapping[str, str]) -> Mapping[str, Mapping[str, Answer] | Answer]:
+def _probes(answers: Mapping[str, CommandOutput], own: Mapping[str, str]) -> Mapping[str, Mapping[str, CommandOutput] | CommandOutput]:
     """The answers of a node of each open partition, by partition; one answer, its trouble, where no job ran."""
     srun, cluster = find("srun", own["PATH"]), slurm.cluster(answers)
     if srun is None or cluster is None:
@@ -205,7 +206,7 @@ def _probes(answers: Mapping[str, Answer], own: Mapping[str, str]) -> Mapping[st
     return {one.name: _probe(srun, one, own, gpu=all(node.gpus for node in nodes)) for one, nodes in members if nodes}
 
 
-def _probe(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu: bool) -> Mapping[str, Answer] | Answer:
+def _probe(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu: bool) -> Mapping[str, CommandOutput] | CommandOutput:
     """The answers of one node, from a job of one task that prints each command's name before its output.
 
     ``gpu``: the job asks for a GPU, since ``nvidia-smi`` shows only those of the job; if it gets none in time, the next one asks for none.
@@ -219,9 +220,9 @@ def _probe(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu:
     if output.trouble and gpu:
         return _probe(srun, partition, own, gpu=False)
     if output.trouble:
-        return Answer(f"the probe of partition {plain(partition.name, 64)}", trouble=output.trouble)
+        return CommandOutput(f"the probe of partition {plain(partition.name, 64)}", trouble=output.trouble)
     parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])
-    return {key: Answer(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
+    return {key: CommandOutput(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
 
 
 def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> Output:

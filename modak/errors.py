@@ -144,7 +144,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     shown = repr(name) if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]!r}…"
     said = f"unknown {what} {shown}"
-    close = nearest(name, names) if len(names) > FEW else None
+    close = nearest_name(name, names) if len(names) > FEW else None
     if close is None:
         listed = names if len(names) <= MANY else [*names[:FEW], f"… ({len(names)} in all)"]
         return f"{said}{did_you_mean(name, names)} known: {', '.join(listed) or 'none'}"
@@ -160,17 +160,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("slrum", ["slurm", "lsf"]), did_you_mean("cray", ["slurm", "lsf"])
     ("; did you mean 'slurm'?", ';')
     """
-    close = nearest(name, known)
+    close = nearest_name(name, known)
     return f"; did you mean {close!r}?" if close else ";"
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that is probably meant by ``name``; ``None``: no known name is similar.
 
     First choice is a name that differs only in case and separators, then one with additional words (``A100``), one with a similar
     spelling, one with fewer words (``NVIDIA T4``), and one with the same number, if that is not a small part (``Tesla V100``).
 
-    >>> nearest("A100", ["a100-sxm4-40gb", "t4"]), nearest("NVIDIA T4", ["a100-sxm4-40gb", "t4"]), nearest("cray", ["slurm"])
+    >>> nearest_name("A100", ["a100-sxm4-40gb", "t4"]), nearest_name("NVIDIA T4", ["a100-sxm4-40gb", "t4"]), nearest_name("cray", ["slurm"])
     ('a100-sxm4-40gb', 't4', None)
     """
     words_of = {each: words for each in known if (words := _words(each))}

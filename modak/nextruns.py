@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from modak.chances import FEW, LIKELY, chances_of, likely_layouts
 from modak.choosing.candidates import Candidates, enumerate_candidates
-from modak.choosing.decision import Decision, choice_of
+from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, rank_closest
 from modak.choosing.openswitch import BUILD
@@ -34,10 +34,10 @@ from modak.choosing.workload import amounts_needed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
-from modak.optimise import decide, missing_figures
+from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.parts import Scale, size_of
-from modak.perfmodel.planning import LEAST, Run, Step, Width, propose
+from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
 from modak.reasons import described
 from modak.target import Target, resolve
@@ -276,7 +276,7 @@ def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
     return found
 
 
-def _run(request: Request, decision: Decision, index: int) -> Run:
+def _run(request: Request, decision: Decision, index: int) -> CandidateRun:
     """A candidate as a point of its curve, or of the curve that it would begin."""
     scored, shape, own = decision.scored, decision.shape_at(index), decision.own_curve(index)
     nodes = int(scored.nodes[index])
@@ -285,7 +285,7 @@ def _run(request: Request, decision: Decision, index: int) -> Run:
     asked = _question(request, decision.target, shape).attributes
     hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
     scale: Scale = own.scale if own else "nodes"
-    return Run(
+    return CandidateRun(
         series=own.series if own else _series(curve.series, asked),
         layout=own.layout if own else shape.layout,
         scale=scale,

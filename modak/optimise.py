@@ -2,6 +2,7 @@
 
     resolve -> candidates -> predict -> rank -> image -> rules -> job -> script -> plan
 
+The first four are :func:`modak.choosing.decision.decide`, the next four :func:`settle`, the last one :func:`plan_of`.
 Each step uses the decisions of the steps before it, and describes its own decision in one line: the reasons are part of
 the answer.
 """
@@ -10,51 +11,34 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 from modak import __version__
 from modak.advice import sentences
-from modak.choosing.candidates import Candidates, check_limits, enumerate_candidates, on_nodes
 from modak.choosing.chosen import chosen
-from modak.choosing.counts import stated_counts
-from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, pareto_front
-from modak.choosing.essence import (
-    SOFTWARE_FIELDS,
-    Counts,
-    Essence,
-    counts_of,
-    essence,
-    key_of_any_size,
-    software_fields_key,
-    with_counts,
-    without_counts,
-    without_nodes,
-)
-from modak.choosing.objective import Ranking, Scored, rank, rank_closest
-from modak.choosing.openswitch import left_open
-from modak.choosing.scoring import Columns, columns, score
-from modak.choosing.software import Software, choose_software, missing_compilers, no_image
-from modak.choosing.switching import with_switches
-from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
-from modak.choosing.workload import amounts_needed, nearest_lengths, unused_length, with_problem, with_setting
-from modak.dsl import Choice, Costed, Notice, Objective, Plan, Request, Texts
-from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, unknown
-from modak.errors import nearest as nearest_name
+from modak.choosing.counts import check_limits, stated_counts
+from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, decide, pareto_front
+from modak.choosing.essence import SOFTWARE_FIELDS, essence, software_fields_key, without_counts, without_nodes
+from modak.choosing.objective import rank_closest
+from modak.choosing.software import Software, choose_software
+from modak.choosing.wishes import in_document, without_compilers
+from modak.choosing.workload import nearest_lengths, unused_length, with_problem
+from modak.dsl import Choice, Costed, Notice, Plan, Request, Texts
+from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, nearest_name, unknown
 from modak.facts import Facts, same_name
-from modak.jobs.assembly import Configured, Job, choose_launcher, configured, job_of, of_size
+from modak.jobs.assembly import Configured, PlannedJob, choose_launcher, configured, of_size, planned_job
 from modak.jobs.building import build_of, definition_of, why_little_time
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
-from modak.prepared import Prepared, prepared
+from modak.prepared import prepared
 from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script
-from modak.target import Target, resolve, target_key, uncharged
-from modak.tuning.request import hint
+from modak.target import Target, resolve, uncharged
+from modak.tuning.request import tuning_hint
 
 MOST_ALTERNATIVES: Final = 6
 MOST_ON_FRONT: Final = 10
@@ -90,7 +74,7 @@ class Settled:
     request: Request
     decision: Decision
     software: Software
-    job: Job
+    job: PlannedJob
     why_wall_time: tuple[str, ...]
     texts: Texts
     warnings: tuple[Notice, ...]
@@ -127,7 +111,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     target, nodes = decision.target, decision.nodes
     usual = _configured(request, decision, software, key)
     wall_time, why_wall_time = wall_time_of(request, decision)
-    job = job_of(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
+    job = planned_job(request, target, nodes, software, usual, wall_time_s=wall_time, plan_id=plan_id)
     script = _script(job.spec, target, known)
     definition, definition_name = definition_of(software, target)
     build = build_of(request, target, job.spec, definition)
@@ -203,7 +187,7 @@ def plan_of(settled: Settled) -> Plan:
         rules=software.rules.names,
         wall_time_s=job.spec.attributes.wall_time_s,
         decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
-        advice=(*sentences.advise(chosen(request, decision, software), software.rules.held), *hint(request)),
+        advice=(*sentences.advise(chosen(request, decision, software), software.rules.held), *tuning_hint(request)),
         warnings=settled.warnings,
     )
 
@@ -276,121 +260,6 @@ def _with_image(request: Request, decision: Decision, index: int) -> Choice:
     return choice.model_copy(update={"configuration": choice.configuration.model_copy(update=named)})
 
 
-Ranker = Callable[[Scored, Objective], Ranking]
-""":func:`rank`, or :func:`rank_closest`."""
-
-
-def decide(request: Request, facts: Facts, ranker: Ranker = rank) -> Decision:
-    """Steps 1 to 4: where the job runs, what can run there, how long each configuration takes, and which is best.
-
-    What runs without a graph compiler, because no suitable image has it, takes as long as without it, and may run best elsewhere.
-    """
-    known = prepared(facts)
-    request = with_setting(request, known.models)
-    try:
-        found, infeasible = _decided(request, known, ranker), None
-    except Infeasible as error:
-        if not compilers(request):
-            raise
-        found, infeasible = _decided(request, known, rank_closest), error  # without missing compilers the request may be feasible
-    missing = known.missing.get((found.asked, found.shape), lambda: missing_compilers(request, known, found.target, found.shape))
-    if missing and (without := without_compilers(request, missing)) != request:
-        try:
-            found = decide(without, known, ranker)
-        except Infeasible as error:
-            raise _with_causes(error, in_document(request, missing.values())) from None
-        return replace(found, given_up={**missing, **found.given_up})
-    if infeasible:
-        raise infeasible
-    return found
-
-
-def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
-    """Steps 1 to 4 for the request as it stands, whatever images have."""
-    place = target_key(request, facts)
-    target = facts.targets.get(place, lambda: resolve(request, facts))
-    asked, predicted = _predictions(request, place, target, facts)
-    evidence = score(request, target, predicted)
-    try:
-        ranking, relaxed = ranking_of(request, evidence.scored, ranker, lambda: _wider(request, place, target, facts))
-    except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
-        raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
-    return Decision(
-        target=target,
-        evidence=evidence,
-        ranking=ranking,
-        facts=facts,
-        asked=asked,
-        amounts_needed=() if evidence.known else amounts_needed(request, facts.needing_more),
-        relaxed=relaxed,
-    )
-
-
-def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Essence, Columns]:
-    """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
-    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
-    key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = facts.questions.get(key, lambda: Essence(without_counts(essence(request, lengths=lengths))))
-    counts = counts_of(request)
-    return asked, facts.columns.get(
-        (asked, *counts), lambda: columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
-    )
-
-
-def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> Scored:
-    """The configurations that the request would allow without its ``max_nodes``."""
-    objective = request.optimisation.objective.model_copy(update={"max_nodes": None})
-    request = request.changed(optimisation={"objective": objective})
-    return score(request, target, _predictions(request, place, target, facts)[1]).scored
-
-
-def ranking_of(
-    request: Request, scored: Scored, ranker: Ranker = rank, wider: Callable[[], Scored] | None = None
-) -> tuple[Ranking, tuple[Notice, ...]]:
-    """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
-
-    ``wider``: predicts also what the objective's ``max_nodes`` excludes, for a refusal. Raises :class:`modak.errors.Infeasible` if nothing
-    meets the constraints that bind.
-
-    The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
-    Where the counts are open, limits of the objective together with that efficiency are refused. Of it and the objective's own, the higher
-    one holds.
-    """
-    objective = request.optimisation.objective
-    least = request.application.minimal_efficiency or request.optimisation.options.value_of("scaling_efficiency")
-    if objective.max_nodes:
-        scored = replace(scored, wider=wider)
-    floor = max(least or 0.0, objective.min_efficiency or 0.0)
-    try:
-        return ranker(scored, objective.model_copy(update={"min_efficiency": floor}) if least else objective), ()
-    except Infeasible:
-        if least is None or (objective.constrained and not (request.application.mpi_ranks or stated_nodes(request))):
-            raise
-    ranking = ranker(scored, objective)
-    reached = scored.efficiency[ranking.best]
-    how = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
-    message = f"a parallel efficiency of {least:g} is {how}; the counts are kept (leave them out to have them chosen)"
-    name = "application.minimal_efficiency" if request.application.minimal_efficiency else "optimisation.options.scaling_efficiency"
-    return ranking, (Notice(field=name, message=message),)
-
-
-def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
-    """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
-    depend on it, as switches do that results decide."""
-
-    def enumerated() -> Candidates:
-        request = with_counts(asked.request, counts)
-        found = enumerate_candidates(request, target, facts.models)
-        request = with_problem(request, found.problem)
-        return with_switches(found, request, target, facts.tried, partial(no_image, request, facts, target))
-
-    nodes, named, ranks = counts
-    of_their_size = named or ranks or asked.request.application.allowed_ranks or left_open(asked.request)
-    if nodes is None or of_their_size:
-        return enumerated()
-    return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
-
-
 def _as_run(choice: Choice, spec: JobSpec) -> Choice:
     """The choice completed from the job: container runtime and total number of ranks."""
     runtime = spec.container.runtime if spec.container else "none"
@@ -425,11 +294,6 @@ def _unused_length(request: Request, decision: Decision) -> tuple[Notice, ...]:
     """A warning about a length of the run that the prediction does not use."""
     curve = decision.evidence.predictions_at(decision.best).curve
     return unused_length(request, curve, decision.evidence.units_at(decision.best)) if curve and decision.evidence.known else ()
-
-
-def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:
-    """The error with what may be its cause."""
-    return Infeasible(faults=(*error.faults, *(Fault(one.field, one.message) for one in notices)))
 
 
 def _each_once(*groups: Sequence[Notice]) -> tuple[Notice, ...]:

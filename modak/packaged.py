@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from modak.errors import LONGEST_SHOWN, NotFound, nearest
+from modak.errors import LONGEST_SHOWN, NotFound, nearest_name
 from modak.facts import Fact, Image, System
 from modak.text.amounts import listed
 
@@ -80,12 +80,12 @@ def differences(packaged: Iterable[Fact], held: Iterable[Held], removed: Collect
     return (*found, *gone)
 
 
-def chosen(found: Sequence[Difference], names: Sequence[str]) -> tuple[Difference, ...]:
+def only_named(found: Sequence[Difference], names: Sequence[str]) -> tuple[Difference, ...]:
     """The differences with these names; without names, all. Raises :class:`~modak.errors.NotFound` if nothing differs in one."""
     differing = sorted({one.name for one in found})
     for name in names:
         if name not in differing:
-            close = nearest(name, differing)
+            close = nearest_name(name, differing)
             meant = f"; did you mean {close!r}?" if close else ""
             others = listed(differing, MOST_NAMED) if differing else "nothing"
             raise NotFound(

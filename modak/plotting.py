@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import Unavailable
-from modak.perfmodel.lines import Line
+from modak.perfmodel.lines import PlotLine
 from modak.text.amounts import percent
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ NEAR_PART: Final = 0.07
 """... so would those that are closer than this part of the axis."""
 
 
-def picture(lines: Sequence[Line], kind: str, title: str, level: float = 0.9) -> bytes:
+def picture(lines: Sequence[PlotLine], kind: str, title: str, level: float = 0.9) -> bytes:
     """The plot as PNG or SVG (``kind``). All lines must have the same metric and kind of size.
 
     Raises :class:`~modak.errors.Unavailable` where matplotlib is not installed.
@@ -60,7 +60,7 @@ def picture(lines: Sequence[Line], kind: str, title: str, level: float = 0.9) ->
     return stream.getvalue()
 
 
-def _draw(axes: Axes, line: Line, place: int) -> None:
+def _draw(axes: Axes, line: PlotLine, place: int) -> None:
     colour = COLOURS[place % MOST]
     axes.fill_between(line.x, line.lower, line.upper, color=colour, alpha=0.15, linewidth=0)
     axes.plot(line.x, line.perfect, color=colour, linewidth=1, linestyle=(0, (4, 3)), alpha=0.6)
@@ -68,7 +68,7 @@ def _draw(axes: Axes, line: Line, place: int) -> None:
     axes.plot(line.measured_x, line.measured_y, color=colour, linestyle="none", **_marker(place))
 
 
-def _dress(axes: Axes, lines: Sequence[Line], title: str) -> None:
+def _dress(axes: Axes, lines: Sequence[PlotLine], title: str) -> None:
     """Axes, their names and ticks: the measured sizes along x, round numbers along y."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
@@ -105,7 +105,7 @@ def _apart(sizes: Iterable[float]) -> list[float]:
     return kept
 
 
-def _legend(axes: Axes, lines: Sequence[Line], level: float) -> None:
+def _legend(axes: Axes, lines: Sequence[PlotLine], level: float) -> None:
     """Below the axes: what the marks mean, then the lines."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -125,7 +125,7 @@ def _legend(axes: Axes, lines: Sequence[Line], level: float) -> None:
         text.set_parse_math(False)
 
 
-def _columns(lines: Sequence[Line]) -> int:
+def _columns(lines: Sequence[PlotLine]) -> int:
     """Columns of the legend below."""
     return 2 if max(len(line.label) for line in lines) <= SHORT else 1
 

@@ -13,7 +13,7 @@ from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import REDUCED, OpenSwitch, SwitchEvidence
-from modak.choosing.sensitivity import lines as sensitivity
+from modak.choosing.sensitivity import sensitivity
 from modak.choosing.shapes import Shape
 from modak.choosing.software import no_image
 from modak.choosing.switching import effect_on, obstacle

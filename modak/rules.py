@@ -178,7 +178,7 @@ def _known(situation: Situation) -> Mapping[str, frozenset[str]]:
 NO_APPLICATION_VERSION: Final = "no request states the version of its application: the rule would never hold"
 
 
-def check(rule: Rule) -> tuple[Fault, ...]:
+def rule_faults(rule: Rule) -> tuple[Fault, ...]:
     """Faults of a rule that its schema does not find: variables that scripts may not set, text that is not bash, a condition that never
     holds, no effect."""
     found = [*_bad_variables(rule.environment)]

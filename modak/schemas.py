@@ -36,12 +36,12 @@ def schema(kind: str) -> Schema:
     if kind not in KINDS:
         raise UnknownName("schema", kind, (*KINDS, "openapi"))  # the service generates the latter
     main, parts = KINDS[kind](LOCAL)
-    if kind in _WRITTEN_BY_HAND:
+    if kind in _WRITTEN_BY_USERS:
         main["properties"][SCHEMA_KEY] = {"type": "string", "description": "where an editor finds this schema; has no effect"}
     return {"$schema": DIALECT, **main, "title": f"MODAK {kind}", **({"$defs": parts} if parts else {})}
 
 
-_WRITTEN_BY_HAND: Final = ("request", "system", "image", "rule")
+_WRITTEN_BY_USERS: Final = ("request", "system", "image", "rule")
 
 
 def components(*kinds: str) -> dict[str, Schema]:

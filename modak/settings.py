@@ -1,7 +1,7 @@
 """Settings: read once at the start of MODAK, then passed on. The environment wins over the file that MODAK_CONFIG names.
 
 The fields of :class:`Settings` are the one list: the environment variable is ``MODAK_`` and the field's name in capitals,
-the key in the TOML file is the field's name. :func:`table` is what the help of commands and the documentation print.
+the key in the TOML file is the field's name. :func:`settings_table` is what the help of commands and the documentation print.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _token(secret: SecretStr) -> SecretStr:
 
 
 def _networks(text: str) -> str:
-    for part in listed(text):
+    for part in split_list(text):
         try:
             ip_network(part)
         except ValueError:
@@ -71,13 +71,13 @@ def _networks(text: str) -> str:
     return text
 
 
-def listed(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """The parts of a setting with commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _origins(text: str) -> str:
-    for part in listed(text):
+    for part in split_list(text):
         if not _ORIGIN.fullmatch(part) or not _has_port(urlsplit(part)):
             raise ValueError(
                 "web sites as browsers name them, without a path or the default port, in small letters, separated by commas, such as "
@@ -195,7 +195,7 @@ def _data(environment: Mapping[str, str]) -> Path | None:
     return folder / "modak" if folder else None
 
 
-def table() -> dict[str, list[tuple[str, str, str]]]:
+def settings_table() -> dict[str, list[tuple[str, str, str]]]:
     """Every setting as (environment variable, default, what it does), by the title of its group."""
     shown = {"database_url": DATABASE_DEFAULT, "images_dir": IMAGES_DEFAULT}
     rows: list[tuple[str, str, str]] = []

@@ -20,7 +20,7 @@ from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.schedulers.header import FIELDS
-from modak.script.bash import Line, run, together
+from modak.script.bash import Line, joined_lines, run
 from modak.script.meaning import meaning
 from modak.script.shelltext import rule_fault
 from modak.script.surroundings import of_any_run, of_any_size
@@ -259,7 +259,7 @@ def _with_field(bare: JobSpec, field: str) -> list[JobSpec]:
 
 
 def _check_lines(lines: Iterable[Line]) -> None:
-    whole = together([*lines])
+    whole = joined_lines([*lines])
     _claim(meaning(whole.text) == list(whole.events), f"this does what its events say:\n{whole.text}")
 
 

@@ -41,12 +41,12 @@ _COUNTS: Final = (
 WORDS: Final[Mapping[str, bool]] = {"true": True, "on": True, "false": False, "off": False}
 
 
-def changed(document: Mapping[str, Any], text: str) -> dict[str, Any]:
+def with_changes(document: Mapping[str, Any], text: str) -> dict[str, Any]:
     """The request with each ``NAME=VALUE`` of the comma-separated text set in its job.
 
     Raises :class:`modak.errors.RequestError` for text of another form and for unknown names.
 
-    >>> changed({"job": {}}, "nodes=8,system=zenith")
+    >>> with_changes({"job": {}}, "nodes=8,system=zenith")
     {'job': {'job_options': {'node_count': 8}, 'target': {'name': 'zenith'}}}
     """
     for part in text.split(","):
@@ -90,7 +90,7 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
 def same_work(one: Any, other: Any) -> bool:
     """Whether two requests are for the same run and differ at most in counts and objective, so that one efficiency fits both.
 
-    >>> same_work({"job": {"target": {"name": "a"}}}, changed({"job": {"target": {"name": "a"}}}, "nodes=4"))
+    >>> same_work({"job": {"target": {"name": "a"}}}, with_changes({"job": {"target": {"name": "a"}}}, "nodes=4"))
     True
     """
     return bool(_without_counts(one) == _without_counts(other))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from modak.errors import nearest, unknown
+from modak.errors import nearest_name, unknown
 
 GPUS = ("a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb", "gtx-1080-ti", "t4", "v100-sxm2-16gb", "v100-sxm2-32gb")
 PROCESSORS = ("epyc-7601", "xeon-gold-6148", "xeon-platinum-8174")
@@ -36,12 +36,12 @@ PROCESSORS = ("epyc-7601", "xeon-gold-6148", "xeon-platinum-8174")
 )
 def test_the_name_that_was_meant(written: str, known: tuple[str, ...], meant: str | None) -> None:
     """As people and programs call things: with maker and size, in capitals, shortened, or misspelt; and nothing where nothing is near."""
-    assert nearest(written, known) == meant
+    assert nearest_name(written, known) == meant
 
 
 def test_a_long_name_costs_little() -> None:
     """What others send may be long; its beginning is looked at."""
-    assert nearest("x" * 10_000_000, [f"system-{number}" for number in range(1000)]) is None
+    assert nearest_name("x" * 10_000_000, [f"system-{number}" for number in range(1000)]) is None
 
 
 def test_of_a_long_name_the_beginning_is_repeated() -> None:

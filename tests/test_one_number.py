@@ -13,7 +13,7 @@ import pytest
 from modak.facts import SeriesKey
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
-from modak.perfmodel.lines import lines
+from modak.perfmodel.lines import plot_lines
 from modak.results.metrics import metric, work_unit
 from modak.service import Service, open_service
 from modak.settings import Settings
@@ -117,7 +117,7 @@ def test_what_optimise_chooses_recommend_lists_first(service: Service, kinds: li
 def test_a_curve_is_drawn_where_predict_says(service: Service) -> None:
     """One doubling beyond the largest measured number of nodes."""
     curves = [curve for curve in service.curves().values() if curve.scale == "nodes"]
-    drawn = lines(curves, list(service.curves().values()))
+    drawn = plot_lines(curves, list(service.curves().values()))
     told = [
         curve.series.model_dump() | curve.layout.model_dump() | {"nodes": round(line.x[-1])}
         for curve, line in zip(curves, drawn, strict=True)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from modak.choosing.decision import pareto_front
+from modak.choosing.decision import decide, pareto_front
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import pareto
 from modak.dsl import Request
 from modak.errors import Conflict, Infeasible, RequestError, UnknownName
 from modak.facts import Facts, Layout, Queue, Result, SeriesKey
 from modak.normalise import normalise
-from modak.optimise import Answer, decide, optimise, recommend
+from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import Question, Used, fit, predict
 from modak.perfmodel.curves import fitted
 from modak.perfmodel.intervals import stretch

@@ -9,7 +9,7 @@ import pytest
 from modak.errors import NotFound
 from modak.facts import Image, Processor, System
 from modak.knowledge import packaged_root, read_all
-from modak.packaged import PRINCIPAL, Difference, Held, chosen, differences
+from modak.packaged import PRINCIPAL, Difference, Held, differences, only_named
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 SHIPPED = read_all(packaged_root())
@@ -76,9 +76,9 @@ def test_an_image_goes_by_its_reference() -> None:
 def test_some_are_chosen_by_name() -> None:
     """A name in which nothing differs is refused, with those in which something does."""
     found = differences([processor("a"), processor("b")], [])
-    assert [one.name for one in chosen(found, ["b"])] == ["b"]
-    assert chosen(found, []) == found
+    assert [one.name for one in only_named(found, ["b"])] == ["b"]
+    assert only_named(found, []) == found
     with pytest.raises(NotFound, match=r"NAME: no entry 'c' differs from what this MODAK knows; what differs: a, b$"):
-        chosen(found, ["c"])
+        only_named(found, ["c"])
     with pytest.raises(NotFound, match=r"what differs: nothing$"):
-        chosen((), ["c"])
+        only_named((), ["c"])

@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
 
-from modak.perfmodel.lines import Line
+from modak.perfmodel.lines import PlotLine
 from modak.plotting import picture
 
-LINE = Line(
+LINE = PlotLine(
     label="4 ranks × 12 threads",
     metric="epoch_time",
     unit="s",

@@ -173,7 +173,7 @@ def test_14_a_build_fetches_once_and_is_no_mpi_job() -> None:
 @pytest.mark.parametrize("bad", ["echo 'open", "{% if %}", "{{ undefined }}", "#SBATCH --wrap=id\n", "}", "echo\rx"])
 def test_15_one_bad_rule_stops_nothing(bad: str) -> None:
     """It is refused when it is added; one that is there all the same is left out, with a warning."""
-    assert rules.check(Rule(name="bad", title="x", script=bad, source="x")) != ()
+    assert rules.rule_faults(Rule(name="bad", title="x", script=bad, source="x")) != ()
     job = replace(SMALL, rules=(RuleText("bad", "before", bad), RuleText("good", "before", "echo good")))
     written = render(job, "slurm")
     assert "echo good" in written.text

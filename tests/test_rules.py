@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from modak import knowledge
 from modak.facts import Condition, Rule
-from modak.rules import EXCLUSIVE, Applied, Situation, apply, check, rulebook
+from modak.rules import EXCLUSIVE, Applied, Situation, apply, rule_faults, rulebook
 from modak.text.words import line
 
 
@@ -244,7 +244,7 @@ def test_the_order_of_rules_decides_nothing(rules: list[Rule]) -> None:
 )
 def test_a_bad_rule_is_refused_before_it_is_stored(values: dict[str, Any], field: str) -> None:
     """Names that run code, text that is no whole bash, scheduler options, unknown placeholders, and rules that add nothing."""
-    assert [fault.field for fault in check(rule("bad", **values))] == [field]
+    assert [fault.field for fault in rule_faults(rule("bad", **values))] == [field]
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,14 @@ def test_a_bad_rule_is_refused_before_it_is_stored(values: dict[str, Any], field
 )
 def test_a_sound_rule_passes(values: dict[str, Any]) -> None:
     """Values may hold anything, scripts the published placeholders."""
-    assert check(rule("good", **values)) == ()
+    assert rule_faults(rule("good", **values)) == ()
 
 
 def test_packaged_rules_are_sound_and_sourced(packaged: tuple[Rule, ...]) -> None:
     """The rules that come with MODAK pass their own check, and none is for a site."""
     assert packaged
     for each in packaged:
-        assert check(each) == (), each.name
+        assert rule_faults(each) == (), each.name
         assert each.source
         assert not each.when.system, "a rule for a site belongs to the site's data"
 
@@ -305,7 +305,7 @@ def test_the_stronger_rules_options_come_last() -> None:
     found = apply(rulebook([masks, usual]), HERE)
     assert line(found.launcher_options) == '--cpu-bind=cores -hostfile "${SGE_JOB_HOSTLIST:?}" --cpu-bind=mask_cpu:fe,fe00'
     assert "rule masks: gives the launcher --cpu-bind=mask_cpu:fe,fe00 (masks)" in found.decisions
-    assert check(masks) == ()
+    assert rule_faults(masks) == ()
 
 
 @pytest.mark.parametrize("option", ["gpu-bind=closest", "--gpu-bind=closest; id", "-o a b", "--x=$(id)", "--x='a'"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modak.errors import RequestError
-from modak.whatif import NAMES, against, changed, on_one_reference, same_work
+from modak.whatif import NAMES, against, on_one_reference, same_work, with_changes
 
 
 def choice(value: float | None, spread: float = 0.1, workers: int = 8) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def of_epochs(told: dict[str, Any]) -> dict[str, Any]:
 
 def test_names_stand_for_fields() -> None:
     """Short ones, and dotted paths; numbers and switches are read."""
-    found = changed({"job": {"target": {"name": "a"}}}, "nodes=8, system=b,optimisation.ai_training.tensorflow.xla=on")
+    found = with_changes({"job": {"target": {"name": "a"}}}, "nodes=8, system=b,optimisation.ai_training.tensorflow.xla=on")
     tensorflow = {"optimisation": {"ai_training": {"tensorflow": {"xla": True}}}}
     assert found == {"job": {"target": {"name": "b"}, "job_options": {"node_count": 8}, **tensorflow}}
 
@@ -36,20 +36,20 @@ def test_names_stand_for_fields() -> None:
 @pytest.mark.parametrize("text", ["2.10", "007", "1_000"])
 def test_text_that_a_number_would_change_stays_text(text: str) -> None:
     """As a number, version 2.10 would be 2.1, and partition 007 would be 7."""
-    found = changed({"job": {}}, f"system={text}")
+    found = with_changes({"job": {}}, f"system={text}")
     assert found == {"job": {"target": {"name": text}}}
 
 
 def test_the_document_is_left_as_it_is() -> None:
     """A new one is made."""
     document = {"job": {"job_options": {"node_count": 1}}}
-    changed(document, "nodes=2")
+    with_changes(document, "nodes=2")
     assert document == {"job": {"job_options": {"node_count": 1}}}
 
 
 def test_a_parameter_is_one_of_the_workload() -> None:
     """As results call its column."""
-    assert changed({"job": {}}, "params.cells=8000")["job"] == {"optimisation": {"workload": {"params": {"cells": 8000}}}}
+    assert with_changes({"job": {}}, "params.cells=8000")["job"] == {"optimisation": {"workload": {"params": {"cells": 8000}}}}
 
 
 @pytest.mark.parametrize(
@@ -58,19 +58,19 @@ def test_a_parameter_is_one_of_the_workload() -> None:
 def test_what_is_no_change_is_refused(text: str, words: str) -> None:
     """One line that says what is allowed."""
     with pytest.raises(RequestError, match=words):
-        changed({"job": {}}, text)
+        with_changes({"job": {}}, text)
 
 
 def test_what_is_no_object_cannot_be_changed_within() -> None:
     """The field is named."""
     with pytest.raises(RequestError, match="an object"):
-        changed({"job": {"target": 3}}, "system=zenith")
+        with_changes({"job": {"target": 3}}, "system=zenith")
 
 
 @given(name=st.sampled_from(sorted(NAMES)), value=st.integers(1, 99))
 def test_every_name_leads_somewhere(name: str, value: int) -> None:
     """The value stands at the end of the name's path."""
-    found: Any = changed({"job": {}}, f"{name}={value}")["job"]
+    found: Any = with_changes({"job": {}}, f"{name}={value}")["job"]
     for key in NAMES[name]:
         found = found[key]
     assert found == value
@@ -131,7 +131,7 @@ def test_an_efficiency_that_is_not_known_stays_unknown() -> None:
 def test_work_is_the_same_for_other_counts_only(change: str, same: bool) -> None:
     """Neither on another system nor for a longer run."""
     document = {"job": {"target": {"name": "stampede2"}}}
-    assert same_work(document, changed(document, change)) == same
+    assert same_work(document, with_changes(document, change)) == same
 
 
 def test_a_choice_without_an_efficiency_gets_none() -> None:

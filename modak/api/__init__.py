@@ -31,7 +31,7 @@ from modak.api.queries import only_known
 from modak.auth.oidc import Issuer
 from modak.errors import DataError
 from modak.service import Service, open_service
-from modak.settings import Settings, listed, read_settings
+from modak.settings import Settings, read_settings, split_list
 from modak.text.amounts import printable
 
 LOG: Final = logging.getLogger("modak.serve")
@@ -78,7 +78,7 @@ def create_app(settings: Settings, issuer: Issuer | None = None) -> FastAPI:
     app.add_middleware(Head)
     guard(app, issuer or issuer_of(settings))
     if settings.browser_origins:
-        app.add_middleware(CORSMiddleware, allow_origins=listed(settings.browser_origins), **BROWSERS)
+        app.add_middleware(CORSMiddleware, allow_origins=split_list(settings.browser_origins), **BROWSERS)
     add_observation(app)
     app.add_middleware(Lifespan)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

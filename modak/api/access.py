@@ -17,8 +17,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from modak.api.limits import Limits, RateLimit, caller
-from modak.api.problems import Problem, answer_to, routes_at
+from modak.api.limits import RateLimit, RequestLimits, caller
+from modak.api.problems import ProblemResponse, answer_to, routes_at
 from modak.auth import REFUSED, SCOPES, Principal, oidc, tokens
 from modak.auth.ring import KeyRing
 from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised, Unavailable
@@ -81,7 +81,7 @@ def guard(app: FastAPI, issuer: oidc.Issuer | None) -> None:
     settings: Settings = app.state.settings
     app.state.keys = KeyRing(lambda: app.state.service().store.access)
     app.add_middleware(Gate, settings=settings, keys=app.state.keys, issuer=issuer)
-    app.add_middleware(Limits, request_s=settings.request_s)
+    app.add_middleware(RequestLimits, request_s=settings.request_s)
     if settings.trusted_proxies:
         from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -205,4 +205,4 @@ def _bearer(sent: list[bytes]) -> str:
 
 
 def _too_many(wait: int) -> Response:
-    return Problem(429, "too many requests", [Fault("", f"come again in {wait} s")], {"Retry-After": str(wait)})
+    return ProblemResponse(429, "too many requests", [Fault("", f"come again in {wait} s")], {"Retry-After": str(wait)})

@@ -26,7 +26,7 @@ class WrongType(ModakError):
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawBody:
     """A body as it was sent: media type (lower case, without parameters), bytes, and the header with the type."""
 
     kind: str
@@ -34,16 +34,16 @@ class Raw:
     header: str = ""
 
 
-async def read(request: Request) -> Raw:
+async def read(request: Request) -> RawBody:
     """The body of a request, up to the limit of the settings."""
     return await _read_to(request, request.app.state.settings.max_body_bytes)
 
 
-async def _read_load(request: Request) -> Raw:
+async def _read_load(request: Request) -> RawBody:
     return await _read_to(request, request.app.state.settings.max_load_bytes)
 
 
-async def _read_to(request: Request, limit: int) -> Raw:
+async def _read_to(request: Request, limit: int) -> RawBody:
     sent = dict(reversed(request.scope["headers"]))  # the first of several with one name counts
     if sent.get(b"content-encoding", b"").strip().lower() not in (b"identity", b""):
         raise WrongType("of no kind that is read; send the body as it is", field="Content-Encoding")
@@ -61,25 +61,25 @@ async def _read_to(request: Request, limit: int) -> Raw:
             raise TooLarge(f"the body may have at most {limit} bytes")
         chunks.append(chunk)
     header = sent.get(b"content-type", b"application/json").decode("latin-1")
-    return Raw(header.split(";")[0].strip().lower(), b"".join(chunks), header)
+    return RawBody(header.split(";")[0].strip().lower(), b"".join(chunks), header)
 
 
 TABLES: Final = {"text/csv": "body.csv", "application/json": "body.json", "application/x-ndjson": "body.jsonl"}
 """Kinds of bodies that are a table, each with the name that faults call it by."""
-Body = Annotated[Raw, Depends(read)]
+Body = Annotated[RawBody, Depends(read)]
 """Read before the endpoint starts, on the event loop; parsed by the endpoint, in its thread."""
-LoadBody = Annotated[Raw, Depends(_read_load)]
+LoadBody = Annotated[RawBody, Depends(_read_load)]
 """The same, with the larger limit for results."""
 
 
-def document(body: Raw) -> Any:
+def document(body: RawBody) -> Any:
     """The JSON document of a body. Raises :class:`~modak.errors.BadSyntax` for one that cannot be read."""
     if body.kind != "application/json" and not body.kind.endswith("+json"):
         raise WrongType("send application/json")
     return strict_json(body.content)
 
 
-def table(body: Raw) -> tuple[bytes, str]:
+def table(body: RawBody) -> tuple[bytes, str]:
     """A results table and a file name for it, from which faults and the recognition of formats start."""
     if body.kind in TABLES:
         return body.content, TABLES[body.kind]

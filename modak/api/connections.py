@@ -14,7 +14,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from modak.api.limits import LONGEST_ADDRESS, LONGEST_HEADERS
-from modak.api.problems import Problem
+from modak.api.problems import ProblemResponse
 from modak.errors import Fault
 
 LONGEST: Final = LONGEST_ADDRESS + LONGEST_HEADERS
@@ -105,7 +105,7 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP request, or has a method that nobody knows, with a problem document instead of uvicorn's plain text."""
-        answer = Problem(400, "bad request", [Fault("", "no valid HTTP request, or an unknown method")], {"Connection": "close"})
+        answer = ProblemResponse(400, "bad request", [Fault("", "no valid HTTP request, or an unknown method")], {"Connection": "close"})
         head = b"".join(b"%s: %s\r\n" % field for field in (*self.server_state.default_headers, *answer.raw_headers))
         self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + answer.body)
         self.transport.close()

@@ -17,7 +17,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from modak.api.problems import OUT_OF_TIME, Problem, failed, note
+from modak.api.problems import OUT_OF_TIME, ProblemResponse, failed, note
 from modak.errors import Fault
 
 LONGEST_ADDRESS: Final = 8192
@@ -77,7 +77,7 @@ def caller(host: str | None) -> str:
     return "" if address.is_loopback else str(address)
 
 
-class Limits:
+class RequestLimits:
     """ASGI middleware: refuses too long addresses and headers, and answers requests that take too long or fail."""
 
     def __init__(self, app: ASGIApp, request_s: float) -> None:
@@ -91,7 +91,7 @@ class Limits:
         refused = _refused(scope)
         if refused:
             status, why = refused
-            await Problem(status, HTTPStatus(status).phrase.lower(), [Fault("", why)])(scope, receive, send)
+            await ProblemResponse(status, HTTPStatus(status).phrase.lower(), [Fault("", why)])(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
         until = loop.time() + self._request_s
@@ -101,7 +101,7 @@ class Limits:
             await self._app(scope, timed.receive, timed.send)
         except asyncio.CancelledError:  # the server stops, after the time that it gives to running requests
             note(scope, "the service stopped before it was done")
-            await timed.end(Problem(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)}))
+            await timed.end(ProblemResponse(503, "stopping", [Fault("", "the service stops; ask again")], {"Retry-After": str(RETRY_S)}))
         except Exception:
             await timed.end(failed())
             raise  # for the server's log
@@ -177,7 +177,7 @@ class _Timed:
         if self._answering:
             await self._answering
 
-    async def end(self, problem: Problem) -> None:
+    async def end(self, problem: ProblemResponse) -> None:
         """Answer that, unless an answer has begun."""
         if not self._started:
             await problem(self._scope, self._receive, self.send)
@@ -185,7 +185,7 @@ class _Timed:
     async def _answer(self) -> None:
         if self._arrived or not _has_body(self._scope):
             note(self._scope, OUT_OF_TIME)
-            late = Problem(503, "out of time", [Fault("", "the answer took too long")], {"Retry-After": str(RETRY_S)})
+            late = ProblemResponse(503, "out of time", [Fault("", "the answer took too long")], {"Retry-After": str(RETRY_S)})
         else:
-            late = Problem(408, "request timeout", [Fault("", "the request took too long to arrive")], {"Connection": "close"})
+            late = ProblemResponse(408, "request timeout", [Fault("", "the request took too long to arrive")], {"Connection": "close"})
         await late(self._scope, self._receive, self._send)

@@ -12,8 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from modak import schemas
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, in_time, one_at_a_time
-from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_bodies, request_body, text
-from modak.api.openapi import page as page_of
+from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text
 from modak.api.problems import NOSNIFF, answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known

@@ -31,7 +31,7 @@ SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5,
 METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
-class Observed:
+class Observer:
     """The outermost layer of the application (pure ASGI: Starlette's wrapped requests would cost ten times as much)."""
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
@@ -140,7 +140,7 @@ def add_observation(app: FastAPI) -> None:
 
     own = CollectorRegistry()
     ProcessCollector(registry=own)
-    app.add_middleware(Observed, registry=own)
+    app.add_middleware(Observer, registry=own)
 
     @app.get("/metrics", tags=["operations"], summary="Figures for Prometheus", response_class=Response)
     def metrics(request: Request) -> Response:

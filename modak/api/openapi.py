@@ -83,7 +83,7 @@ def by_name(of: Schema, description: str) -> Schema:
     return {"type": "object", "additionalProperties": of, "description": description}
 
 
-def page(name: str) -> Schema:
+def page_of(name: str) -> Schema:
     """A page of a list of components."""
     items = {"type": "array", "items": ref(name)}
     return object_of(items=items, next=Maybe(text("`cursor` of the next page; left out on the last one")))

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from modak import schemas, web
 from modak.api import html
 from modak.api.access import scope_of
-from modak.api.bodies import Body, Raw, WrongType
+from modak.api.bodies import Body, RawBody, WrongType
 from modak.api.direct import one_at_a_time
 from modak.api.native import Cursor, UsedBy, Wanted, address, service_of
 from modak.api.problems import public_faults
@@ -26,7 +26,7 @@ from modak.text.documents import strict_json
 from modak.web import form, reference
 
 if TYPE_CHECKING:
-    from modak.perfmodel.lines import Line
+    from modak.perfmodel.lines import PlotLine
 
 Shown = tuple[str, dict[str, Any]]
 """The name of a template and its values; ``status`` among them is that of the answer."""
@@ -109,7 +109,7 @@ def models(request: Request, application: Label = "") -> Shown:
     """The applications; or the curves of one of them, with a picture for each metric and kind of size."""
     from modak import plotting
     from modak.choosing.wishes import graph_compilers
-    from modak.perfmodel.lines import in_pictures, labels, title
+    from modak.perfmodel.lines import curve_labels, in_pictures, title
     from modak.service import records
 
     service, application = service_of(request), application.strip()
@@ -117,7 +117,7 @@ def models(request: Request, application: Label = "") -> Shown:
     for (metric, scale), curves in in_pictures(service.curves(application).values() if application else ()).items():
         measured = {"application": application, "metric": metric}
         query = {**measured, "over": scale}
-        found = zip(labels(curves, graph_compilers()), map(records.model, curves), strict=True)
+        found = zip(curve_labels(curves, graph_compilers()), map(records.model, curves), strict=True)
         rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
         table = listings.as_text(("curve", *MODEL), rows)
         named = f"{metric.replace('_', ' ')} over {scale}, {title(curves)}"
@@ -144,7 +144,7 @@ async def picture(request: Request, application: Label, metric: Label, over: Lab
 def _picture(service: Service, application: str, metric: str, over: str) -> Response:
     from modak import plotting
     from modak.choosing.wishes import graph_compilers
-    from modak.perfmodel.lines import in_pictures, lines, title
+    from modak.perfmodel.lines import in_pictures, plot_lines, title
 
     known = list(service.curves(application).values())
     curves = in_pictures(known).get((metric, over), [])[: plotting.MOST]
@@ -152,12 +152,12 @@ def _picture(service: Service, application: str, metric: str, over: str) -> Resp
         raise NotFound("no curves of that metric over that kind of size", field="metric")
     policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # matplotlib styles within the drawing
     return Response(
-        _drawn(lines(curves, known, graph_compilers=graph_compilers()), title(curves)), 200, html.HEADERS | policy, "image/svg+xml"
+        _drawn(plot_lines(curves, known, graph_compilers=graph_compilers()), title(curves)), 200, html.HEADERS | policy, "image/svg+xml"
     )
 
 
 @lru_cache(maxsize=64)
-def _drawn(shown: tuple[Line, ...], title: str) -> bytes:
+def _drawn(shown: tuple[PlotLine, ...], title: str) -> bytes:
     """A picture; drawing it takes a third of a second."""
     from modak.plotting import picture
 
@@ -211,7 +211,7 @@ def _asked(service: Service, values: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _fields(body: Raw) -> dict[str, str]:
+def _fields(body: RawBody) -> dict[str, str]:
     """The fields of a posted form."""
     if body.kind != FORM:
         raise WrongType(f"send {FORM}")

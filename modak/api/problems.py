@@ -52,7 +52,7 @@ def answer_text(text: str) -> Response:
     return Response(_bytes(text), 200, NOSNIFF, "application/json")
 
 
-class Problem(Response):
+class ProblemResponse(Response):
     """The one error body: ``type, title, status, detail, errors``; for a browser that asks for a page, a page that says the same."""
 
     def __init__(
@@ -94,7 +94,7 @@ def _bytes(text: str) -> bytes:
 def answer_to(error: ModakError, scope: Scope) -> Response:
     """The answer to an error."""
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}, 413: {"Connection": "close"}}.get(error.status)
-    return Problem(error.status, error.title, public_faults(error, scope), headers, error.warnings)
+    return ProblemResponse(error.status, error.title, public_faults(error, scope), headers, error.warnings)
 
 
 def public_faults(error: ModakError, scope: Scope) -> Sequence[Fault]:
@@ -119,7 +119,7 @@ def _modak(request: Request, error: Any) -> Response:
 
 def _parameters(_: Request, error: Any) -> Response:
     faults = faults_in({**found, "loc": found["loc"][1:]} for found in error.errors())  # without "query" or "path"
-    return Problem(422, "the request is wrong", faults)
+    return ProblemResponse(422, "the request is wrong", faults)
 
 
 def _http(request: Request, error: Any) -> Response:
@@ -129,7 +129,7 @@ def _http(request: Request, error: Any) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router names those of the first route that has the address
         headers = {"Allow": ", ".join(_methods(request))}
         detail = _INSTEAD.get((request.method, request.scope["path"]), detail)
-    return Problem(error.status_code, phrase, [Fault("", detail)], headers)
+    return ProblemResponse(error.status_code, phrase, [Fault("", detail)], headers)
 
 
 _INSTEAD: Final = {
@@ -155,6 +155,6 @@ def _unexpected(_: Request, __: Exception) -> Response:
     return failed()
 
 
-def failed() -> Problem:
+def failed() -> ProblemResponse:
     """The answer to a request that MODAK could not work on because of an error of its own."""
-    return Problem(500, "internal error", [Fault("", "MODAK failed; the service's log says where")])
+    return ProblemResponse(500, "internal error", [Fault("", "MODAK failed; the service's log says where")])

@@ -8,7 +8,7 @@ from typing import Any, Final
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from modak.api.bodies import TABLES, Raw, WrongType
+from modak.api.bodies import TABLES, RawBody, WrongType
 from modak.errors import BadSyntax
 from modak.ingest.sources import Source, from_bytes
 
@@ -18,7 +18,7 @@ LONGEST: Final = 200
 """Characters of a file's name that are kept, from its end."""
 
 
-def sources(body: Raw) -> list[Source]:
+def sources(body: RawBody) -> list[Source]:
     """The tables of a body, with names for messages. Compressed ones are refused: a small one can hold gigabytes."""
     if body.kind == "multipart/form-data":
         found = _parts(body)
@@ -31,7 +31,7 @@ def sources(body: Raw) -> list[Source]:
     return [from_bytes(content, name) for name, content in found]
 
 
-def _parts(body: Raw) -> list[tuple[str, bytes]]:
+def _parts(body: RawBody) -> list[tuple[str, bytes]]:
     """The files of a form: name and content of each."""
     _, options = parse_options_header(body.header)
     form = _Form()

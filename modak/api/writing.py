@@ -11,8 +11,7 @@ from starlette.responses import Response
 from modak.api.access import actor_of, used_token
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
-from modak.api.openapi import TEXT, json_response, list_of, object_of, ref, request_bodies, request_body, text, whole
-from modak.api.openapi import page as page_of
+from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text, whole
 from modak.api.problems import answer
 from modak.api.uploads import sources
 from modak.errors import RequestError

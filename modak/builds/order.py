@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, get_args
 
 from modak.errors import NotFound, RequestError
 from modak.facts import ImageLabels
-from modak.recipes.archives import SUMS, Archive, Download, downloads, listed, names
-from modak.recipes.base import labels
+from modak.recipes.archives import SUMS, Archive, Download, checksums, copy_names, downloads
+from modak.recipes.base import image_labels
 from modak.recipes.forms import form_of
 from modak.recipes.offline import Mirrors, base_file, base_images, offline
 from modak.recipes.plan import Recipe
@@ -55,7 +55,7 @@ class Order:
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
-        """A JSON object that :func:`read` takes."""
+        """A JSON object that :func:`order_from` takes."""
         return asdict(self) | {"claims": dict(self.claims)}
 
 
@@ -88,19 +88,19 @@ class Site:
 
     def _archive(self, wanted: Download) -> Archive:
         """The site's copy of a download. Raises :class:`modak.errors.RequestError` where it is missing, or has no checksum."""
-        known = names(wanted.address)
+        known = copy_names(wanted.address)
         folder, sums = Path(self.sources), Path(self.sources, SUMS)
         found = next((folder / name for name in known if (folder / name).is_file()), None)
         if found is None:
             raise RequestError(f"{folder} has no {' or '.join(known)}: put {wanted.address} there", field="MODAK_SOURCES_DIR")
-        site = listed(sums.read_text(encoding="utf-8", errors="replace")).get(found.name, "") if sums.is_file() else ""
+        site = checksums(sums.read_text(encoding="utf-8", errors="replace")).get(found.name, "") if sums.is_file() else ""
         if not site and not (wanted.sha256 and found.name == known[0]):
             fault = f"{sums} has no line for {found.name}, and the recipe knows no checksum of it: 'sha256sum {found.name} >>{SUMS}' there"
             raise RequestError(fault, field="MODAK_SOURCES_DIR")
         return Archive(str(found), "" if site == wanted.sha256 else site)
 
 
-def read(document: Mapping[str, Any]) -> Order:
+def order_from(document: Mapping[str, Any]) -> Order:
     """The order of a JSON object from :meth:`Order.as_json`."""
     pairs = tuple((file, name) for file, name in document["bases"])
     return Order(**{**document, "bases": pairs, "also": tuple(document["also"])})
@@ -110,7 +110,7 @@ def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequen
     """The order for one of MODAK's own recipes; ``site``: it is built without internet."""
     kind = builder_of(runtime)
     text, _ = text_for(made, kind)
-    claims = labels(made).model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    claims = image_labels(made).model_dump(mode="json", exclude_none=True, exclude_unset=True)
     order = Order(kind, text, made.image_file.removesuffix(".sif"), claims, also=_forms(kind, also))
     return order if site is None else _without_internet(order, site)
 

@@ -56,7 +56,7 @@ def _nothing(*_: object) -> None:
     """For whom nobody waits."""
 
 
-def run(
+def run_tool(
     words: Sequence[str],
     *,
     environment: Mapping[str, str],

@@ -21,7 +21,7 @@ from modak.facts import Facts, Image
 from modak.settings import Settings
 from modak.store import Store
 from modak.store.audit import Actor
-from modak.store.builds import Build
+from modak.store.builds import StoredBuild
 from modak.store.schema import now
 from modak.text.grammar import is_image_file
 
@@ -122,7 +122,7 @@ class BuildService:
 
     # --- within
 
-    def _seen(self, *builds: Build) -> list[Json]:
+    def _seen(self, *builds: StoredBuild) -> list[Json]:
         """The states of builds that somebody looks at. If no builder seems to run for one, one is started, where that is possible.
 
         It leaves builds whose tools this process does not find: an administrator who looks need not have the service's PATH.
@@ -150,7 +150,7 @@ class BuildService:
         done = self.store.builds.newest(500, states=("done",))
         return next((build.order["text"] for build in done if build.result.get("image") == image.reference), "")
 
-    def _whole(self, build: Build) -> bool:
+    def _whole(self, build: StoredBuild) -> bool:
         """Whether all files of a build are there, and the image is in the catalogue without refuted labels."""
         files = [(Path(each["file"]), each.get("bytes")) for each in build.result["files"]]
         there = all(file.exists() and (size is None or file.stat().st_size == size) for file, size in files)
@@ -182,7 +182,7 @@ def site(settings: Settings) -> Site:
     return Site(bases, wheels, settings.package_index, sources)
 
 
-def state(build: Build) -> Json:
+def state(build: StoredBuild) -> Json:
     """A build as callers see it."""
     times = {name: getattr(build, name) for name in ("requested_at", "started_at", "finished_at")}
     known = {

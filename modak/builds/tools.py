@@ -87,7 +87,7 @@ def environment(program: str, work: Path, extra: Iterable[tuple[str, str]] = ())
     return {"HOME": str(work), "USER": user(), "CH_IMAGE_CACHE": "disabled", **seen, "PATH": path, **dict(extra)}
 
 
-def version(program: str) -> str:
+def printed_version(program: str) -> str:
     """The version that a program prints (the first number with a dot); ``0``: none."""
     answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
     found = re.search(r"[0-9]+(?:\.[0-9]+)+", answer.stdout + answer.stderr)

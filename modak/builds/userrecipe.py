@@ -28,7 +28,7 @@ print("\\n" + json.dumps([stage.json() for stage in parser.recipe.values()]))
 _NAMES: Final = {"dockerfile": "Dockerfile", "definition": "Singularity"}
 
 
-def read_recipe(file: Path, runtime: str | None) -> tuple[str, Runtime]:
+def recipe_text(file: Path, runtime: str | None) -> tuple[str, Runtime]:
     """The text that the runtime's tool builds from, and the runtime; ``None``: the one that builds from the recipe's form.
 
     Raises :class:`modak.errors.RequestError` for a file that is no recipe.

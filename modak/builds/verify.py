@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from modak.builds.process import run
-from modak.builds.tools import Builder, environment, version
+from modak.builds.process import run_tool
+from modak.builds.tools import Builder, environment, printed_version
 from modak.errors import Conflict, Unavailable
 from modak.facts import Image
 from modak.images.probe import Claims, probe
-from modak.images.verification import Finding, Seen, hindrance, judge, read
+from modak.images.verification import Finding, Seen, hindrance, judge, read_probe
 
 LONGEST_S: Final = 3600
 MOST_OUTPUT: Final = 4 << 20
@@ -25,7 +25,7 @@ MOST_OUTPUT: Final = 4 << 20
 def look(builder: Builder, image: Path, claims: Claims, work: Path, **watched: Callable[..., object]) -> Seen:
     """Run an image once and read its output. Raises :class:`modak.errors.Unavailable` where it cannot be run here.
 
-    ``watched``: ``watch`` and ``begun`` of :func:`modak.builds.process.run`.
+    ``watched``: ``watch`` and ``begun`` of :func:`modak.builds.process.run_tool`.
     """
     output = bytearray()
 
@@ -34,12 +34,12 @@ def look(builder: Builder, image: Path, claims: Claims, work: Path, **watched: C
 
     words = (*builder.run(image, work), "/bin/sh", "-c", probe(claims))
     try:
-        run(words, on_output=keep, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S, **watched)
+        run_tool(words, on_output=keep, environment=environment(words[0], work), folder=work, limit_s=LONGEST_S, **watched)
     except TimeoutError as error:
         raise _not_here(str(error)) from None
     except OSError as error:
         raise Unavailable(f"{words[0]} cannot be started: {error.strerror}") from None
-    seen = read(output.decode("utf-8", "replace"))
+    seen = read_probe(output.decode("utf-8", "replace"))
     if not seen.ran and (why := hindrance(claims, seen)):
         raise _not_here(why)
     return seen
@@ -94,7 +94,7 @@ def place(builder: Builder) -> str:
     """This machine and the runtime, for the record."""
     host = platform.node() or "this machine"
     try:
-        return f"{host}, {builder.runtime} {version(builder.runner())}"
+        return f"{host}, {builder.runtime} {printed_version(builder.runner())}"
     except (Unavailable, OSError, subprocess.SubprocessError):
         return host
 

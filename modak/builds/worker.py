@@ -25,12 +25,12 @@ from modak.builds import process, verify
 from modak.builds.apptainer import Apptainer
 from modak.builds.charliecloud import FURTHER_FORMS, Charliecloud
 from modak.builds.log import Log
-from modak.builds.order import Order, read
+from modak.builds.order import Order, order_from
 from modak.builds.tools import Builder, Command, environment
 from modak.errors import ModakError, Unavailable
 from modak.facts import Image
 from modak.images.verification import judge, measured
-from modak.store.builds import Build, Builds, State
+from modak.store.builds import Builds, State, StoredBuild
 from modak.store.schema import now
 
 BUILDERS: Final[Mapping[str, Builder]] = {each.runtime: each for each in (Apptainer(), Charliecloud())}
@@ -148,7 +148,7 @@ def _here() -> dict[str, Any]:
     return {"host": platform.node(), "process": asdict(process.this())}
 
 
-def _gone(build: Build) -> bool:
+def _gone(build: StoredBuild) -> bool:
     if build.builder.get("host") != platform.node():
         return now() - build.beat_at > SILENT
     return not process.Process(**build.builder["process"]).alive
@@ -162,7 +162,7 @@ class BuildRun:
     """
 
     builds: Builds
-    build: Build
+    build: StoredBuild
     folder: Path
     limit_s: float
     log: Log = field(default_factory=Log)
@@ -178,7 +178,7 @@ class BuildRun:
 
         Raises :class:`Stopped` where a signal asked the builder to end; a build that it interrupted is put back into the queue.
         """
-        order = read(self.build.order)
+        order = order_from(self.build.order)
         place = self.folder / f".build-{self.build.id}"
         builder = BUILDERS[order.runtime]
         try:
@@ -215,7 +215,7 @@ class BuildRun:
         finally:
             for command in builder.tidy(place):
                 with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
-                    process.run(command.words, environment=environment(command.words[0], place), folder=place, limit_s=60)
+                    process.run_tool(command.words, environment=environment(command.words[0], place), folder=place, limit_s=60)
         return self._named(order, builder, place, made)
 
     def _tool(self, command: Command, builder: Builder, order: Order, place: Path) -> None:
@@ -223,7 +223,7 @@ class BuildRun:
         self.step, self.fault = command.step, ""
         extra = {"TMPDIR": str(place / "tmp"), "APPTAINER_TMPDIR": os.environ.get("APPTAINER_TMPDIR", str(place / "tmp"))}
         try:
-            status = process.run(
+            status = process.run_tool(
                 command.words,
                 on_output=lambda data: self._follow(self.log.feed(data), builder),
                 watch=self._watch,

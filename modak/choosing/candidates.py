@@ -15,23 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing import memory
-from modak.choosing.counts import StatedCounts, stated_counts, where_gpus_are_asked_for
-from modak.choosing.grids import check_room, grid_of, only_one_node, why_one_node, with_room
+from modak.choosing.counts import StatedCounts, check_limits, stated_counts
+from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
 from modak.choosing.measured import evidence_shapes, was_measured_on
+from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
-from modak.choosing.topology import Search, topology_shapes
-from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, mpi_asked, stated_nodes
+from modak.choosing.topology import CandidateSearch, topology_shapes
+from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, stated_nodes
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
-from modak.facts import HostMpi, Node, same_name
-from modak.launchers.family import compatible
+from modak.facts import Node, same_name
 from modak.perfmodel import Curve
 from modak.target import Target
-from modak.text.amounts import counted
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,12 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
     measured = tuple(evidence_shapes(request, target, curves, host))
-    search = Search(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
+    search = CandidateSearch(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
     found = _fitting(search, _shapes(search, measured))
     if measured and not with_room(search, found.shapes, queued=True):
         found = _fuller(search, found)
     shapes = check_room(search, found.shapes)
-    grids = tuple(grid_of(search, shape)[: 1 if shape in found.serial else None] for shape in shapes)
+    grids = tuple(node_counts(search, shape)[: 1 if shape in found.serial else None] for shape in shapes)
     largest = max(int(grid[-1]) for grid in grids)
     of_host = other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()
     return Candidates(
@@ -95,7 +94,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     )
 
 
-def _most_nodes(search: Search, largest: int) -> int | None:
+def _most_nodes(search: CandidateSearch, largest: int) -> int | None:
     """:attr:`Candidates.most_nodes`; ``largest``: the most nodes of a candidate."""
     target, counts = search.target, search.counts
     if counts.nodes or counts.ranks or not search.distributed or only_one_node(search.request, target):
@@ -103,7 +102,7 @@ def _most_nodes(search: Search, largest: int) -> int | None:
     return target.job_nodes[1] if target.job_nodes else None
 
 
-class Found(NamedTuple):
+class Shapes(NamedTuple):
     """Shapes, why they are considered, and what should be known of them."""
 
     shapes: tuple[Shape, ...]
@@ -113,19 +112,19 @@ class Found(NamedTuple):
     """Those of serial runs, which stay on the fewest nodes."""
 
 
-def _shapes(search: Search, measured: Iterable[Shape]) -> Found:
+def _shapes(search: CandidateSearch, measured: Iterable[Shape]) -> Shapes:
     """The ``measured`` shapes that have the requested counts, else those on another number of GPUs, else shapes by rules of thumb."""
     whole = [each for shape in measured for each in _completed(search, shape)]
     if shapes := _possible(search, whole):
-        return _with_parallel(search, shapes) if _are_serial(search, shapes) else Found(shapes)
+        return _with_parallel(search, shapes) if _are_serial(search, shapes) else Shapes(shapes)
     gpus = search.counts.gpus_per_node
     if gpus and (shapes := _possible(search, [_on_gpus(each, gpus, search.target.node) for each in whole])):
-        return Found(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
+        return Shapes(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
     shapes, warnings = topology_shapes(search)
-    return Found(shapes, warnings=warnings)
+    return Shapes(shapes, warnings=warnings)
 
 
-def _fuller(search: Search, measured: Found) -> Found:
+def _fuller(search: CandidateSearch, measured: Shapes) -> Shapes:
     """Shapes by rules of thumb, for more ranks than the ``measured`` ones have on as many nodes as a queue takes. If they have no room
     there either, the measured ones, as far as these have room at all."""
     if not with_room(search, measured.shapes):
@@ -137,13 +136,13 @@ def _fuller(search: Search, measured: Found) -> Found:
     return fuller if with_room(search, fuller.shapes, queued=True) else measured
 
 
-def _by_rules(search: Search) -> Found:
+def _by_rules(search: CandidateSearch) -> Shapes:
     """Shapes by rules of thumb that fit a node."""
     shapes, warnings = topology_shapes(search)
-    return _fitting(search, Found(shapes, warnings=warnings))
+    return _fitting(search, Shapes(shapes, warnings=warnings))
 
 
-def _are_serial(search: Search, shapes: Iterable[Shape]) -> bool:
+def _are_serial(search: CandidateSearch, shapes: Iterable[Shape]) -> bool:
     """Whether nothing but serial runs was measured on the target, of a program that the request says is parallel and whose ranks and
     threads it leaves open: further ranks alone on nodes of many cores are no choice."""
     counts, here = search.counts, [curve for curve in search.curves if was_measured_on(curve, search.target)]
@@ -152,15 +151,15 @@ def _are_serial(search: Search, shapes: Iterable[Shape]) -> bool:
     return is_open and one and all(max(curve.nodes) == 1 for curve in here)
 
 
-def _with_parallel(search: Search, serial: Iterable[Shape]) -> Found:
+def _with_parallel(search: CandidateSearch, serial: Iterable[Shape]) -> Shapes:
     """Shapes of serial runs, which stay on one node, and those by rules of thumb."""
     parallel, warnings = topology_shapes(search)
     alone = tuple(replace(shape, origin="topology") for shape in serial)
     one_core = any((shape.ranks_per_node, shape.threads_per_rank) == (1, 1) for shape in parallel)
-    return Found(_once([*alone, *parallel]), warnings=warnings, serial=() if one_core else alone)
+    return Shapes(_once([*alone, *parallel]), warnings=warnings, serial=() if one_core else alone)
 
 
-def _fitting(search: Search, found: Found) -> Found:
+def _fitting(search: CandidateSearch, found: Shapes) -> Shapes:
     """The shapes that fit a node and its memory; if none does, all where the nodes are not known. Raises :class:`Infeasible` elsewhere."""
     target, shapes = search.target, found.shapes
     fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(search.request, target, shape) is None)
@@ -263,50 +262,6 @@ def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) ->
     return replace(found, given=counts, nodes=(np.array([nodes], dtype=np.int64),) * len(found.shapes), most_nodes=nodes)
 
 
-def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[Notice, ...]]:
-    """The MPI of the host that the request names. If the system does not have it: none where an image may have it, else its default MPI
-    and a warning."""
-    asked = mpi_asked(request)
-    found = target.mpi_called(asked)
-    if found or not (asked and target.host_mpi and target.system):
-        return found or target.host_mpi, ()
-    if target.runtime and not compatible(asked, target.host_mpi.family):
-        return None, ()
-    known = ", ".join(mpi.family for mpi in target.system.mpi)
-    message = f"no {asked} is recorded for {target.system.name} (known: {known}); {target.host_mpi.family} is used instead"
-    field = "framework" if request.optimisation.framework == asked else "options.library"
-    return target.host_mpi, (Notice(field=f"optimisation.{field}", message=message),)
-
-
-def check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
-    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have, or if GPUs are requested
-    and no node is known to have any. Of a partition that the system file does not have nothing is known, and a warning says so."""
-    limit = target.largest_job
-    if limit is None:
-        return
-    if counts.nodes and counts.nodes > limit:
-        message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
-        raise Infeasible(message, field="job_options.node_count")
-    usable = memory.usable_gb(target)
-    asked = request.job_options.memory_limit
-    if usable and asked and asked > round(usable * 1e9):
-        requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
-        message = f"{requested} per node requested, but only {there} are usable on nodes of {target.title}"
-        raise Infeasible(message, field="job_options.memory_limit")
-    if request.job_options.request_gpus and target.node and not target.node.accelerators:
-        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
-
-
-def _without_gpus(asked: int, target: Target) -> str:
-    """That the nodes have no GPUs, and which partitions have some; if none has, what the system file would have to say."""
-    partitions = target.system.partitions if target.system else ()
-    having = ", ".join(one.name for one in partitions if one.node.accelerators)
-    text = f"{counted(asked, 'GPU')} per node requested, but the system file gives nodes of {target.title} none"
-    if having:
-        return f"{text}; partitions with GPUs: {having}"
-    return f"{text}: if they have GPUs, enter 'accelerator' (the model) and 'accelerators' (their number) in its node there"
-
-
 def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape], curves: Sequence[Curve]) -> bool:
     """Whether the run has several processes: by the request; if it does not say, by the results."""
     if is_distributed(request) or request.optimisation.config.distributed_training is False:
@@ -317,7 +272,7 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
     return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in evidence)
 
 
-def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
+def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
     """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
     if shape.ranks_per_node:
         return (shape,)
@@ -328,7 +283,7 @@ def _completed(search: Search, shape: Shape) -> Iterable[Shape]:
     return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)
 
 
-def _possible(search: Search, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+def _possible(search: CandidateSearch, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     """The shapes, with the requested ranks spread evenly, that have the given counts and fit a node."""
     spread = (_spread(shape, search.counts) for shape in shapes)
     shapes = [shape for shape in spread if _agrees(search, shape) and _fits(shape, search.target.node)]
@@ -382,7 +337,7 @@ def _once(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     return tuple(sorted(found.values(), key=order))
 
 
-def _agrees(search: Search, shape: Shape) -> bool:
+def _agrees(search: CandidateSearch, shape: Shape) -> bool:
     """Whether the shape has the given counts, and a single process if the run is not distributed."""
     counts = search.counts
     pairs = (

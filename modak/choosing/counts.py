@@ -1,4 +1,4 @@
-"""The counts that a request gives (nodes, ranks, threads, GPUs), made consistent with each other and with the nodes."""
+"""The counts that a request gives (nodes, ranks, threads, GPUs), made consistent with each other and with the nodes; and their limits."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from modak.choosing import memory
 from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
 from modak.dsl import Notice, Request
+from modak.errors import Infeasible
 from modak.facts import VENDORS, Node
 from modak.target import Target
+from modak.text.amounts import counted
 
 
 @dataclass(frozen=True)
@@ -164,3 +167,32 @@ def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | No
     hardware = node.usable_cores * node.threads_per_core
     text = f"{per_node or 1} ranks x {threads} threads exceed the {hardware} hardware threads of a node: threads reduced to {most}"
     return most, (Notice(field="application.threads", message=text),)
+
+
+def check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
+    """Raise :class:`modak.errors.Infeasible` if the requested nodes or memory exceed what a job there can have, or if GPUs are requested
+    and no node is known to have any. Of a partition that the system file does not have nothing is known, and a warning says so."""
+    limit = target.largest_job
+    if limit is None:
+        return
+    if counts.nodes and counts.nodes > limit:
+        message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
+        raise Infeasible(message, field="job_options.node_count")
+    usable = memory.usable_gb(target)
+    asked = request.job_options.memory_limit
+    if usable and asked and asked > round(usable * 1e9):
+        requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
+        message = f"{requested} per node requested, but only {there} are usable on nodes of {target.title}"
+        raise Infeasible(message, field="job_options.memory_limit")
+    if request.job_options.request_gpus and target.node and not target.node.accelerators:
+        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
+
+
+def _without_gpus(asked: int, target: Target) -> str:
+    """That the nodes have no GPUs, and which partitions have some; if none has, what the system file would have to say."""
+    partitions = target.system.partitions if target.system else ()
+    having = ", ".join(one.name for one in partitions if one.node.accelerators)
+    text = f"{counted(asked, 'GPU')} per node requested, but the system file gives nodes of {target.title} none"
+    if having:
+        return f"{text}; partitions with GPUs: {having}"
+    return f"{text}: if they have GPUs, enter 'accelerator' (the model) and 'accelerators' (their number) in its node there"

@@ -1,23 +1,34 @@
-"""The choice among the candidates of a request, and its form in the answer."""
+"""The decision for a request, steps 1 to 4 of :mod:`modak.optimise`, and its form in the answer.
+
+What several requests have in common is worked out once, and kept with the facts: the caches of :mod:`modak.prepared`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 
-from modak.choosing.candidates import Candidates
-from modak.choosing.objective import Ranking, Scored, pareto
-from modak.choosing.scoring import Evidence
+from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
+from modak.choosing.essence import Counts, Essence, counts_of, essence, key_of_any_size, with_counts, without_counts
+from modak.choosing.mpi import whose_mpi
+from modak.choosing.objective import Ranking, Scored, pareto, rank, rank_closest
+from modak.choosing.openswitch import left_open
+from modak.choosing.scoring import Columns, Evidence, columns, score
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, in_image, whose_mpi
-from modak.dsl import Choice, Configuration, Notice
+from modak.choosing.software import Software, in_image, missing_compilers, no_image
+from modak.choosing.switching import with_switches
+from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
+from modak.choosing.workload import amounts_needed, nearest_lengths, with_problem, with_setting
+from modak.dsl import Choice, Configuration, Notice, Objective, Request
+from modak.errors import Fault, Infeasible
+from modak.facts import Facts
 from modak.perfmodel import Curve
-from modak.prepared import Prepared
-from modak.target import Target
+from modak.prepared import Prepared, prepared
+from modak.target import Target, resolve, target_key
 
 
 @dataclass(frozen=True)
@@ -78,6 +89,126 @@ class Decision:
         if self.shape_at(index).inferred or found.curve is None or found.curve.estimated is not None or found.differences:
             return None
         return found.curve
+
+
+Ranker = Callable[[Scored, Objective], Ranking]
+""":func:`rank`, or :func:`rank_closest`."""
+
+
+def decide(request: Request, facts: Facts, ranker: Ranker = rank) -> Decision:
+    """Steps 1 to 4: where the job runs, what can run there, how long each configuration takes, and which is best.
+
+    What runs without a graph compiler, because no suitable image has it, takes as long as without it, and may run best elsewhere.
+    """
+    known = prepared(facts)
+    request = with_setting(request, known.models)
+    try:
+        found, infeasible = _decided(request, known, ranker), None
+    except Infeasible as error:
+        if not compilers(request):
+            raise
+        found, infeasible = _decided(request, known, rank_closest), error  # without missing compilers the request may be feasible
+    missing = known.missing.get((found.asked, found.shape), lambda: missing_compilers(request, known, found.target, found.shape))
+    if missing and (without := without_compilers(request, missing)) != request:
+        try:
+            found = decide(without, known, ranker)
+        except Infeasible as error:
+            raise _with_causes(error, in_document(request, missing.values())) from None
+        return replace(found, given_up={**missing, **found.given_up})
+    if infeasible:
+        raise infeasible
+    return found
+
+
+def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
+    """Steps 1 to 4 for the request as it stands, whatever images have."""
+    place = target_key(request, facts)
+    target = facts.targets.get(place, lambda: resolve(request, facts))
+    asked, predicted = _predictions(request, place, target, facts)
+    evidence = score(request, target, predicted)
+    try:
+        ranking, relaxed = ranking_of(request, evidence.scored, ranker, lambda: _wider(request, place, target, facts))
+    except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
+        raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
+    return Decision(
+        target=target,
+        evidence=evidence,
+        ranking=ranking,
+        facts=facts,
+        asked=asked,
+        amounts_needed=() if evidence.known else amounts_needed(request, facts.needing_more),
+        relaxed=relaxed,
+    )
+
+
+def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Essence, Columns]:
+    """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
+    lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
+    key = (*place, *key_of_any_size(request), *lengths.values())
+    asked = facts.questions.get(key, lambda: Essence(without_counts(essence(request, lengths=lengths))))
+    counts = counts_of(request)
+    return asked, facts.columns.get(
+        (asked, *counts), lambda: columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
+    )
+
+
+def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> Scored:
+    """The configurations that the request would allow without its ``max_nodes``."""
+    objective = request.optimisation.objective.model_copy(update={"max_nodes": None})
+    request = request.changed(optimisation={"objective": objective})
+    return score(request, target, _predictions(request, place, target, facts)[1]).scored
+
+
+def ranking_of(
+    request: Request, scored: Scored, ranker: Ranker = rank, wider: Callable[[], Scored] | None = None
+) -> tuple[Ranking, tuple[Notice, ...]]:
+    """The ranking under the constraints of the request, or under those of its objective alone, with a notice.
+
+    ``wider``: predicts also what the objective's ``max_nodes`` excludes, for a refusal. Raises :class:`modak.errors.Infeasible` if nothing
+    meets the constraints that bind.
+
+    The published fields for an efficiency cap the counts where they are left open; callers send them with counts that do not reach it.
+    Where the counts are open, limits of the objective together with that efficiency are refused. Of it and the objective's own, the higher
+    one holds.
+    """
+    objective = request.optimisation.objective
+    least = request.application.minimal_efficiency or request.optimisation.options.value_of("scaling_efficiency")
+    if objective.max_nodes:
+        scored = replace(scored, wider=wider)
+    floor = max(least or 0.0, objective.min_efficiency or 0.0)
+    try:
+        return ranker(scored, objective.model_copy(update={"min_efficiency": floor}) if least else objective), ()
+    except Infeasible:
+        if least is None or (objective.constrained and not (request.application.mpi_ranks or stated_nodes(request))):
+            raise
+    ranking = ranker(scored, objective)
+    reached = scored.efficiency[ranking.best]
+    how = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
+    message = f"a parallel efficiency of {least:g} is {how}; the counts are kept (leave them out to have them chosen)"
+    name = "application.minimal_efficiency" if request.application.minimal_efficiency else "optimisation.options.scaling_efficiency"
+    return ranking, (Notice(field=name, message=message),)
+
+
+def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
+    """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
+    depend on it, as switches do that results decide."""
+
+    def enumerated() -> Candidates:
+        request = with_counts(asked.request, counts)
+        found = enumerate_candidates(request, target, facts.models)
+        request = with_problem(request, found.problem)
+        return with_switches(found, request, target, facts.tried, partial(no_image, request, facts, target))
+
+    nodes, named, ranks = counts
+    of_their_size = named or ranks or asked.request.application.allowed_ranks or left_open(asked.request)
+    if nodes is None or of_their_size:
+        return enumerated()
+    return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
+
+
+def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:
+    """The error with what may be its cause."""
+    return Infeasible(faults=(*error.faults, *(Fault(one.field, one.message) for one in notices)))
 
 
 def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:

@@ -50,7 +50,7 @@ SOFTWARE: Final = ("framework", "framework_version", "precision", "dataset", "ru
 
 
 @dataclass(frozen=True)
-class Run:
+class RunContext:
     """The run in which a switch was tried, or is considered; ``None``: unknown."""
 
     application: str | None = None
@@ -61,10 +61,10 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Pair:
+class SwitchPair:
     """One comparison: ``log_ratio`` is ln(time with the switch / time without)."""
 
-    run: Run
+    run: RunContext
     log_ratio: float
 
 
@@ -96,7 +96,7 @@ def in_words(log_ratio: float, spread: float, rests: str) -> str:
     return f"{math.exp(log_ratio):.2f} x the time without it (90% interval {low:.2f} to {high:.2f}; {rests})"
 
 
-def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[Pair, ...]:
+def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tuple[SwitchPair, ...]:
     """Pairs of results that differ only in ``column``, and in how they spell the rest: its value is ``on`` in one and ``off`` in the other.
 
     ``column`` is a column of the result table (``compiler``, ``precision``, ``params.NAME``). A published speed-up whose row has the value
@@ -107,10 +107,10 @@ def pairs(results: Iterable[Result], column: str, on: str, off: str = OFF) -> tu
     filled = [{**one, column: one.get(column) or off} for one in timed]
     compared = [_pair(pair.equal, pair.ratio) for pair in compare(filled, column, (off, on))]
     published = [one for one in records if one["metric"] == "speedup" and one.get(column) == on and one.get("params.baseline")]
-    return (*compared, *(Pair(_run(one), -math.log(one["value"])) for one in published))
+    return (*compared, *(SwitchPair(_run(one), -math.log(one["value"])) for one in published))
 
 
-def effect(known: Sequence[Pair], asked: Run) -> Effect | None:
+def effect(known: Sequence[SwitchPair], asked: RunContext) -> Effect | None:
     """The predicted effect of the switch on the run ``asked``; ``None`` without any pair."""
     if not known:
         return None
@@ -128,7 +128,7 @@ def effect(known: Sequence[Pair], asked: Run) -> Effect | None:
     )
 
 
-def log_ratios(known: Sequence[Pair], asked: Run, sizes: Sequence[float | None]) -> tuple[Array, Array]:
+def log_ratios(known: Sequence[SwitchPair], asked: RunContext, sizes: Sequence[float | None]) -> tuple[Array, Array]:
     """The predicted log ratios of the run ``asked`` at each of these sizes, and half the widths of their 90 % intervals.
 
     Without any pair: 0, and what is known before anything is measured.
@@ -167,19 +167,19 @@ def _record(result: Result, column: str) -> dict[str, Any]:
     return {**labels, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
 
 
-def _pair(equal: Mapping[str, Any], ratio: float) -> Pair:
+def _pair(equal: Mapping[str, Any], ratio: float) -> SwitchPair:
     """A pair from a ratio of medians; ratios of throughputs are inverted, since a pair compares times."""
     less = metric(equal["metric"], equal.get("unit")).better == "lower"
-    return Pair(_run(equal), math.log(ratio) if less else -math.log(ratio))
+    return SwitchPair(_run(equal), math.log(ratio) if less else -math.log(ratio))
 
 
-def _run(record: Mapping[str, Any]) -> Run:
+def _run(record: Mapping[str, Any]) -> RunContext:
     workers = record.get("gpus_per_node") or record.get("ranks_per_node") or 1
     size = float(record["nodes"] * workers) if record.get("nodes") else None
-    return Run(record.get("application"), record.get("system"), tuple(record.get(name) for name in SOFTWARE), size)
+    return RunContext(record.get("application"), record.get("system"), tuple(record.get(name) for name in SOFTWARE), size)
 
 
-def _completed(asked: Run, runs: Sequence[Run], sizes: Sequence[float | None]) -> list[Run]:
+def _completed(asked: RunContext, runs: Sequence[RunContext], sizes: Sequence[float | None]) -> list[RunContext]:
     """The run at each of these sizes, with unknown values taken from the nearest known run of its application and system that does not
     contradict it."""
     own = [run for run in runs if (run.application, same_name(run.system)) == (asked.application, same_name(asked.system))]
@@ -192,7 +192,7 @@ def _completed(asked: Run, runs: Sequence[Run], sizes: Sequence[float | None]) -
     ]
 
 
-def _covariance(one: Sequence[Run], other: Sequence[Run]) -> Array:
+def _covariance(one: Sequence[RunContext], other: Sequence[RunContext]) -> Array:
     """Covariance of log ratios, ``[one, other]``; unknown labels are equal to each other only."""
     application = _equal([run.application for run in one], [run.application for run in other])
     system = _equal([same_name(run.system) for run in one], [same_name(run.system) for run in other])
@@ -220,7 +220,7 @@ def _doublings(one: Sequence[float], other: Sequence[float]) -> Array:
     return np.asarray(np.abs(np.log2(one)[:, None] - np.log2(other)[None]))
 
 
-def _basis(used: Sequence[Run], asked: Run) -> Basis:
+def _basis(used: Sequence[RunContext], asked: RunContext) -> Basis:
     """With pairs of the same application and system: measured, interpolated or extrapolated by size; else transferred."""
     own = [run for run in used if run.application == asked.application and same_name(run.system) == same_name(asked.system)]
     if not own or asked.application is None:

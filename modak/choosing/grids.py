@@ -12,7 +12,7 @@ import numpy.typing as npt
 from modak import plugins
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
-from modak.choosing.topology import Search
+from modak.choosing.topology import CandidateSearch
 from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun
 from modak.dsl import Request
 from modak.errors import Infeasible
@@ -24,7 +24,7 @@ DENSE: Final = 64
 """Every node count up to this one is a candidate; beyond it, steps of about 1/64 and all measured sizes."""
 
 
-def grid_of(search: Search, shape: Shape) -> npt.NDArray[np.int64]:
+def node_counts(search: CandidateSearch, shape: Shape) -> npt.NDArray[np.int64]:
     """Node counts to predict for a shape: the given one, or the fewest if nothing is known of its scaling, or else all that are allowed."""
     counts, target, curves = search.counts, search.target, search.curves
     if counts.nodes or counts.ranks:
@@ -70,7 +70,7 @@ def only_one_node(request: Request, target: Target) -> str:
     return f"{names[0]} needs ssh to start on several nodes, and {system.name} has no ssh between nodes" if needed else ""
 
 
-def why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
+def why_one_node(search: CandidateSearch, *, scales: bool) -> tuple[str, ...]:
     """A line if only one node is considered although a job there can have several and the request does not ask for one process.
 
     ``scales``: whether several sizes are candidates, or nothing was measured at all.
@@ -89,7 +89,7 @@ def why_one_node(search: Search, *, scales: bool) -> tuple[str, ...]:
     return (f"only single-node runs are considered: {why}",) if why else ()
 
 
-def with_room(search: Search, shapes: tuple[Shape, ...], *, queued: bool = False) -> tuple[Shape, ...]:
+def with_room(search: CandidateSearch, shapes: tuple[Shape, ...], *, queued: bool = False) -> tuple[Shape, ...]:
     """The shapes that have the ranks asked for on as many nodes as a job there can have; none, if none has. ``queued``: that its queues
     take, too, unless the request names a quality of service or a reservation, which may have limits of their own."""
     counts, target, options = search.counts, search.target, search.request.job_options
@@ -101,7 +101,7 @@ def with_room(search: Search, shapes: tuple[Shape, ...], *, queued: bool = False
     return tuple(shape for shape in shapes if _nodes_for(counts, shape) <= limit)
 
 
-def check_room(search: Search, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+def check_room(search: CandidateSearch, shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     """:func:`with_room`. Raises :class:`Infeasible` if there is none."""
     counts, target = search.counts, search.target
     limit, found = target.largest_job, with_room(search, shapes)

@@ -12,7 +12,7 @@ from typing import Final
 
 from packaging.version import Version
 
-from modak.choosing.effects import OFF, Pair
+from modak.choosing.effects import OFF, SwitchPair
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import compiler_named, compilers, precision, switches
 from modak.dsl import Notice, Request
@@ -87,7 +87,7 @@ class SwitchEvidence:
     """An open switch with all pairs of results that show its effect."""
 
     switch: OpenSwitch
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SwitchPair, ...]
 
 
 def left_open(request: Request) -> tuple[OpenSwitch, ...]:

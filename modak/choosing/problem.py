@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak.choosing.wishes import is_build
-from modak.choosing.workload import LENGTHS, MOST_NAMED, Problem, lengths, of_one_kind, stated, units
+from modak.choosing.workload import LENGTHS, MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
 from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
 from modak.facts import parameter, same_name
@@ -109,7 +109,7 @@ def _of_nearest_size(curves: Sequence[Curve], asked: Mapping[str, str]) -> list[
 
 def _asked(work: Workload) -> Collection[str]:
     """Names of the requested parameters; if the request gives its length, runs of another length are of the same problem."""
-    return {*work.params, *(startup.LENGTHS if lengths(work) else ())}
+    return {*work.params, *(startup.LENGTHS if requested_lengths(work) else ())}
 
 
 def _by_further(curves: Iterable[Curve], asked: Collection[str]) -> dict[Labels, list[Curve]]:

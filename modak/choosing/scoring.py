@@ -22,7 +22,7 @@ from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier, graph_compilers
-from modak.choosing.workload import Units, lengths, of_one_kind, units, with_problem
+from modak.choosing.workload import Units, of_one_kind, requested_lengths, units, with_problem
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.grouping import grouped
@@ -309,7 +309,7 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         shape.layout,
         without=graph_compilers(),
         elsewhere=elsewhere,
-        lengths=lengths(work),
+        lengths=requested_lengths(work),
         scales_epochs=work.samples is not None,
         crowded=crowded,
     )

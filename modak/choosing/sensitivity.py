@@ -23,7 +23,7 @@ MOST: Final = 4
 """At most this many sentences, the most relevant first."""
 
 
-def lines(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
+def sensitivity(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:
     """Sentences on the best configuration; none if nothing is predicted."""
     if math.isfinite(scored.time[ranking.best]):
         said = _all_lines(scored, ranking, objective, describe)

@@ -9,18 +9,18 @@ from functools import cached_property
 from typing import Any
 
 from modak import plugins, rules
+from modak.choosing.mpi import fitting_mpi, own_mpi, whose_mpi
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import DEEPSPEED, by_torchrun, carrier, compilers_on, distribution, is_build, library, mpi_asked
+from modak.choosing.wishes import DEEPSPEED, carrier, compilers_on, distribution, is_build, library, mpi_asked
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
-from modak.facts import ARCHITECTURES, VENDORS, Facts, HostMpi, Image, Vendor, mpi_family
+from modak.facts import ARCHITECTURES, VENDORS, Facts, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection
 from modak.images.fit import Wanted, is_there, mpi_inside
 from modak.images.selection import Catalogue, ImageChoice
-from modak.launchers.family import compatible
 from modak.perfmodel import Predictions, predict
 from modak.prepared import prepared
 from modak.recipes import plan as recipes
@@ -297,43 +297,9 @@ def gpu_vendor(request: Request, target: Target, shape: Shape) -> Vendor | None:
     return "nvidia" if shape.gpus_per_node else None
 
 
-def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
-    """The host's MPI that is bound into the image; ``None``: ranks do not use the host's MPI."""
-    host = fitting_mpi(target, shape, request) if shape.mpi_from == "host" else None
-    return host if host and host.bindable else None
-
-
-def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
-    """The host's MPI that starts the ranks and that the image must fit; ``None``: the image's own MPI need not fit any."""
-    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not _by_mpi(request):
-        return None
-    found, asked = target.mpi_for(shape.mpi), mpi_asked(request)
-    return None if found and asked and not compatible(asked, found.family) else found
-
-
-def own_mpi(shape: Shape, request: Request) -> str | None:
-    """The family of the image's own MPI that the layout was measured with, or that the request names instead; ``None``: of none, or not
-    known."""
-    return mpi_family(shape.mpi) if shape.mpi_from == "container" and _by_mpi(request) else None
-
-
 def in_image(shape: Shape, chosen: Software) -> Shape:
     """The shape with the MPI of the chosen image, if its ranks use that and it is not the one that the shape was measured with."""
     return replace(shape, mpi=chosen.mpi, mpi_from="container" if chosen.mpi else None) if chosen.other_mpi else shape
-
-
-def _by_mpi(request: Request) -> bool:
-    """Whether the ranks use MPI, as far as the request says how they are started."""
-    return distribution(request) in ("horovod", None) and not by_torchrun(request)
-
-
-def whose_mpi(target: Target, shape: Shape, image: str | None) -> str | None:
-    """Whose MPI the ranks use. ``None``: there is none, or it is not known: the host's is bound into an image only if the system says where
-    it is."""
-    if image is None:
-        return "host" if shape.mpi else None
-    host = target.mpi_for(shape.mpi)
-    return None if shape.mpi_from == "host" and not (host and host.bindable) else shape.mpi_from
 
 
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing.candidates import Candidates
-from modak.choosing.effects import SOFTWARE, Array, Effect, Run, effect, log_ratios, pairs
+from modak.choosing.effects import SOFTWARE, Array, Effect, RunContext, effect, log_ratios, pairs
 from modak.choosing.openswitch import OpenSwitch, SwitchEvidence, left_open
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier
@@ -25,14 +25,14 @@ from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.target import Target
 
 
-def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nodes: int | None = None) -> Run:
+def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nodes: int | None = None) -> RunContext:
     """The run whose effect of a switch is to be predicted, described as the runs of its pairs are: those of a precision name none."""
     work, framework = request.optimisation.workload, carrier(request)
     precision = None if switch.column == "precision" else shape.precision
     named = shape.framework or (framework.framework if framework else None)
     labels = {"framework": same_name(named) if named else None, "precision": precision, "dataset": work.dataset}
     workers = shape.workers(nodes) if nodes else None
-    return Run(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
+    return RunContext(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 
 
 NoImage = Callable[[Shape], str | None]

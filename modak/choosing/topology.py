@@ -26,7 +26,7 @@ from modak.target import Target
 
 
 @dataclass(frozen=True)
-class Search:
+class CandidateSearch:
     """A request on a target, and what is known for finding its candidates."""
 
     request: Request
@@ -39,7 +39,7 @@ class Search:
     """Whether the run has several processes."""
 
 
-def topology_shapes(search: Search) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
+def topology_shapes(search: CandidateSearch) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
     """Shapes by the rules of thumb, and warnings."""
     counts, node, warnings = search.counts, search.target.node, list[Notice]()
     shapes: list[Shape] = []
@@ -60,7 +60,7 @@ def topology_shapes(search: Search) -> tuple[tuple[Shape, ...], tuple[Notice, ..
     return tuple(dict.fromkeys(shapes)), tuple(warnings)
 
 
-def _software(search: Search) -> Shape:
+def _software(search: CandidateSearch) -> Shape:
     """A shape with the software that the request names, and the host's MPI if that starts the ranks."""
     request, work = search.request, search.request.optimisation.workload
     compiler = compiler_named(work.compiler) or next(iter(compilers_on(request)), None)
@@ -72,7 +72,7 @@ def _software(search: Search) -> Shape:
     return replace(software, mpi=host.family, mpi_from=search.target.mpi_from(host)) if host else replace(software, mpi=mpi_asked(request))
 
 
-def _topology_gpus(search: Search) -> int:
+def _topology_gpus(search: CandidateSearch) -> int:
     node, optimisation = search.target.node, search.request.optimisation
     if search.counts.gpus_per_node is not None:
         return search.counts.gpus_per_node
@@ -84,7 +84,7 @@ def _topology_gpus(search: Search) -> int:
     return node.accelerators if search.distributed else 1
 
 
-def _rank_counts(search: Search, gpus: int) -> Iterable[tuple[int, int | None]]:
+def _rank_counts(search: CandidateSearch, gpus: int) -> Iterable[tuple[int, int | None]]:
     """Ranks per node, each with the number of NUMA domains that it needs (``None``: any).
 
     One rank for each GPU or NUMA domain is a rule of thumb, if a rank does not drive all GPUs of its node; a given total of ranks may need
@@ -105,13 +105,13 @@ def _rank_counts(search: Search, gpus: int) -> Iterable[tuple[int, int | None]]:
     return [(max(gpus, needed), None)] if gpus else [(max(domains, needed), domains if node.numa_modes else None)]
 
 
-def _needed(search: Search) -> int:
+def _needed(search: CandidateSearch) -> int:
     """Ranks on each of the nodes that a job can have, for a given total of ranks; 1 without one."""
     limit = search.target.largest_job
     return min(math.ceil((search.counts.ranks or 1) / limit), _most(search)) if limit else 1
 
 
-def _most(search: Search) -> int:
+def _most(search: CandidateSearch) -> int:
     """The most ranks of a node that have cores of their own; 1 if the node is not known."""
     node = search.target.node
     return max(1, node.usable_cores // (search.counts.threads_per_rank or 1)) if node else 1

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.choosing import memory
-from modak.choosing.candidates import Candidates, host_mpi
+from modak.choosing.candidates import Candidates
 from modak.choosing.grids import only_one_node, taken
+from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import REDUCED, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have

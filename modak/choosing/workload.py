@@ -10,7 +10,7 @@ from typing import Final, Literal
 from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
 from modak.perfmodel import Curve, startup
-from modak.results.metrics import METRICS, Metric, metric_of, one_of, parse_amount, work_unit
+from modak.results.metrics import METRICS, Metric, metric_of, parse_amount, singular, work_unit
 from modak.tuning.setting import recorded
 
 
@@ -78,12 +78,12 @@ def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
 
 def _of_run(work: Workload, curve: Curve) -> Units:
     """A whole run; if both request and results give its length in the same unit, that many units."""
-    asked, done = lengths(work), startup.lengths(curve.series.params)
+    asked, done = requested_lengths(work), startup.lengths(curve.series.params)
     both = next((name for name in asked if name in done), None)
-    return Units(asked[both], one_of(both), 1 / done[both]) if both else Units(1.0, "run")
+    return Units(asked[both], singular(both), 1 / done[both]) if both else Units(1.0, "run")
 
 
-def lengths(work: Workload) -> dict[str, float]:
+def requested_lengths(work: Workload) -> dict[str, float]:
     """The requested length of the run, by unit: ``epochs``, ``steps``, or the unit of the amount."""
     amount = parse_amount(work.amount) if work.amount else None
     said = {f"{per}s": count for per in LENGTHS if (count := stated(work, per))}
@@ -94,7 +94,7 @@ def nearest_lengths(work: Workload, measured: Mapping[str, Sequence[float]]) -> 
     """For each unit in which the request gives its length, the nearest measured length."""
     if not measured:
         return {}
-    asked = {name: count for name, count in lengths(work).items() if name in measured}
+    asked = {name: count for name, count in requested_lengths(work).items() if name in measured}
     return {name: _nearest(count, measured[name]) for name, count in asked.items()}
 
 
@@ -125,7 +125,7 @@ def _preferred(work: Workload, runs: Iterable[Curve]) -> tuple[str, ...]:
     """Units in order of preference. ``runs``: curves that are per run, which come first if neither request nor results give a length."""
     if work.amount:
         return parse_amount(work.amount).one, *PREFERRED
-    if not lengths(work) and any(one.series.metric in METRICS and not startup.lengths(one.series.params) for one in runs):
+    if not requested_lengths(work) and any(one.series.metric in METRICS and not startup.lengths(one.series.params) for one in runs):
         return "run", *PREFERRED
     return ("step", *PREFERRED) if work.steps else PREFERRED
 

@@ -15,7 +15,7 @@ from modak.cli import common, show
 from modak.errors import ModakError, Unavailable
 from modak.text.amounts import counted
 from modak.text.choices import COLUMNS, alternatives, configuration, next_steps, row, warnings
-from modak.whatif import against, changed, on_one_reference, same_work
+from modak.whatif import against, on_one_reference, same_work, with_changes
 
 if TYPE_CHECKING:
     from modak.client import Client
@@ -151,7 +151,7 @@ def _best_of(client: Client, name: str, document: Any, strict: bool) -> dict[str
 
 def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool) -> None:
     """Print the best choice of each of two requests, and how they differ."""
-    asked = [common.document(text) if text.endswith(".json") else changed(document, text) for text in texts]
+    asked = [common.document(text) if text.endswith(".json") else with_changes(document, text) for text in texts]
     client = common.client()
     found = [_best_of(client, name, each, strict) for name, each in zip(("A", "B"), asked, strict=True)]
     best = _on_one_reference(client, document, asked, found)

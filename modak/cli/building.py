@@ -187,9 +187,9 @@ class _Local:
 def _own(recipe: Path, document: Mapping[str, Any], building: BuildService) -> Order:
     """The order for the user's own recipe, converted if it is written for the other runtime."""
     from modak.builds.order import of_text
-    from modak.builds.userrecipe import read_recipe
+    from modak.builds.userrecipe import recipe_text
 
-    text, runtime = read_recipe(recipe, document.get("runtime"))
+    text, runtime = recipe_text(recipe, document.get("runtime"))
     name = recipe.parent.resolve().name if recipe.name.lower() == "dockerfile" else recipe.stem
     return of_text(text, runtime, name, recipe.parent, building.site if document.get("offline") else None, document.get("also", ()))
 

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from modak.cli import show
 from modak.errors import BadSyntax, DataError, NotFound, RequestError, did_you_mean
-from modak.settings import Settings, read_settings, table
+from modak.settings import Settings, read_settings, settings_table
 from modak.text.documents import with_value
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def group(about: str) -> typer.Typer:
 def write_settings(formatter: Any, title: str) -> None:
     """A group of settings with their defaults, as a part of a help."""
     with formatter.section(f"{title} (environment)"):
-        formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in table()[title]])
+        formatter.write_dl([(name, f"{does} [{default or 'not set'}]") for name, default, does in settings_table()[title]])
 
 
 def showing(settings: str) -> type[TyperCommand]:

@@ -17,7 +17,7 @@ from modak.text.choices import COLUMNS, INTERVAL, row
 
 if TYPE_CHECKING:
     from modak.perfmodel import Curve
-    from modak.perfmodel.holdout import Judged, Proof
+    from modak.perfmodel.holdout import Accuracy, Proof
 
 Level = Annotated[float, typer.Option(help="Probability that an interval contains the next run's value.")]
 
@@ -74,7 +74,7 @@ def plot(
     """Plot scaling curves. Shows measured points, the model with its interval, and perfect scaling."""
     from modak import plotting
     from modak.choosing.wishes import graph_compilers
-    from modak.perfmodel.lines import lines, title
+    from modak.perfmodel.lines import plot_lines, title
 
     common.check_level(level)
     kind = output.suffix[1:].lower() if output else None
@@ -86,7 +86,7 @@ def plot(
     chosen = _named(known, models) if models else _several(_of_system(list(known.values()), system))
     applications = {curve.series.application for curve in chosen}
     relatives = [curve for curve in known.values() if curve.series.application in applications]
-    drawn = lines(chosen if as_json else chosen[: plotting.MOST], relatives, level, graph_compilers())
+    drawn = plot_lines(chosen if as_json else chosen[: plotting.MOST], relatives, level, graph_compilers())
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, title(chosen), level))
         if len(chosen) > plotting.MOST:
@@ -245,7 +245,7 @@ def _hidden(proof: Proof) -> str:
     return f"hidden: {hidden} of {done}" + (f"; {proof.left_out} with too few sizes left out" if proof.left_out else "")
 
 
-def _figures(model: Judged) -> tuple[Any, ...]:
+def _figures(model: Accuracy) -> tuple[Any, ...]:
     errors, held = model.errors, model.coverage
     interval = (_share(held.overall), _times(held.median_width)) if held else (None, None)
     return (model.name, _share(errors.median), _share(errors.p90), _share(errors.off_by_double), _share(model.decisions), *interval)

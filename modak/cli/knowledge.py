@@ -157,10 +157,10 @@ def _add(values: Sequence[Known], names: Sequence[str], *, replace: bool) -> Non
 def _checked_rules(file: Path) -> Sequence[Rule]:
     from modak.facts import Rule
     from modak.knowledge import read_array
-    from modak.rules import check
+    from modak.rules import rule_faults
 
     found = read_array(file, Rule)
-    faults = [Fault(f"{file}: rules.{rule.name}", str(fault)) for rule in found for fault in check(rule)]
+    faults = [Fault(f"{file}: rules.{rule.name}", str(fault)) for rule in found for fault in rule_faults(rule)]
     if faults:
         raise DataError(faults=faults)
     return found

@@ -18,7 +18,7 @@ from modak.text.amounts import counted
 from modak.text.numbering import LARGEST, Selection
 
 if TYPE_CHECKING:
-    from modak.results.comparison import Pair
+    from modak.results.comparison import ComparedPair
     from modak.store.suspects import Judgement
 
 app = common.group("Show, export, compare and correct measured results.")
@@ -165,9 +165,9 @@ def _judge(judgement: Judgement, numbers: Sequence[int] | None, file: str | None
 def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
     if (not numbers) == (file is None):
         raise typer.BadParameter("give numbers of results, or --file with the name of the file that they came in")
-    from modak.ingest.sources import named
+    from modak.ingest.sources import path_text
 
-    return numbers or named(Path(file or ""))  # as a load names it: without ./ at its beginning
+    return numbers or path_text(Path(file or ""))  # as a load names it: without ./ at its beginning
 
 
 def _others(judged: Mapping[str, Any]) -> None:
@@ -222,7 +222,7 @@ def compare(
     _ratios(by, pairs)
 
 
-def _ratios(by: str, pairs: Sequence[Pair]) -> None:
+def _ratios(by: str, pairs: Sequence[ComparedPair]) -> None:
     """What all pairs have in common, and a row for each pair."""
     names = dict.fromkeys(name for pair in pairs for name in pair.equal)
     differ = [name for name in names if len({pair.equal.get(name) for pair in pairs}) > 1]

@@ -45,14 +45,14 @@ def tune(
 
 
 def _print(found: Mapping[str, Any]) -> None:
-    from modak.tuning.setting import shown
+    from modak.tuning.setting import as_text
 
     show.heading("Trials")
     names = list(found["best"]["setting"])
     rows = [
         (
             one["number"],
-            *(shown(one["setting"][name]) for name in names),
+            *(as_text(one["setting"][name]) for name in names),
             one["value"],
             one["node_hours"],
             one["state"],
@@ -64,7 +64,7 @@ def _print(found: Mapping[str, Any]) -> None:
     typer.echo()
     show.heading("Found")
     best, gain = found["best"], found["gain"]
-    setting = ", ".join(f"{name}={shown(value)}" for name, value in best["setting"].items())
+    setting = ", ".join(f"{name}={as_text(value)}" for name, value in best["setting"].items())
     typer.echo(f"  best:       {setting}: {cell(best['value'])} {found['unit']} (basis: measured, trial {best['number']})")
     if found["default"] and found["default"]["number"] == best["number"]:
         typer.echo("  the job's own setting is the best that was found")

@@ -14,8 +14,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from modak.detected import gridengine, machine, pbs, slurm, software
-from modak.detected.partitions import Known, described
-from modak.detected.values import NOT_THERE, Answer, Cluster, Machine, SeenNode, SeenPartition, plain
+from modak.detected.partitions import KnownHardware, described_partitions
+from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
 from modak.launchers.family import USUAL_PMI
@@ -61,8 +61,8 @@ class Asked:
 
 
 def describe(
-    answers: Mapping[str, Answer],
-    probes: Mapping[str, Mapping[str, Answer]],
+    answers: Mapping[str, CommandOutput],
+    probes: Mapping[str, Mapping[str, CommandOutput]],
     asked: Asked,
     processors: Mapping[str, Processor],
     accelerators: Mapping[str, Accelerator],
@@ -76,7 +76,7 @@ def describe(
     here = machine.machine(answers, host, frozenset({host, host.split(".")[0], "localhost"}))
     cluster = slurm.cluster(answers) or pbs.cluster(answers) or gridengine.cluster(answers) or _alone(here)
     probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
-    found = described(cluster, here, probed, Known(processors, accelerators, dated))
+    found = described_partitions(cluster, here, probed, KnownHardware(processors, accelerators, dated))
     notes = [*_troubles(answers, cluster.scheduler), *found.notes]
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
@@ -123,7 +123,7 @@ def _alone(here: Machine) -> Cluster:
     return Cluster("shell", (SeenPartition("local", default=True),), (node,), None, ALONE, ALONE)
 
 
-def _troubles(answers: Mapping[str, Answer], scheduler: str) -> Iterator[str]:
+def _troubles(answers: Mapping[str, CommandOutput], scheduler: str) -> Iterator[str]:
     """A note for each command that failed; a command that is not installed gets none, nor does one that is of another scheduler."""
     for name, answer in answers.items():
         foreign = scheduler == "gridengine" and name.startswith("qstat")  # its qstat does not take the options of that of PBS
@@ -132,7 +132,7 @@ def _troubles(answers: Mapping[str, Answer], scheduler: str) -> Iterator[str]:
 
 
 def _installed(
-    answers: Mapping[str, Answer], cluster: Cluster, as_of: str, dated: str, host: str
+    answers: Mapping[str, CommandOutput], cluster: Cluster, as_of: str, dated: str, host: str
 ) -> tuple[dict[str, Any], list[tuple[str, str]], list[str]]:
     """Runtimes, MPI libraries and file systems, their citations and notes."""
     notes: list[str] = []

@@ -11,7 +11,7 @@ from modak.facts import Partition, System
 NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-class Difference(NamedTuple):
+class Drift(NamedTuple):
     """One field that differs. ``None``: the stored system does not say, or it is not seen."""
 
     field: str
@@ -19,7 +19,7 @@ class Difference(NamedTuple):
     seen: Any
 
 
-def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) -> tuple[Difference, ...]:
+def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) -> tuple[Drift, ...]:
     """The fields that differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared.
 
     ``unnamed_gpus``: GPUs of a node by partition, where the machine does not show their model. Their number is compared with what somebody
@@ -28,9 +28,9 @@ def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) 
     return tuple(
         difference
         for difference in (
-            Difference("scheduler", stored.scheduler, seen.scheduler),
-            Difference("cpu_unit", stored.cpu_unit, seen.cpu_unit),
-            *([Difference("account_required", stored.account_required, True)] if seen.account_required else []),
+            Drift("scheduler", stored.scheduler, seen.scheduler),
+            Drift("cpu_unit", stored.cpu_unit, seen.cpu_unit),
+            *([Drift("account_required", stored.account_required, True)] if seen.account_required else []),
             *_partitions(stored, seen, unnamed_gpus),
             *_listed("runtimes", _runtimes(stored), _runtimes(seen)),
             *_listed("mpi", _mpi(stored), _mpi(seen)),
@@ -40,43 +40,43 @@ def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) 
     )
 
 
-def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int]) -> Iterator[Difference]:
+def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int]) -> Iterator[Drift]:
     left = {partition.name for partition in stored.partitions}
     for one in seen.partitions:
         same = next((each for each in stored.partitions if one.name in each.scheduler_names), None)
         if same is None:
-            yield Difference(f"partitions.{one.name}", None, f"{one.nodes} nodes")
+            yield Drift(f"partitions.{one.name}", None, f"{one.nodes} nodes")
             continue
         left.discard(same.name)
         yield from _fields(same, one)
         if same.node.accelerators and not one.node.accelerators:
-            yield Difference(f"partitions.{one.name}.node.accelerators", same.node.accelerators, unnamed_gpus.get(one.name))
-    yield from (Difference(f"partitions.{name}", "stored", None) for name in sorted(left))
+            yield Drift(f"partitions.{one.name}.node.accelerators", same.node.accelerators, unnamed_gpus.get(one.name))
+    yield from (Drift(f"partitions.{name}", "stored", None) for name in sorted(left))
 
 
-def _fields(stored: Partition, seen: Partition) -> Iterator[Difference]:
+def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
     """Each field that is seen. A queue for job sizes has its own limits, and shares the partition's nodes."""
     at = f"partitions.{seen.name}"
     queue = next((one for one in stored.queues if one.name == seen.name), None)
-    yield Difference(f"{at}.max_wall_time_s", (queue and queue.max_wall_time_s) or stored.max_wall_time_s, seen.max_wall_time_s)
+    yield Drift(f"{at}.max_wall_time_s", (queue and queue.max_wall_time_s) or stored.max_wall_time_s, seen.max_wall_time_s)
     if queue is None or stored.name == seen.name:
-        yield Difference(f"{at}.nodes", stored.nodes, seen.nodes)
-        yield Difference(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
-        yield Difference(f"{at}.default", stored.default, seen.default)
+        yield Drift(f"{at}.nodes", stored.nodes, seen.nodes)
+        yield Drift(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
+        yield Drift(f"{at}.default", stored.default, seen.default)
     for sizes in seen.queues:
         least = min((one.min_nodes for one in stored.queues if one.name == sizes.name), default=1)
-        yield Difference(f"{at}.min_nodes", least, sizes.min_nodes)
+        yield Drift(f"{at}.min_nodes", least, sizes.min_nodes)
     for name in ("default_memory_gb", "default_memory_per_cpu_gb"):
         if getattr(seen, name):
-            yield Difference(f"{at}.{name}", getattr(stored, name), getattr(seen, name))
+            yield Drift(f"{at}.{name}", getattr(stored, name), getattr(seen, name))
     if seen.qos:
-        yield Difference(f"{at}.qos", (queue and queue.qos) or stored.qos, seen.qos)
+        yield Drift(f"{at}.qos", (queue and queue.qos) or stored.qos, seen.qos)
     for name in sorted(seen.node.model_fields_set - {"numa_modes"}):
         was, now = getattr(stored.node, name), getattr(seen.node, name)
         if name != "usable_memory_gb" or was != _cut(now):
-            yield Difference(f"{at}.node.{name}", was, now)
+            yield Drift(f"{at}.node.{name}", was, now)
     if seen.node.numa_modes:
-        yield Difference(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
+        yield Drift(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
 
 
 def _cut(memory: float) -> float:
@@ -84,9 +84,9 @@ def _cut(memory: float) -> float:
     return int(memory * 10) / 10
 
 
-def _listed(at: str, stored: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[Difference]:
+def _listed(at: str, stored: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[Drift]:
     for name in sorted({*stored, *seen}):
-        yield Difference(f"{at}.{name}", stored.get(name), seen.get(name))
+        yield Drift(f"{at}.{name}", stored.get(name), seen.get(name))
 
 
 def _runtimes(system: System) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, gigabytes
+from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, gigabytes
 
 _HOST: Final = re.compile(r"(\S+) +\S+ +([0-9]+) +(?:([0-9]+) +([0-9]+) +([0-9]+) +)?\S+ +([0-9]{1,9}(?:\.[0-9]{1,3})?)([MGT])\s")
 """Host, architecture, processors, sockets, cores and threads (not before Grid Engine 8), load, memory; those of a host that is down are
@@ -23,7 +23,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CONDITIONS: Final = ("pe_list", "user_lists", "xuser_lists", "projects", "xprojects")
 
 
-def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
+def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     """The cell that answers; ``None`` where none does."""
     listed, shown = answers["qhost"], answers["qconf"]
     hosts = tuple(_hosts(listed.text))
@@ -44,7 +44,7 @@ def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
     return Cluster("gridengine", found, nodes, None, shown.command, listed.command, directives=asked, from_directives=told.command)
 
 
-def environments(answers: Mapping[str, Answer]) -> tuple[str, ...]:
+def environments(answers: Mapping[str, CommandOutput]) -> tuple[str, ...]:
     """The names of the queues' parallel environments, each of which ``qconf -sp`` shows alone."""
     listed = (name for fields in _settings(answers["qconf"].text, "qname").values() for name in _environments(fields))
     return tuple(dict.fromkeys(name for name in listed if _NAME.fullmatch(name)))[:MOST_ENVIRONMENTS]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from modak.detected.values import SeenGpu, SeenProcessor, plain
+from modak.detected.seen import SeenGpu, SeenProcessor, plain
 from modak.facts import Accelerator, Processor, Source
 
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9._+-]{0,63}")

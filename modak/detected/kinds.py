@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from modak.detected.values import SeenNode, SeenPartition, plain
+from modak.detected.seen import SeenNode, SeenPartition, plain
 from modak.grouping import grouped
 from modak.text.amounts import counted
 
@@ -15,7 +15,7 @@ ALIKE: Final = 1.1
 
 
 @dataclass(frozen=True)
-class Kind:
+class NodeKind:
     """Nodes of one kind within a partition."""
 
     name: str
@@ -39,22 +39,22 @@ class Kind:
         return f"partition {plain(self.name, 70)}"
 
 
-def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[Kind, ...], tuple[str, ...]]:
+def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[NodeKind, ...], tuple[str, ...]]:
     """The kinds of nodes, and notes. The largest kind has the partition's name; another kind is left out if no feature selects it."""
     first, *others = sorted(_groups(nodes), key=lambda group: -count(group))
     if not others:
-        return (Kind(seen.name, seen, first),), ()
+        return (NodeKind(seen.name, seen, first),), ()
     label = f"partition {plain(seen.name, 64)}"
     features = {group: _telling(group, [other for other in (first, *others) if other is not group]) for group in (first, *others)}
-    named = (Kind(f"{seen.name}-kind{number}", seen, group, features[group], sole=False) for number, group in enumerate(others, 2))
+    named = (NodeKind(f"{seen.name}-kind{number}", seen, group, features[group], sole=False) for number, group in enumerate(others, 2))
     lost = sum(count(group) for group in others if not features[group])
     notes = [f"{label} has nodes of {len(others) + 1} kinds"]
     notes += [f"{label}: no feature tells the largest kind from the others, a job may land on any"] * (not features[first])
     notes += [f"{label}: {counted(lost, 'node')} of other kinds left out, no feature selects them"] * bool(lost)
-    return (Kind(seen.name, seen, first, features[first], sole=False), *(kind for kind in named if kind.constraint)), tuple(notes)
+    return (NodeKind(seen.name, seen, first, features[first], sole=False), *(kind for kind in named if kind.constraint)), tuple(notes)
 
 
-def by_gpu(kind: Kind) -> tuple[Kind, ...]:
+def by_gpu(kind: NodeKind) -> tuple[NodeKind, ...]:
     """The kind; for nodes with GPUs of several types one for each type, of which the first keeps the name."""
     types = kind.node.gpus
     if len({word for word, _ in types if word}) < max(2, len(types)):

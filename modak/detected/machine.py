@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from modak.detected.values import LONGEST_VALUE, Answer, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
+from modak.detected.seen import LONGEST_VALUE, CommandOutput, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
 
 KINDS: Final[Mapping[str, str]] = {
     "lustre": "lustre",
@@ -24,7 +24,7 @@ KINDS: Final[Mapping[str, str]] = {
 """Types of file systems in the mount table that nodes share."""
 
 
-def machine(answers: Mapping[str, Answer], place: str, names: frozenset[str] = frozenset()) -> Machine:
+def machine(answers: Mapping[str, CommandOutput], place: str, names: frozenset[str] = frozenset()) -> Machine:
     """One machine from the answers of its commands; a missing answer leaves its fields unknown."""
     texts = {name: answer.text for name, answer in answers.items()}
     processor, domains = lscpu(texts.get("lscpu", "")), numactl(texts.get("numactl", ""))

@@ -9,8 +9,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from modak.detected import hardware, kinds
-from modak.detected.kinds import Kind
-from modak.detected.values import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
+from modak.detected.kinds import NodeKind
+from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_FEATURES
 from modak.schedulers.slurm import GPUS
@@ -27,7 +27,7 @@ MEMORY: Final = "--mem={memory_mib_per_node}M"
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownHardware:
     """The processors and accelerators that MODAK knows, and the date at the end of citations."""
 
     processors: Mapping[str, Processor]
@@ -37,7 +37,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Found:
+class Findings:
     """What was found about one partition, or several."""
 
     partitions: tuple[Mapping[str, Any], ...] = ()
@@ -56,13 +56,13 @@ class Found:
     """Whether scripts have to name every partition, because none is the scheduler's default."""
 
 
-def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
+def described_partitions(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
     """Every open partition of the cluster whose hardware is known, and a note for each that is left out.
 
     Those for some users only come last: where several would take a job, it gets the first.
     """
     ordered = sorted(cluster.partitions, key=lambda one: one.restricted)
-    found = _joined([*(_partition(one, cluster, here, probed, known) for one in ordered), Found(notes=_conditions(cluster))])
+    found = _joined([*(_partition(one, cluster, here, probed, known) for one in ordered), Findings(notes=_conditions(cluster))])
     if not found.partitions or any(one.get("default") for one in found.partitions):
         return found
     largest = max(found.partitions, key=lambda one: int(one["nodes"]))["name"]
@@ -71,7 +71,7 @@ def described(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], kn
     return replace(found, partitions=marked, named=True, notes=(*found.notes, note))
 
 
-def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine], scheduler: str) -> tuple[Machine | None, str]:
+def machine_for(kind: NodeKind, here: Machine, probed: Mapping[str, Machine], scheduler: str) -> tuple[Machine | None, str]:
     """The machine that shows the hardware of these nodes (one of them, or an equal one), and a note; ``None``: there is none."""
     probe = probed.get(kind.partition.name)
     if probe and (kind.sole or _alike(kind, probe)):
@@ -85,13 +85,13 @@ def machine_for(kind: Kind, here: Machine, probed: Mapping[str, Machine], schedu
     return None, f"its nodes are not like {(probe or here).place}, and the scheduler does not say which processor they have{asked}"
 
 
-def _host_names(kind: Kind) -> set[str]:
+def _host_names(kind: NodeKind) -> set[str]:
     """The names of the nodes, with their domains and without."""
     names = {name for node in kind.nodes for name in (node.name, node.host)}
     return names | {name.split(".")[0] for name in names}
 
 
-def _alike(kind: Kind, machine: Machine) -> bool:
+def _alike(kind: NodeKind, machine: Machine) -> bool:
     """Whether a machine has the sockets, cores and threads that the scheduler reports; CPUs alone may be cores or threads."""
     first = kind.node
     sockets, cores, threads = machine.processor.topology if machine.processor else (None, None, None)
@@ -102,19 +102,19 @@ def _alike(kind: Kind, machine: Machine) -> bool:
     return first.cpus in (cores, cores * threads)
 
 
-def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
+def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
     label = f"partition {plain(seen.name, 64)}"
     nodes = tuple(node for node in cluster.nodes if seen.name in node.partitions)
     if seen.closed:
-        return Found(notes=(f"{label} is left out: {seen.closed}",))
+        return Findings(notes=(f"{label} is left out: {seen.closed}",))
     if not nodes:
-        return Found(notes=(f"{label} is left out: no node of it is shown (powered down, or not for everyone to see)",))
+        return Findings(notes=(f"{label} is left out: no node of it is shown (powered down, or not for everyone to see)",))
     several, notes = kinds.kinds(seen, nodes)
     shown = kinds.count(nodes)
     if seen.nodes is not None and seen.nodes != shown:
         notes = (*notes, f"{label}: the scheduler counts {seen.nodes} nodes and shows {shown}; those shown are entered")
     typed = [one for kind in several for one in (kinds.by_gpu(kind) if cluster.scheduler == "slurm" else (kind,))]
-    return _joined([Found(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in typed)])
+    return _joined([Findings(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in typed)])
 
 
 def _conditions(cluster: Cluster) -> tuple[str, ...]:
@@ -132,14 +132,14 @@ def _conditions(cluster: Cluster) -> tuple[str, ...]:
 # --- one kind of nodes as one partition
 
 
-def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: Known) -> Found:
+def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
     machine, trouble = machine_for(kind, here, probed, cluster.scheduler)
     own = machine.processor if machine else None
     if machine is None or own is None:
-        return Found(notes=(f"{kind.label} is left out: {trouble or 'lscpu did not answer'}",))
+        return Findings(notes=(f"{kind.label} is left out: {trouble or 'lscpu did not answer'}",))
     processor = hardware.processor(own, known.processors, f"lscpu -J {known.dated}, on {machine.place}")
     if processor is None:
-        return Found(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
+        return Findings(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
     accelerator, of_accelerator = _accelerator(kind, machine, known)
     topology = _topology(kind.node, own)
     limited = not _gives_no_memory(kind, cluster.scheduler)
@@ -147,12 +147,12 @@ def _kind(kind: Kind, cluster: Cluster, here: Machine, probed: Mapping[str, Mach
     node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0][1]} if accelerator else {}
     there, least = kinds.count(kind.nodes), kind.partition.min_nodes or 1
     if there < least:
-        return Found(notes=(f"{kind.label} is left out: a job there has {least} nodes or more, and of these there are {there}",))
+        return Findings(notes=(f"{kind.label} is left out: a job there has {least} nodes or more, and of these there are {there}",))
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
     if fault := _fault(partition):
-        return Found(notes=(f"{kind.label} is left out: {fault}",))
+        return Findings(notes=(f"{kind.label} is left out: {fault}",))
     unnamed = len(kind.node.gpus) == 1 and not accelerator
-    return Found(
+    return Findings(
         partitions=(partition,),
         processors=() if processor.name in known.processors else (processor,),
         accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
@@ -173,7 +173,7 @@ def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
     }
 
 
-def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool, limited: bool) -> Mapping[str, Any]:
+def _node(kind: NodeKind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool, limited: bool) -> Mapping[str, Any]:
     """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used.
     ``limited``: the partition's limits of memory are what jobs may ask for."""
     limits = (kind.partition.memory_gb, _of_all_cpus(kind, topology)) if limited else ()
@@ -189,7 +189,7 @@ def _node(kind: Kind, machine: Machine, topology: Mapping[str, int | None], *, t
     }
 
 
-def _of_all_cpus(kind: Kind, topology: Mapping[str, int | None]) -> float | None:
+def _of_all_cpus(kind: NodeKind, topology: Mapping[str, int | None]) -> float | None:
     """What the partition's limit of memory per CPU leaves of a node; a job that asks for more is rejected, or charged for more CPUs."""
     cores, per_cpu = topology["cores"], kind.partition.memory_per_cpu_gb
     if not (cores and per_cpu):
@@ -198,7 +198,7 @@ def _of_all_cpus(kind: Kind, topology: Mapping[str, int | None]) -> float | None
     return round((cores - _reserved(kind, topology)) * threads * per_cpu, 9)
 
 
-def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:
+def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:
     """Cores of a node that no job gets, or none of this partition."""
     first, most, cores = kind.node, kind.partition.max_cpus, topology["cores"]
     if not (most and cores):
@@ -208,7 +208,7 @@ def _reserved(kind: Kind, topology: Mapping[str, int | None]) -> int:
     return max(first.reserved_cores, cores - max(given, 1))
 
 
-def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
+def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
     seen, there = kind.partition, kinds.count(kind.nodes)
     called = seen.asked_as or seen.name
     sizes = {"name": called, "min_nodes": seen.min_nodes, "max_nodes": min(there, seen.max_nodes or there)}
@@ -231,7 +231,7 @@ def _entry(kind: Kind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, 
     return {name: value for name, value in entry.items() if value is not None}
 
 
-def _asking(kind: Kind, scheduler: str) -> list[str] | None:
+def _asking(kind: NodeKind, scheduler: str) -> list[str] | None:
     """Slurm's options for nodes, where MODAK's own would not do; ``None``: they do."""
     silent = _gives_no_memory(kind, scheduler)
     if not (kind.typed or silent):
@@ -240,20 +240,20 @@ def _asking(kind: Kind, scheduler: str) -> list[str] | None:
     return [*NODES, *([] if silent else [MEMORY]), *(gpus if kind.node.gpus else [])]
 
 
-def _gives_no_memory(kind: Kind, scheduler: str) -> bool:
+def _gives_no_memory(kind: NodeKind, scheduler: str) -> bool:
     """Whether Slurm does not know how much memory the nodes have (``RealMemory``): it takes them to have 1 MiB, and rejects jobs that ask
     for more, whatever the partition's limits are."""
     return scheduler == "slurm" and not kind.node.usable_memory_gb
 
 
-def _features(kind: Kind) -> list[str]:
+def _features(kind: NodeKind) -> list[str]:
     """The features that all nodes of the kind have, in the order in which the scheduler lists them."""
     first, *others = kind.nodes
     common = set(first.features).intersection(*(node.features for node in others))
     return [word for word in dict.fromkeys(first.features) if word in common and not fault_in(Name, word)][:MOST_FEATURES]
 
 
-def _defaults(kind: Kind) -> Mapping[str, float | None]:
+def _defaults(kind: NodeKind) -> Mapping[str, float | None]:
     """Memory of jobs that ask for none. Where it depends on GPUs, the least that a job may get, so that scripts ask for what is more."""
     seen = kind.partition
     usual = {name: getattr(seen, name) for name in DEFAULTS}
@@ -271,7 +271,7 @@ def _fault(partition: Mapping[str, Any]) -> str:
     return ""
 
 
-def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerator | None, tuple[str, ...]]:
+def _accelerator(kind: NodeKind, machine: Machine, known: KnownHardware) -> tuple[Accelerator | None, tuple[str, ...]]:
     """The accelerator of the nodes, and notes."""
     gpus = kind.node.gpus
     if len(gpus) != 1:
@@ -291,7 +291,7 @@ def _accelerator(kind: Kind, machine: Machine, known: Known) -> tuple[Accelerato
     return None, (f"{kind.label}: {counted(number, 'GPU')} a node{typed} left out, the model is unknown{which}{enter}",)
 
 
-def _doubts(kind: Kind, own: SeenProcessor, machine: Machine, scheduler: str) -> Iterator[str]:
+def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str) -> Iterator[str]:
     seen, first, cores = kind.partition, kind.node, kind.node.cores
     if kind.typed:
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0][0]), 40)}"
@@ -315,7 +315,7 @@ def _threads_are_cpus(node: SeenNode, topology: Mapping[str, int | None]) -> boo
     return bool(cores and threads and threads > 1 and node.cpus == cores * threads)
 
 
-def _cites(partition: Mapping[str, Any], kind: Kind, cluster: Cluster, machine: Machine, dated: str) -> Iterator[tuple[str, str]]:
+def _cites(partition: Mapping[str, Any], kind: NodeKind, cluster: Cluster, machine: Machine, dated: str) -> Iterator[tuple[str, str]]:
     first = kind.node
     at = f"partitions.{str(partition['name']).replace('.', '?')}"
     listed, limits = f"{cluster.from_nodes} {dated}", f"{cluster.from_partitions} {dated}"
@@ -338,14 +338,14 @@ def _cites(partition: Mapping[str, Any], kind: Kind, cluster: Cluster, machine: 
     yield from ((f"{at}.node.{name}", citation) for name, citation in whence.items() if name in partition["node"])
 
 
-def _joined(parts: Sequence[Found]) -> Found:
+def _joined(parts: Sequence[Findings]) -> Findings:
     """All parts together; of two partitions with the same name the first."""
     processors = {one.name: one for part in parts for one in part.processors}
     accelerators = {one.name: one for part in parts for one in part.accelerators}
     partitions: dict[str, Mapping[str, Any]] = {}
     for one in (one for part in parts for one in part.partitions):
         partitions.setdefault(one["name"], one)
-    return Found(
+    return Findings(
         partitions=tuple(partitions.values()),
         processors=tuple(processors[name] for name in sorted(processors)),
         accelerators=tuple(accelerators[name] for name in sorted(accelerators)),

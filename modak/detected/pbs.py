@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, exact_gigabytes, gigabytes, seconds
+from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, gigabytes, seconds
 
 Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
@@ -16,7 +16,7 @@ _AWAY: Final = ("slurmstate=",)
 """Printed by Slurm's own versions of Torque's commands."""
 
 
-def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
+def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     """The cluster that PBS describes; ``None`` where there is no answer, or the command is Slurm's."""
     answer = answers["pbsnodes"]
     hosts = records(answer.text)

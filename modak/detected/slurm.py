@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from modak.detected.values import LONGEST_VALUE, Answer, Cluster, SeenNode, SeenPartition, count, exact_gigabytes, seconds, whole
+from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, seconds, whole
 
 SINFO: Final[Mapping[str, str]] = {
     "partition": "%P",  # with a * after the default one
@@ -44,7 +44,7 @@ OWN_RULES: Final = (
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
-def cluster(answers: Mapping[str, Answer]) -> Cluster | None:
+def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     """The cluster that Slurm describes; ``None`` where there is no answer."""
     shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
     config = settings(answers["scontrol-config"].text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from modak.detected.values import Answer
+from modak.detected.seen import CommandOutput
 
 RUNTIMES: Final[Mapping[str, str]] = {
     "apptainer": "apptainer",
@@ -49,7 +49,7 @@ class Installed(NamedTuple):
     command: str
 
 
-def runtimes(answers: Mapping[str, Answer]) -> Iterator[Installed]:
+def runtimes(answers: Mapping[str, CommandOutput]) -> Iterator[Installed]:
     """The container runtimes: those on PATH first, then those of modules."""
     found: dict[str, Installed] = {}
     for program, name in RUNTIMES.items():
@@ -62,7 +62,7 @@ def runtimes(answers: Mapping[str, Answer]) -> Iterator[Installed]:
     yield from found.values()
 
 
-def mpi(answers: Mapping[str, Answer]) -> Iterator[Installed]:
+def mpi(answers: Mapping[str, CommandOutput]) -> Iterator[Installed]:
     """The MPI libraries by family: the newest module of each first, then those on PATH."""
     found = {
         name: Installed(name, number, module, answers["modules"].command)

@@ -79,7 +79,7 @@ def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
     )
 
 
-def kind_of(image: Image) -> tuple[Hashable, ...]:
+def kind_key(image: Image) -> tuple[Hashable, ...]:
     """The labels that :func:`obstacle` and :func:`criteria` compare, except those by which :func:`within_kind` sorts."""
     labels = image.labels
     hardware = (labels.accelerator, labels.architecture, labels.microarchitecture)

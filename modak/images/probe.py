@@ -12,7 +12,7 @@ from modak.frameworks.base import Inspection
 Claims = Mapping[str, Any]
 """Fields of :class:`modak.facts.ImageLabels` without those that are not claimed. ``framework`` is always there."""
 MARK: Final = "modak: "
-"""Marks the lines of output for :func:`modak.images.verification.read`."""
+"""Marks the lines of output for :func:`modak.images.verification.read_probe`."""
 UNDECIDED: Final = 75
 LONGEST_CHECK_S: Final = 300
 _PLAIN: Final = r"""tr -d '\\"' | tr '\n\t' '  '"""

@@ -22,7 +22,7 @@ from packaging.version import Version
 from modak.cache import Cache
 from modak.dsl import Notice
 from modak.facts import Image
-from modak.images.fit import Wanted, allows, criteria, is_there, kind_of, mpi_inside, obstacle, pinned, within_kind
+from modak.images.fit import Wanted, allows, criteria, is_there, kind_key, mpi_inside, obstacle, pinned, within_kind
 from modak.text.grammar import image_file, version_range
 
 VERSION_FIELD: Final = "optimisation.options.version"
@@ -46,7 +46,7 @@ class ImageChoice:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ImageKind:
     """Images that differ only in their version, in what else is known of their contents, and in their names."""
 
     versions: Mapping[Version, tuple[Image, ...]]
@@ -86,7 +86,7 @@ class Fitting:
 class Catalogue:
     """Images by framework, grouped by kind."""
 
-    by_framework: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
+    by_framework: Mapping[str, tuple[ImageKind, ...]] = field(default_factory=dict)
     by_reference: Mapping[str, Image] = field(default_factory=dict, repr=False)
     cache: Cache = field(default_factory=lambda: Cache(1024), compare=False)
 
@@ -100,12 +100,12 @@ def catalogue(images: Iterable[Image]) -> Catalogue:
     kinds: dict[str, dict[object, list[Image]]] = defaultdict(lambda: defaultdict(list))
     named: dict[str, Image] = {}
     for image in images:
-        kinds[image.labels.framework][kind_of(image)].append(image)
+        kinds[image.labels.framework][kind_key(image)].append(image)
         named[image.reference] = image
     return Catalogue({name: tuple(map(_kind, found.values())) for name, found in kinds.items()}, named)
 
 
-def _kind(images: Sequence[Image]) -> Kind:
+def _kind(images: Sequence[Image]) -> ImageKind:
     versions: dict[Version, list[Image]] = defaultdict(list)
     public: dict[Version, dict[Version, None]] = defaultdict(dict)
     for image in sorted(images, key=within_kind):
@@ -113,7 +113,7 @@ def _kind(images: Sequence[Image]) -> Kind:
         versions[version].append(image)
         public[Version(version.public)][version] = None
     ordered = {version: tuple(found) for version, found in versions.items()}
-    return Kind(ordered, len(images), {version: tuple(found) for version, found in public.items()})
+    return ImageKind(ordered, len(images), {version: tuple(found) for version, found in public.items()})
 
 
 def _first_two(groups: Iterable[tuple[Image, ...]]) -> tuple[Image, ...]:
@@ -160,7 +160,7 @@ def passed_over(image: Image, best: Image | None, wanted: Wanted) -> str:
     return f"the chosen one is preferred because {_preferred(best, image, wanted)}"
 
 
-def _choose(known: Sequence[Kind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:
+def _choose(known: Sequence[ImageKind], wanted: Wanted, measured: Sequence[Image]) -> ImageChoice:
     for gone in _sacrifices(wanted):
         asked = replace(wanted, inside=replace(wanted.inside, **{name: _WITHOUT[name] for name in gone if name in _WITHOUT}))
         fitting = (kind for kind in known if obstacle(kind.any, asked) is None)
@@ -213,7 +213,7 @@ def _compilers_given_up(wanted: Wanted) -> dict[str, Notice]:
     return {name: Notice(field=f"optimisation.options.{name}", message=text) for name, text in texts.items()}
 
 
-def _chosen(able: Sequence[Kind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:
+def _chosen(able: Sequence[ImageKind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:
     """The best of the suitable images: of the wanted version, else a build of it, else of the nearest version.
 
     Images that were ``measured`` compete with the best of each kind: between equal ones the predicted time decides.
@@ -264,7 +264,7 @@ def _build_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:
     return (Notice(field="optimisation.enable_opt_build", message=text),)
 
 
-def _nothing(known: Sequence[Kind], wanted: Wanted) -> ImageChoice:
+def _nothing(known: Sequence[ImageKind], wanted: Wanted) -> ImageChoice:
     """The choice without a suitable image: a recipe if there is one, and how many images were unsuitable for which reason."""
     reasons: Counter[str] = Counter()
     for kind in known:
@@ -285,7 +285,7 @@ def _fits_fully(best: Image, wanted: Wanted) -> bool:
     return built and best.labels.accelerator == wanted.hardware.accelerator and wanted.own_mpi in (None, mpi_inside(best))
 
 
-def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:
+def _nearest(able: Sequence[ImageKind], wanted: Wanted) -> list[Fitting]:
     """Images of the version nearest to the wanted one, which none has; of those for the job's accelerator, if there are any.
 
     The nearest version is the lowest above with the same major number, else the highest below, else the lowest above.
@@ -298,7 +298,7 @@ def _nearest(able: Sequence[Kind], wanted: Wanted) -> list[Fitting]:
     return [found for kind in able if (found := kind.of([nearest])).count]
 
 
-def _versions(kinds: Iterable[Kind]) -> list[Version]:
+def _versions(kinds: Iterable[ImageKind]) -> list[Version]:
     return sorted({version for kind in kinds for version in kind.versions})
 
 
@@ -308,7 +308,7 @@ def _anchor(versions: SpecifierSet) -> Version:
     return min(bounds, default=Version("0"))
 
 
-def _version_warning(best: Image, able: Sequence[Kind], wanted: Wanted) -> Notice:
+def _version_warning(best: Image, able: Sequence[ImageKind], wanted: Wanted) -> Notice:
     versions, used = _versions(able), Version(best.labels.version)
     first = max(0, min(versions.index(used) - MOST_LISTED // 2, len(versions) - MOST_LISTED))
     there = ", ".join(map(str, versions[first : first + MOST_LISTED]))

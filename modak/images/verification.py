@@ -1,6 +1,6 @@
 """What the output of the probe means for the labels of an image.
 
-:mod:`modak.images.probe` writes the probe, a program for the image's own shell; :mod:`modak.builds.verify` runs it. Here :func:`read`
+:mod:`modak.images.probe` writes the probe, a program for the image's own shell; :mod:`modak.builds.verify` runs it. Here :func:`read_probe`
 reads its output, :func:`hindrance` finds failures that are due to the machine, :func:`judge` compares the labels with the output, and
 :func:`measured` makes labels from it.
 """
@@ -79,7 +79,7 @@ class Finding:
         return f"{self.label}: {claim}{'seen ' + self.seen if self.seen else 'nothing seen'}: {self.verdict}"
 
 
-def read(output: str) -> Seen:
+def read_probe(output: str) -> Seen:
     """The probe's output as values. Other lines, and lines that are not of the probe's form, are ignored."""
     lines = output.splitlines()
     found: dict[str, Any] = {

@@ -40,14 +40,14 @@ parameters that every row repeats.
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
-class Node(dict[str, Any]):
+class LocatedObject(dict[str, Any]):
     """A JSON object that knows its line."""
 
     line: int = 1
 
 
 @dataclass
-class Found:
+class RowCollector:
     """Rows and notes that a format collects from one file."""
 
     size: int
@@ -148,17 +148,17 @@ def text_of(source: Source) -> str:
         raise DataError(f"byte 0x{content[error.start]:02x} is not valid UTF-8", field=f":{line}") from None
 
 
-def lines(source: Source) -> tuple[Iterator[tuple[int, str]], Found]:
+def lines(source: Source) -> tuple[Iterator[tuple[int, str]], RowCollector]:
     """The lines of a text file, numbered from 1, and a collector for its rows. Raises as :func:`text_of` does.
 
     Only LF and CR LF end a line: other signs may occur in the names of jobs and tests.
     """
     content = text_of(source)
     numbered = ((number, line.removesuffix("\r")) for number, line in enumerate(content.split("\n"), 1))
-    return numbered, Found(len(content))
+    return numbered, RowCollector(len(content))
 
 
-def document(source: Source) -> tuple[Node, Found]:
+def document(source: Source) -> tuple[LocatedObject, RowCollector]:
     """The file's JSON object, and a collector for its rows. Raises :class:`modak.errors.DataError` with the line of what is not JSON."""
     text = text_of(source)
     try:
@@ -167,9 +167,9 @@ def document(source: Source) -> tuple[Node, Found]:
         raise DataError(f"not valid JSON: {why_not_json(error)}", field=f":{error.lineno}") from None
     except RecursionError:
         raise DataError("objects nested too deep", field=":1") from None
-    if not isinstance(found, Node):
+    if not isinstance(found, LocatedObject):
         raise DataError("expected an object {…}", field=":1")
-    return found, Found(len(text))
+    return found, RowCollector(len(text))
 
 
 class _Decoder(json.JSONDecoder):
@@ -179,9 +179,9 @@ class _Decoder(json.JSONDecoder):
         super().__init__(parse_float=str, parse_int=str, parse_constant=str)
         breaks = [found.start() for found in re.finditer("\n", text)]
 
-        def placed(state: tuple[str, int], *rest: Any) -> tuple[Node, int]:
+        def placed(state: tuple[str, int], *rest: Any) -> tuple[LocatedObject, int]:
             found, end = decoder.JSONObject(state, *rest)  # type: ignore[attr-defined]
-            node = Node(found)
+            node = LocatedObject(found)
             node.line = bisect_right(breaks, state[1]) + 1
             return node, end
 
@@ -198,10 +198,10 @@ def member(node: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
     return found
 
 
-def objects(node: Mapping[str, Any], name: str) -> list[Node]:
+def objects(node: Mapping[str, Any], name: str) -> list[LocatedObject]:
     """The value of a key that is a list of objects. Raises as :func:`member` does."""
     found = member(node, name, list)
-    if not all(isinstance(each, Node) for each in found):
+    if not all(isinstance(each, LocatedObject) for each in found):
         raise DataError(f"{name!r} is required, as a list of objects", field=f":{getattr(node, 'line', 1)}")
     return list(found)
 
@@ -244,7 +244,7 @@ def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: 
     totals = {"ranks": (ranks, (ranks or 0) * threads), "gpus": (nodes * gpus,)}
 
     def counts(name: str, value: Any) -> bool:
-        given, counted = count(value), headings.counted(name)
+        given, counted = count(value), headings.layout_column(name)
         return given is not None and counted is not None and given in totals.get(counted, (laid.get(counted),))
 
     return {name: value for name, value in values.items() if not counts(name, value)}

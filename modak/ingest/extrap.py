@@ -12,7 +12,7 @@ from typing import Final
 
 from modak.errors import DataError
 from modak.ingest import documents
-from modak.ingest.documents import Found, member, objects, shortened, text
+from modak.ingest.documents import RowCollector, member, objects, shortened, text
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 
@@ -111,7 +111,7 @@ def _counts(names: Sequence[str], point: Sequence[object], line: int) -> dict[st
     return dict(zip(columns, values, strict=True))
 
 
-def _add(found: Found, line: int, cells: Mapping[str, str | None], values: Sequence[object]) -> None:
+def _add(found: RowCollector, line: int, cells: Mapping[str, str | None], values: Sequence[object]) -> None:
     """A row for each of the values at one point."""
     for repeat, value in enumerate(values):
         found.row(line, **cells, value=text(value), repeat=repeat)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, count, member, objects, shortened, text
+from modak.ingest.documents import LocatedObject, RowCollector, count, member, objects, shortened, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 from modak.text.amounts import listed
@@ -60,13 +60,13 @@ class GoogleBenchmark:
         yield from found.rows()
 
 
-def _is_aggregate(one: Node) -> bool:
+def _is_aggregate(one: LocatedObject) -> bool:
     """Whether it is made from repetitions; before 1.5 only the ending of its name said so."""
     kind = one.get("run_type") or ("aggregate" if _AGGREGATE.search(text(one.get("name")) or "") else "iteration")
     return kind == "aggregate" or "aggregate_name" in one
 
 
-def _rows(one: Node, context: Mapping[str, Any], found: Found) -> None:
+def _rows(one: LocatedObject, context: Mapping[str, Any], found: RowCollector) -> None:
     date = text(context.get("date")) or ""
     cells = {
         "nodes": "1",

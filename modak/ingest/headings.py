@@ -193,10 +193,10 @@ def unit_in(name: str) -> str | None:
     return words[-1] if words[-1].lower() in vocabulary.TIME_ENDINGS or words[-2].lower() == "in" else None
 
 
-def counted(name: str) -> str | None:
+def layout_column(name: str) -> str | None:
     """The column of the layout whose count a parameter of this name gives; ``ranks`` and ``gpus``: over all nodes; ``None``: it gives none.
 
-    >>> counted("num_nodes"), counted("num_tasks"), counted("size")
+    >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("size")
     ('nodes', 'ranks', None)
     """
     bare = _bare(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from modak.errors import DataError
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, member, objects, shortened, text
+from modak.ingest.documents import LocatedObject, RowCollector, member, objects, shortened, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -39,7 +39,7 @@ class Hyperfine:
         yield from found.rows()
 
 
-def _rows(one: Node, started: str | None, found: Found) -> None:
+def _rows(one: LocatedObject, started: str | None, found: RowCollector) -> None:
     command = text(one.get("command")) or ""
     cells: dict[str, Any] = {
         "application": shortened(text(one.get("name")) or command),
@@ -54,7 +54,7 @@ def _rows(one: Node, started: str | None, found: Found) -> None:
             found.row(one.line, **cells, metric="wall_time", value=seconds, unit="s", repeat=repeat if seconds is not None else None)
 
 
-def _timed(one: Node) -> list[tuple[str | None, str | None]]:
+def _timed(one: LocatedObject) -> list[tuple[str | None, str | None]]:
     """1.x: times and exit codes in two lists; without times (``--show-output`` of old versions) the median stands for all."""
     times, given = (member(one, key, list) if one.get(key) else [] for key in ("times", "exit_codes"))
     codes = [text(code) if code is not None else "unknown (killed)" for code in given]
@@ -63,7 +63,7 @@ def _timed(one: Node) -> list[tuple[str | None, str | None]]:
     return [(text(seconds), codes[i] if i < len(codes) else None) for i, seconds in enumerate(times)]
 
 
-def _measured(one: Node) -> list[tuple[str | None, str | None]]:
+def _measured(one: LocatedObject) -> list[tuple[str | None, str | None]]:
     """2.0: one object a run; a quantity is an object with a value and a unit."""
     found: list[tuple[str | None, str | None]] = []
     for run in objects(one, "measurements"):

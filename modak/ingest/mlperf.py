@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from modak.errors import DataError
 from modak.ingest import documents
-from modak.ingest.documents import Found, count, divided, instant, text
+from modak.ingest.documents import RowCollector, count, divided, instant, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -94,7 +94,7 @@ def _platform(name: str | None, nodes: int | None) -> tuple[str | None, int | No
     return (found[2], int(found[1])) if found and nodes in (None, int(found[1])) else (name, nodes)
 
 
-def _stop(event: Mapping[str, Any], run: _Run, line: int, found: Found) -> None:
+def _stop(event: Mapping[str, Any], run: _Run, line: int, found: RowCollector) -> None:
     status = documents.within(event, "metadata").get("status")
     benchmark = text(run.said.get("submission_benchmark")) or ""
     if status != "success":

@@ -8,7 +8,7 @@ from typing import Final
 
 from modak.errors import DataError, Fault
 from modak.ingest import documents
-from modak.ingest.documents import Found
+from modak.ingest.documents import RowCollector
 from modak.ingest.reframe import test_cells
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_FAULTS, Raw
@@ -59,7 +59,7 @@ class PerfLog:
         yield from found.rows()
 
 
-def _run(run: dict[str, str], header: list[str], line: int, found: Found) -> None:
+def _run(run: dict[str, str], header: list[str], line: int, found: RowCollector) -> None:
     title = run.get("name") or run.get("display_name") or run.get("short_name") or "?"
     if "result" in header and run.get("result") != "pass":
         found.runs = "tests"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, member, objects, shortened, text
+from modak.ingest.documents import LocatedObject, RowCollector, member, objects, shortened, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -34,7 +34,7 @@ class PytestBenchmark:
         yield from found.rows()
 
 
-def _row(one: Node, host: str | None, when: str | None, found: Found) -> None:
+def _row(one: LocatedObject, host: str | None, when: str | None, found: RowCollector) -> None:
     name = text(one.get("fullname")) or text(one.get("name")) or ""
     cells = documents.parameters({**documents.within(one, "params"), **documents.within(one, "extra_info")})
     laid = {"system": host, "nodes": "1", "measured_at": when, "dataset": text(one.get("group"))} | cells

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, count, divided, objects, text
+from modak.ingest.documents import LocatedObject, RowCollector, count, divided, objects, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -32,7 +32,7 @@ class Ramble:
         yield from found.rows()
 
 
-def _experiment(one: Node, found: Found) -> None:
+def _experiment(one: LocatedObject, found: RowCollector) -> None:
     title = text(one.get("name")) or "?"
     if one.get("RAMBLE_STATUS") != "SUCCESS":
         status = text(one.get("RAMBLE_STATUS"))
@@ -48,7 +48,7 @@ def _experiment(one: Node, found: Found) -> None:
                 found.figure(merit.line, name, text(merit.get("value")), text(merit.get("units")), cells | within)
 
 
-def _cells(one: Node) -> dict[str, str | None]:
+def _cells(one: LocatedObject) -> dict[str, str | None]:
     nodes, ranks, per_node = (count(one.get(name)) for name in ("n_nodes", "n_ranks", "processes_per_node"))
     counts = {"nodes": nodes, "ranks_per_node": divided(ranks, nodes) or per_node, "threads_per_rank": count(one.get("n_threads"))}
     return {
@@ -59,7 +59,7 @@ def _cells(one: Node) -> dict[str, str | None]:
     }
 
 
-def _varied(one: Node) -> dict[str, Any]:
+def _varied(one: LocatedObject) -> dict[str, Any]:
     """The variables that tell a workspace's experiments apart: those that the template of their names holds."""
     raw, expanded = documents.within(one, "RAMBLE_RAW_VARIABLES"), documents.within(one, "RAMBLE_VARIABLES")
     template = text(raw.get("experiment_template_name")) or ""

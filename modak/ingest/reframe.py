@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from modak.errors import DataError
 from modak.ingest import documents
-from modak.ingest.documents import Found, Node, count, divided, instant, member, objects, text
+from modak.ingest.documents import LocatedObject, RowCollector, count, divided, instant, member, objects, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -39,7 +39,7 @@ class ReFrame:
         yield from found.rows()
 
 
-def _case(case: Node, found: Found) -> None:
+def _case(case: LocatedObject, found: RowCollector) -> None:
     title = text(case.get("display_name")) or text(case.get("name")) or "?"
     if case.get("result") != "pass":
         phase = text(case.get("fail_phase"))

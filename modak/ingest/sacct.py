@@ -9,7 +9,7 @@ from typing import Final
 
 from modak.errors import DataError, Fault
 from modak.ingest import documents
-from modak.ingest.documents import Found, count, divided
+from modak.ingest.documents import RowCollector, count, divided
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_FAULTS, Raw
 from modak.text.units import elapsed
@@ -28,7 +28,7 @@ _GPUS: Final = re.compile(r"(?:^|,)gres/gpu(:[^=,]+)?=([0-9]{1,8})(?![0-9])")
 
 
 @dataclass
-class Job:
+class SacctJob:
     """What is known of a job."""
 
     id: str
@@ -69,14 +69,14 @@ def _printed(head: bytes) -> bool:
     return (b"JobID" in names or b"JobIDRaw" in names) and len(below) == len(names) and not b"".join(below).strip(b"-")
 
 
-def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[Job]:
+def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[SacctJob]:
     first = next(lines)[1]
     end = "|" if first.endswith("|") else ""  # of every line with --parsable
     header = [cell for cell in first.split("|") if cell]
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:
         raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=":1")
-    jobs: dict[tuple[str, str | None], Job] = {}
+    jobs: dict[tuple[str, str | None], SacctJob] = {}
     faults: list[Fault] = []
     for line, row in lines:
         cells = _cells(row.removesuffix(end), header)
@@ -90,7 +90,7 @@ def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[Job]:
     yield from jobs.values()
 
 
-def _row(cells: Mapping[str, str], line: int, jobs: dict[tuple[str, str | None], Job]) -> None:
+def _row(cells: Mapping[str, str], line: int, jobs: dict[tuple[str, str | None], SacctJob]) -> None:
     """A job, or a step of one: numbered steps were launched with ``srun``, ``batch`` and ``extern`` were not.
 
     A number is a job of each cluster; the last row of a job that was requeued counts.
@@ -113,10 +113,10 @@ def _cells(row: str, header: list[str]) -> dict[str, str] | None:
     return dict(zip(header, cells, strict=True)) if len(cells) == len(header) else None
 
 
-def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
+def _job(number: str, line: int, cells: Mapping[str, str]) -> SacctJob:
     took = elapsed(cells.get("Elapsed", ""))
     gpus = {kind: int(number) for kind, number in _GPUS.findall(cells.get("AllocTRES", ""))}
-    return Job(
+    return SacctJob(
         id=number,
         line=line,
         state=cells["State"].split(" ")[0],
@@ -128,7 +128,7 @@ def _job(number: str, line: int, cells: Mapping[str, str]) -> Job:
     )
 
 
-def add(job: Job, found: Found) -> None:
+def add(job: SacctJob, found: RowCollector) -> None:
     """A row for a job that completed; a note for every other, and for parts of heterogeneous jobs (``104+1``)."""
     title = f"job {job.id} ({job.cells['application']})"
     if job.state != "COMPLETED":

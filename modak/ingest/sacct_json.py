@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from modak.ingest import documents
-from modak.ingest.documents import Node, count, instant, member, objects, text, within
-from modak.ingest.sacct import Job, add
+from modak.ingest.documents import LocatedObject, count, instant, member, objects, text, within
+from modak.ingest.sacct import SacctJob, add
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -30,10 +30,10 @@ class SacctJson:
         yield from found.rows()
 
 
-def _job(job: Node) -> Job:
+def _job(job: LocatedObject) -> SacctJob:
     time = member(job, "time", dict)
     counted = _tres(job)
-    found = Job(
+    found = SacctJob(
         id=_id(job),
         line=job.line,
         state=_state(job),
@@ -60,7 +60,7 @@ def number(value: Any) -> Any:
     return value
 
 
-def _id(job: Node) -> str:
+def _id(job: LocatedObject) -> str:
     """The job's number as sacct shows it; tasks of an array, and parts of a heterogeneous job, have its number and their own."""
     parts, array = within(job, "het"), within(job, "array")
     if count(number(parts.get("job_id"))):
@@ -69,12 +69,12 @@ def _id(job: Node) -> str:
     return f"{whole}_{task}" if task is not None and count(whole) else str(text(number(job.get("job_id"))))
 
 
-def _state(job: Node) -> str:
+def _state(job: LocatedObject) -> str:
     current = within(job, "state").get("current")
     return str(current[0] if isinstance(current, list) and current else current)
 
 
-def _tres(job: Node) -> dict[str, int]:
+def _tres(job: LocatedObject) -> dict[str, int]:
     """What was allocated, by kind; a site counts typed devices (``gpu:v100``) in their plain kind, too, or only there."""
     given = within(job, "tres").get("allocated")
     found: dict[str, int] = {}
@@ -84,7 +84,7 @@ def _tres(job: Node) -> dict[str, int]:
     return found
 
 
-def _launched(step: Node) -> bool:
+def _launched(step: LocatedObject) -> bool:
     """Whether a step was launched by ``srun``: the batch script and the external step are no tasks of the application."""
     described = step.get("step")
     mark = str(described.get("id") if isinstance(described, dict) else described).rpartition(".")[2]

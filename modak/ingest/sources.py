@@ -114,10 +114,10 @@ def from_path(path: Path) -> Source:
             digest, state = hashlib.file_digest(stream, "sha256").hexdigest(), os.fstat(stream.fileno())
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", field=str(path)) from None
-    return Source(named(path), digest, state.st_size, lambda: _reopened(path, state))
+    return Source(path_text(path), digest, state.st_size, lambda: _reopened(path, state))
 
 
-def named(path: Path | str) -> str:
+def path_text(path: Path | str) -> str:
     """A path as text that every database and terminal takes: bytes of a name that are not UTF-8 are written as ``\\xf6``."""
     return os.fsencode(path).decode(errors="backslashreplace")
 

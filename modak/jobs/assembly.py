@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from modak import plugins
+from modak.choosing.mpi import bound_mpi
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, bound_mpi, in_image
+from modak.choosing.software import Software, in_image
 from modak.choosing.wishes import by_torchrun, carrier, distribution, mpi_asked
 from modak.dsl import Notice, Request, Signal
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
 from modak.jobs import cautions
-from modak.jobs.placing import Record, configuration, report, staging, storage, without_room
+from modak.jobs.placing import Record, common_columns, report, staging, storage, without_room
 from modak.jobs.resources import resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
@@ -34,7 +35,7 @@ _OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)")
 
 
 @dataclass(frozen=True)
-class Job:
+class PlannedJob:
     """A job, and what was decided on the way to it."""
 
     spec: JobSpec
@@ -87,7 +88,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     return Configured(
         spec,
         launcher,
-        record=configuration(request, target, shape, nodes, software),
+        record=common_columns(request, target, shape, nodes, software),
         request=request,
         decisions=(*ssh, *shared, *_numa(target, shape), *why_memory(request, target, resources)),
         warnings=cautions.of_configuration(request, target, shape, software, spec, _mpi(target, shape, own_family(spec.container))),
@@ -109,7 +110,7 @@ def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Conf
     return replace(usual, spec=spec, record={**usual.record, "nodes": nodes}, decisions=(why, *usual.decisions))
 
 
-def job_of(
+def planned_job(
     request: Request,
     target: Target,
     nodes: int,
@@ -118,7 +119,7 @@ def job_of(
     *,
     wall_time_s: int | None = None,
     plan_id: str = "",
-) -> Job:
+) -> PlannedJob:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
     command, missing = command_of(request, usual.launcher, target.scheduler)
     expanded = variables(request.application.words)
@@ -147,7 +148,7 @@ def job_of(
     )
     own = (*missing, *early, *cautions.of_request(request, expanded, spec))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
-    return Job(spec, (*usual.decisions, *loose, *place.decisions), warnings)
+    return PlannedJob(spec, (*usual.decisions, *loose, *place.decisions), warnings)
 
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:

@@ -7,9 +7,10 @@ from typing import Final
 
 from packaging.version import Version
 
+from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, whose_mpi
+from modak.choosing.software import Software
 from modak.choosing.wishes import DEEPSPEED, distribution, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family

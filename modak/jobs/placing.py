@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from modak.choosing.mpi import whose_mpi
 from modak.choosing.shapes import Shape
-from modak.choosing.software import Software, preferred_storage, whose_mpi
+from modak.choosing.software import Software, preferred_storage
 from modak.choosing.wishes import carrier
 from modak.dsl import Notice, Request, Workload
 from modak.facts import FileSystem, parameter
@@ -30,7 +31,7 @@ STRIPES_ONE_NODE, STRIPES_MORE_NODES = 4, 8
 
 
 @dataclass(frozen=True)
-class Storage:
+class StoragePlace:
     """The place that the script exports as ``MODAK_STORAGE``; ``None``: it is not needed, or the system has no such storage."""
 
     place: Word | None = None
@@ -38,7 +39,7 @@ class Storage:
     warnings: tuple[Notice, ...] = ()
 
 
-def storage(request: Request, target: Target, software: Software, expanded: Collection[str]) -> Storage:
+def storage(request: Request, target: Target, software: Software, expanded: Collection[str]) -> StoragePlace:
     """The storage of the class that the request prefers, else the image; of the common class if only the variable is used.
 
     ``expanded``: the variables in words of the request.
@@ -46,22 +47,22 @@ def storage(request: Request, target: Target, software: Software, expanded: Coll
     asked, wanted = request.application.storage_class_pref, preferred_storage(request, software)
     named = "MODAK_STORAGE" in expanded
     if not (wanted or named or software.rules.use_storage):
-        return Storage()
+        return StoragePlace()
     found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
     if found is None and not (asked or named):
-        return Storage()
+        return StoragePlace()
     if found is None:
         known = sorted({fs.storage_class for fs in _places(target) if fs.storage_class})
         text = f"no storage of class {wanted or COMMON} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
         text += "; ${MODAK_STORAGE} has no value: the job will stop there" if named else ""
-        return Storage(warnings=(Notice(field="application.storage_class_pref", message=text),))
+        return StoragePlace(warnings=(Notice(field="application.storage_class_pref", message=text),))
     if asked:
         why = "as requested"
     elif found.storage_class == wanted:
         why = f"as {software.reference} requires"
     else:
         why = f"the common class, because {f'the system has no {wanted}' if wanted else 'no other is requested'}"
-    return Storage(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
+    return StoragePlace(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
 
 
 def staging(request: Request, target: Target, nodes: int, software: Software, expanded: Collection[str]) -> Staging | None:
@@ -104,7 +105,7 @@ def addresses(request: Request) -> tuple[Notice, ...]:
     return tuple(Notice(field=f"application.{field}", message=text) for field, word in places.items() if _ADDRESS.match(lead(word)))
 
 
-def configuration(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:
+def common_columns(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:
     """What the results of all runs of a configuration have in common, in the columns of the results table."""
     found = carrier(request)
     has: dict[str, str | float | bool | None] = {
@@ -130,7 +131,7 @@ def configuration(request: Request, target: Target, shape: Shape, nodes: int, so
 
 
 def report(request: Request, usual: Record) -> Report:
-    """What the script writes about its run, with what is ``usual`` for its :func:`configuration`."""
+    """What the script writes about its run, with what is ``usual`` for its :func:`common_columns`."""
     workload = request.optimisation.workload
     lengths = {
         "epochs": parameter(workload.epochs) if workload.epochs else None,

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 
 from modak import dsl, plugins
 from modak.dsl.document import Bytes, Document, Seconds
-from modak.errors import BadSyntax, Fault, nearest
+from modak.errors import BadSyntax, Fault, nearest_name
 from modak.normalise.spellings import (
     LEFT_OUT,
     Read,
@@ -245,7 +245,7 @@ def _unknown(key: str, known: Collection[str]) -> str:
     if where := _NOT_HERE.get(fold(key)):
         return f"unknown key, ignored: {where}"
     meant = _MEANT.get(fold(key))
-    close = (meant if meant in known else elsewhere(meant or key)) or nearest(key, sorted(known))
+    close = (meant if meant in known else elsewhere(meant or key)) or nearest_name(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 

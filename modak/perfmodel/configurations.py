@@ -21,7 +21,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel.batches import Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.merging import SPELLINGS, same_setting
-from modak.perfmodel.startup import LENGTHS, number
+from modak.perfmodel.startup import LENGTHS, positive_number
 from modak.text.numbering import Numbers, shortened
 
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -40,7 +40,7 @@ Identity = tuple[str, tuple[tuple[str, float], ...]]
 
 
 @dataclass(frozen=True)
-class Run:
+class RunKind:
     """One kind of run: its application, numeric parameters and configuration."""
 
     application: str
@@ -58,15 +58,15 @@ class Run:
         return self.application, tuple(pair for pair in self.numbers if pair[0] not in NO_IDENTITY)
 
 
-Described = Mapping[Identity, Run]
+Described = Mapping[Identity, RunKind]
 """A run of each application, which tells its parameters."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class Throughputs:
     """Log throughputs of one configuration by run, and the database numbers of their results."""
 
-    logs: Mapping[Run, float]
+    logs: Mapping[RunKind, float]
     result_ids: Numbers
     on_gpus: bool
     _kept: dict[tuple[float | None, bool], dict[Identity, Sizes]] = field(default_factory=dict, repr=False, compare=False)
@@ -88,13 +88,13 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Known:
+class MeasuredRuns:
     """Results by their configuration and run. What was measured is worked out once, for all that is asked about."""
 
-    runs: Mapping[Configuration, Mapping[Run, Sequence[Result]]]
+    runs: Mapping[Configuration, Mapping[RunKind, Sequence[Result]]]
 
     @cached_property
-    def measured(self) -> Mapping[Configuration, Measured]:
+    def measured(self) -> Mapping[Configuration, Throughputs]:
         """What was measured in each configuration."""
         return {name: _measured(runs) for name, runs in self.runs.items()}
 
@@ -105,7 +105,7 @@ class Known:
         return {run.identity: run for run in every}
 
 
-def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
+def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> RunKind:
     """The run of a series at a layout."""
     labels = series.model_dump() if isinstance(series, SeriesKey) else dict(series)
     numbers, words = _divided(labels.pop("params", None) or {})
@@ -117,7 +117,7 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> Run:
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))
     spelt = ((name, SPELLINGS[name](value) if name in SPELLINGS else value) for name, value in known.items() if value is not None)
-    return Run(application, features, tuple(sorted((name, str(value)) for name, value in spelt)))
+    return RunKind(application, features, tuple(sorted((name, str(value)) for name, value in spelt)))
 
 
 def numbers_of(params: Mapping[str, Any]) -> dict[str, float]:
@@ -130,21 +130,21 @@ def words_of(params: Mapping[str, Any]) -> dict[str, str]:
     return _divided(params)[1]
 
 
-def by_configuration(results: Iterable[Result]) -> Known:
+def by_configuration(results: Iterable[Result]) -> MeasuredRuns:
     """Results by their configuration and run; suspect ones are left out."""
-    found: dict[Configuration, dict[Run, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[Configuration, dict[RunKind, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         if result.suspect is None:
             run = run_of(result.series, result.layout)
             found[run.configuration][run].append(result)
-    return Known(found)
+    return MeasuredRuns(found)
 
 
-def _measured(runs: Mapping[Run, Sequence[Result]]) -> Measured:
+def _measured(runs: Mapping[RunKind, Sequence[Result]]) -> Throughputs:
     logs = {run: -median(math.log(cost(result)) for result in found) for run, found in runs.items()}
     results = [result for found in runs.values() for result in found]
     on_gpus = any(result.layout.gpus_per_node for result in results)
-    return Measured(logs, shortened(result.id for result in results if result.id is not None), on_gpus)
+    return Throughputs(logs, shortened(result.id for result in results if result.id is not None), on_gpus)
 
 
 def doublings(batch: float | None) -> float:
@@ -152,7 +152,7 @@ def doublings(batch: float | None) -> float:
     return float(np.log2(batch)) if batch else 0.0
 
 
-def _by_batch(one: Measured, batch: float | None) -> dict[Identity, Sizes]:
+def _by_batch(one: Throughputs, batch: float | None) -> dict[Identity, Sizes]:
     """Log throughputs by application and log2 of the batch size, of several runs that of the fastest.
 
     Where no batch size is known of an application, nor ``batch``, its runs count as being of ``batch``.
@@ -173,7 +173,7 @@ def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str
     numbers: dict[str, float] = {}
     words: dict[str, str] = {}
     for name, text in params.items():
-        value = number(str(text))
+        value = positive_number(str(text))
         if value is None:
             words[name] = same_setting(name, str(text))
         else:

@@ -20,7 +20,7 @@ from modak.perfmodel import scaling, startup
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.merging import joined_label
-from modak.perfmodel.parts import VARYING, Part, Scale, divided, per_batch, size_of
+from modak.perfmodel.parts import VARYING, Part, Scale, per_batch, size_of, split_cells
 from modak.perfmodel.scaling import Mixture
 from modak.perfmodel.startup import StartUp
 from modak.results.metrics import metric_of
@@ -194,7 +194,7 @@ def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
     timed = (cell for cell in cells if metric_of(cell.series).tells_cost)
     by_series = grouped(timed, lambda cell: cell.series.model_dump_json())
     usual = {key: _start_up(of_series) for key, of_series in by_series.items()}
-    return fitted([_curve(part, usual[key]) for key in sorted(by_series) for part in divided(by_series[key])])
+    return fitted([_curve(part, usual[key]) for key in sorted(by_series) for part in split_cells(by_series[key])])
 
 
 def fitted(curves: Sequence[Curve]) -> tuple[Curve, ...]:

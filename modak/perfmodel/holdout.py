@@ -38,7 +38,7 @@ PROBLEM: Final = "problem"
 
 
 @dataclass(frozen=True)
-class Judged:
+class Accuracy:
     """Figures of one model. ``decisions``: fraction of tasks for which the largest size with 75 % efficiency is predicted exactly
     (``None``: not with problem sizes)."""
 
@@ -64,7 +64,7 @@ class Proof:
     predictions: int
     far: int
     """How many predictions are more than :data:`FAR_DOUBLINGS` beyond the shown sizes."""
-    models: tuple[Judged, ...]
+    models: tuple[Accuracy, ...]
 
     def as_json(self) -> dict[str, object]:
         """Plain values; errors, coverage and decisions are fractions."""
@@ -127,7 +127,7 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
     owners = [one.curve.series.application for one in found for _ in one.costs]
     doublings = np.repeat([one.doublings for one in found], [len(one.costs) for one in found])
     series = len({id(one.curve) for one in found})
-    ours = Judged(
+    ours = Accuracy(
         TREND, evaluation.summarise(actual, trend), coverage=evaluation.coverage(miss, width, owners), bins=_bins(miss, width, doublings)
     )
     return Proof(
@@ -137,7 +137,7 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
         left_out=asked - series,
         predictions=len(actual),
         far=int((doublings > FAR_DOUBLINGS).sum()),
-        models=(ours, Judged(NEAREST, evaluation.summarise(actual, nearest))),
+        models=(ours, Accuracy(NEAREST, evaluation.summarise(actual, nearest))),
     )
 
 
@@ -146,7 +146,7 @@ def _observed(curve: Curve) -> Observed:
     return Observed(curve.measured, curve.series.application, f"{curve.scale} {curve.series.metric}")
 
 
-def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> list[Judged]:
+def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> list[Accuracy]:
     """MODAK's figures from each series alone, and if ``pooled`` with relatives (which do not count between measured sizes)."""
     alone = evaluation.forecasts(todo)
     repeats = _of_repeats(todo, curves)
@@ -185,7 +185,7 @@ def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:
     return half_widths(pooled, level).each(lambda together, alone: np.where(changed, together, alone), half_widths(own, level))
 
 
-def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Sides) -> Judged:
+def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Sides) -> Accuracy:
     miss = evaluation.misses(todo, answers)
     far = np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
@@ -199,7 +199,7 @@ def _bins(miss: Array, width: Sides, doublings: Array) -> tuple[Bin, ...]:
     return tuple(replace(one, name=BINS[place]) for place, one in found)
 
 
-def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Judged]:
+def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Accuracy]:
     return [
         _figures(name, todo, observed, [model(np.array(t.shown.sizes), np.array(t.shown.costs), np.array(t.asked)) for t in todo])
         for name, model in BASELINES.items()
@@ -213,7 +213,7 @@ def _figures(
     values: Sequence[Array],
     coverage: Coverage | None = None,
     bins: tuple[Bin, ...] = (),
-) -> Judged:
+) -> Accuracy:
     actual = np.concatenate([task.actual for task in todo])
     errors = evaluation.summarise(actual, np.concatenate(values))
-    return Judged(name, errors, evaluation.decisions(todo, observed, values), coverage, bins)
+    return Accuracy(name, errors, evaluation.decisions(todo, observed, values), coverage, bins)

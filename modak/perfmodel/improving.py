@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from modak.facts import Result
-from modak.perfmodel.configurations import Configuration, Known, Run, run_of, words_of
+from modak.perfmodel.configurations import Configuration, MeasuredRuns, RunKind, run_of, words_of
 from modak.perfmodel.curves import cost
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import USUAL, Reader, Row, count_in, in_unit
-from modak.perfmodel.unseen import Calibration, Guess, calibrations, guesses_from
+from modak.perfmodel.unseen import CalibrationRuns, Guess, calibrations, guesses_from
 from modak.results.metrics import Metric, metric
 
 WEAK: Final = ("none", "transferred", "heuristic")
@@ -28,7 +28,7 @@ WEAK: Final = ("none", "transferred", "heuristic")
 def improve_rows(
     rows: Sequence[Row],
     answered: Sequence[Row],
-    known: Known,
+    known: MeasuredRuns,
     level: float = 0.9,
     reader: Reader = USUAL,
 ) -> list[dict[str, Any]]:
@@ -48,8 +48,8 @@ def improve_rows(
 
 
 def calibrations_of(
-    rows: Sequence[Row], known: Known, most: int, reader: Reader = USUAL, enough: float = math.inf
-) -> tuple[Calibration, ...]:
+    rows: Sequence[Row], known: MeasuredRuns, most: int, reader: Reader = USUAL, enough: float = math.inf
+) -> tuple[CalibrationRuns, ...]:
     """For each configuration of the rows, which name their metrics, the ``most`` rows to measure there.
 
     ``known``: results of these metrics, with parameters; ``enough`` as in :func:`modak.perfmodel.unseen.calibrations`.
@@ -62,7 +62,7 @@ def _width(row: Row) -> float:
     return float(row["upper"] / row["lower"])
 
 
-def _runs(rows: Sequence[Row], known: Known, reader: Reader) -> list[Run]:
+def _runs(rows: Sequence[Row], known: MeasuredRuns, reader: Reader) -> list[RunKind]:
     """The runs of rows, with the labels that results of them would have."""
     examples = {one: next(iter(runs.values()))[0] for one, runs in known.runs.items()}
     meant: dict[Hashable, Configuration] = {}
@@ -75,7 +75,7 @@ def _runs(rows: Sequence[Row], known: Known, reader: Reader) -> list[Run]:
     return found
 
 
-def _meant(question: Question, run: Run, known: Known, examples: Mapping[Configuration, Result]) -> Configuration:
+def _meant(question: Question, run: RunKind, known: MeasuredRuns, examples: Mapping[Configuration, Result]) -> Configuration:
     """The configuration of a run, as results call it.
 
     A row may give more than results do (no GPUs, no hyper-threads, ranks per node). If no configuration has exactly its labels, the one of
@@ -86,7 +86,7 @@ def _meant(question: Question, run: Run, known: Known, examples: Mapping[Configu
     return max(_alike(examples, question), key=lambda one: (*_weight(known.runs[one]), one), default=run.configuration)
 
 
-def _asked(row: Row, reader: Reader) -> tuple[Question, Run]:
+def _asked(row: Row, reader: Reader) -> tuple[Question, RunKind]:
     """A row as a question about any application, and as a run of its own."""
     question = reader.question(row)
     asked = _metric_in(row)
@@ -97,7 +97,7 @@ def _asked(row: Row, reader: Reader) -> tuple[Question, Run]:
     return any_, run_of({**question.attributes, **labels}, layout)
 
 
-def _weight(runs: Mapping[Run, Sequence[Result]]) -> tuple[int, float]:
+def _weight(runs: Mapping[RunKind, Sequence[Result]]) -> tuple[int, float]:
     """A sort key of configurations that does not depend on names: the number of runs, then their total cost."""
     return len(runs), sum(cost(result) for results in runs.values() for result in results)
 

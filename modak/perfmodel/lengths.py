@@ -11,7 +11,7 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import Predictions, of_whole_time
 from modak.perfmodel.questions import Question, closed
-from modak.perfmodel.startup import LENGTHS, SAMPLES, WHOLE, StartUp, is_whole, lengths, number, samples_of, start_up_correction
+from modak.perfmodel.startup import LENGTHS, SAMPLES, WHOLE, StartUp, is_whole, lengths, positive_number, samples_of, start_up_correction
 from modak.results.metrics import metric_of
 
 
@@ -40,7 +40,7 @@ def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question,
     agree with the question otherwise had as many: then times of epochs are scaled (:func:`of_samples`). Else the question itself, and
     ``None``."""
     params = question.params
-    samples, of_metric = number(params.get(SAMPLES)), [one for one in curves if question.metric in (None, one.series.metric)]
+    samples, of_metric = positive_number(params.get(SAMPLES)), [one for one in curves if question.metric in (None, one.series.metric)]
     measured = [samples_of(one.series) if metric_of(one.series).per == "epoch" else None for one in of_metric]
     if samples is None or not measured or None in measured:
         return question, None

@@ -29,7 +29,7 @@ LABELS: Final = (
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """One curve of a plot. ``x`` are sizes, ``y`` values in ``unit``; ``better`` is ``lower`` or ``higher``."""
 
     label: str
@@ -48,12 +48,11 @@ class Line:
     """Perfect scaling from the smallest measured size, at ``x``."""
 
 
-def lines(
+def plot_lines(
     curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9, graph_compilers: Collection[str] = ()
-) -> tuple[Line, ...]:
-    """One line per curve, labelled by how the curves differ (:func:`labels`); ``known`` are all curves of the application, which improve
-    the forecasts."""
-    names = labels(curves, graph_compilers)
+) -> tuple[PlotLine, ...]:
+    """One line per curve, with its :func:`curve_labels`; ``known`` are all curves of the application, which improve the forecasts."""
+    names = curve_labels(curves, graph_compilers)
     return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
 
 
@@ -78,7 +77,7 @@ def title(curves: Sequence[Curve]) -> str:
     return f"{applications} on {systems}" if systems else applications
 
 
-def labels(curves: Sequence[Curve], graph_compilers: Collection[str] = ()) -> tuple[str, ...]:
+def curve_labels(curves: Sequence[Curve], graph_compilers: Collection[str] = ()) -> tuple[str, ...]:
     """A unique label for each curve: its layout, and the attributes in which the curves differ.
 
     ``graph_compilers``: their names, as :func:`modak.facts.same_name` spells them. Results that name no compiler ran without these, if
@@ -120,7 +119,7 @@ def _part(curve: Curve, name: str) -> str:
     return str(value) if value is not None else ""
 
 
-def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Line:
+def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> PlotLine:
     first, last = curve.sizes[0], curve.sizes[-1]
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
     forecast = _forecast(curve, sizes, known, level)
@@ -129,7 +128,7 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Lin
     values = np.exp(
         sign * np.array([forecast.log_value, forecast.log_value - forecast.width.below, forecast.log_value + forecast.width.above])
     )
-    return Line(
+    return PlotLine(
         label=label,
         metric=curve.series.metric,
         unit=curve.series.unit,

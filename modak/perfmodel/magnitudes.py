@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from modak.perfmodel.startup import number
+from modak.perfmodel.startup import positive_number
 
 _GRID: Final = re.compile(r"[0-9]{1,12}(?:\s?[x×*]\s?[0-9]{1,12}){1,4}")
 _SHORT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s?([kKMGBT])")
@@ -26,4 +26,4 @@ def magnitude(text: str | None) -> float | None:
     if _GRID.fullmatch(text):
         return float(math.prod(map(int, re.findall(r"[0-9]+", text)))) or None
     short = _SHORT.fullmatch(text)
-    return float(short[1]) * _SUFFIXES[short[2]] or None if short else number(text)
+    return float(short[1]) * _SUFFIXES[short[2]] or None if short else positive_number(text)

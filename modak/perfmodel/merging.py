@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 from modak.facts import Layout, SeriesKey, same_image, same_mpi, same_name, same_parameter, same_text, same_version
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import exact_precision, same_precision
-from modak.perfmodel.startup import LENGTHS, number
+from modak.perfmodel.startup import LENGTHS, positive_number
 from modak.results.filters import PARAMETER
 from modak.results.metrics import metric_of
 
@@ -197,7 +197,7 @@ def _per_part(key: SeriesKey, together: _Together) -> Destination:
 
 def _counts(key: SeriesKey) -> dict[str, float]:
     """Numbers of the parts of a whole run; empty if they are not given, or if the series is of no whole runs."""
-    counts = {part: number(key.params.get(f"{part}s")) for part in PARTS} if startup.is_whole(key) else {}
+    counts = {part: positive_number(key.params.get(f"{part}s")) for part in PARTS} if startup.is_whole(key) else {}
     return {part: count for part, count in counts.items() if count}
 
 

@@ -38,7 +38,7 @@ class Part(NamedTuple):
         return self.cells[0].series
 
 
-def divided(cells: Sequence[Cell]) -> list[Part]:
+def split_cells(cells: Sequence[Cell]) -> list[Part]:
     """Cells of one series, divided so that one count varies in each part.
 
     GPU runs that first fill a node and then several nodes are one curve over GPUs; the models separate the step between nodes from the

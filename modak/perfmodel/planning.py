@@ -36,7 +36,7 @@ Width = Callable[[Sequence[Curve]], float]
 
 
 @dataclass(frozen=True)
-class Run:
+class CandidateRun:
     """A run that could be measured: its curve (series, layout, scale), its size, and its prediction."""
 
     series: SeriesKey
@@ -69,7 +69,7 @@ class Step:
 
 def propose(
     curves: Sequence[Curve],
-    runs: Sequence[Run],
+    runs: Sequence[CandidateRun],
     width: Width,
     most: int = 5,
     budget: float | None = None,
@@ -101,14 +101,14 @@ def propose(
     return tuple(steps)
 
 
-def expected(curves: Sequence[Curve], runs: Sequence[Run], width: Width) -> Array:
+def expected(curves: Sequence[Curve], runs: Sequence[CandidateRun], width: Width) -> Array:
     """The expected half-width ``[run]`` of the decision's interval after each of ``runs`` alone; none of their sizes is measured yet."""
     points = [(run, run.cost * math.exp(at * run.spread / Z90)) for run in runs for at in ABSCISSAE]
     widths = [width(with_point(curves, curve)) for curve in refitted(curves, points)]
     return np.asarray(np.reshape(widths, (len(runs), len(ABSCISSAE))) @ np.array(WEIGHTS))
 
 
-def refitted(curves: Sequence[Curve], points: Sequence[tuple[Run, float]]) -> tuple[Curve, ...]:
+def refitted(curves: Sequence[Curve], points: Sequence[tuple[CandidateRun, float]]) -> tuple[Curve, ...]:
     """For each pair of a run and its cost, the run's curve with that point, fitted again; all in one batch."""
     return fitted([_grown(_own(curves, run), run, cost) for run, cost in points])
 
@@ -120,21 +120,21 @@ def with_point(curves: Sequence[Curve], grown: Curve) -> tuple[Curve, ...]:
     return (*curves[:place], grown, *curves[place + 1 :])
 
 
-def _new(curves: Sequence[Curve], run: Run) -> bool:
+def _new(curves: Sequence[Curve], run: CandidateRun) -> bool:
     own = _own(curves, run)
     return own is None or run.size not in own.sizes
 
 
-def _own(curves: Sequence[Curve], run: Run) -> Curve | None:
+def _own(curves: Sequence[Curve], run: CandidateRun) -> Curve | None:
     return next((curve for curve in curves if curve.estimated is None and _same(curve, run)), None)
 
 
-def _same(curve: Curve, other: Curve | Run) -> bool:
+def _same(curve: Curve, other: Curve | CandidateRun) -> bool:
     same = (curve.layout, curve.scale, curve.ranks_per_gpu) == (other.layout, other.scale, other.ranks_per_gpu)
     return same and curve.series == other.series
 
 
-def _grown(curve: Curve | None, run: Run, cost: float) -> Curve:
+def _grown(curve: Curve | None, run: CandidateRun, cost: float) -> Curve:
     """The curve with one more point, or a new one of one point; not fitted yet."""
     at = (run.size, cost, 1, run.nodes)
     if curve is None:

@@ -26,7 +26,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.matching import Match, Matcher, alike, best_match
 from modak.perfmodel.parts import on_node
-from modak.perfmodel.predictions import Portion, Predictions, together, unknown
+from modak.perfmodel.predictions import Portion, Predictions, nothing_known, together
 from modak.perfmodel.questions import Question, closed
 from modak.perfmodel.repeats import RERUN_SPREAD
 
@@ -66,18 +66,18 @@ class Predictor:
         asked = problems.without_names(closed(self._curves, question), self._curves)
         found = self._matcher.matches(self._curves, asked)
         if not found:
-            return [Portion(np.arange(count.size), unknown(count.size))]
-        groups = ((places, self._portions_of(Answer(found, count[places], self._forecasts))) for places in alike(found, count))
+            return [Portion(np.arange(count.size), nothing_known(count.size))]
+        groups = ((places, self._portions_of(NearestAnswer(found, count[places], self._forecasts))) for places in alike(found, count))
         return [one._replace(places=places[one.places]) for places, of_group in groups for one in of_group]
 
-    def _portions_of(self, by_nearest: Answer) -> Iterator[Portion]:
+    def _portions_of(self, by_nearest: NearestAnswer) -> Iterator[Portion]:
         """The predictions at sizes for which the same matches are nearest: at each by the surest law over problem sizes that tells more
         than the nearest results, else by these."""
         found, nodes, alone = by_nearest.found, by_nearest.nodes, by_nearest.predictions
 
-        def measured(question: Question, curves: Sequence[Curve]) -> Answer:
-            def answer() -> Answer:
-                return Answer(self._matcher.matches(curves, question), nodes, self._forecasts)
+        def measured(question: Question, curves: Sequence[Curve]) -> NearestAnswer:
+            def answer() -> NearestAnswer:
+                return NearestAnswer(self._matcher.matches(curves, question), nodes, self._forecasts)
 
             return self._answers.get((question, *map(id, curves), nodes.tobytes()), answer)
 
@@ -90,7 +90,7 @@ class Predictor:
 
 
 @dataclass(frozen=True)
-class Answer:
+class NearestAnswer:
     """What the matches ``found`` of a question (at least one) tell on ``nodes [n]``, without a law over problem sizes."""
 
     found: Sequence[Match]

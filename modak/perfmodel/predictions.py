@@ -58,7 +58,7 @@ class Predictions:
         return intervals.bound(self.value, self.width, probability)
 
 
-def unknown(count: int) -> Predictions:
+def nothing_known(count: int) -> Predictions:
     """So many sizes of which nothing is known."""
     nothing = np.full(count, np.nan)
     basis: Basis = "none"

@@ -43,7 +43,7 @@ LEAST_NAMED: Final = 3
 Value = TypeVar("Value")
 
 
-class Answer(Protocol):
+class ProblemAnswer(Protocol):
     """What results of one problem size tell of it."""
 
     @property
@@ -55,14 +55,14 @@ class Answer(Protocol):
         """From these, and from other layouts if their layout is not the one in question."""
 
 
-Answers = Callable[[Question, Sequence[Curve]], Answer]
+Answers = Callable[[Question, Sequence[Curve]], ProblemAnswer]
 """A question about a measured problem size, curves of that size -> what they tell."""
 Source = tuple[Layout | None, tuple[tuple[str, Hashable], ...]]
 """The layout of results, if it is not the one in question, and all else in which they differ (attributes, texts among the parameters), with
 the values."""
 
 
-class Measured(NamedTuple):
+class MeasuredProblem(NamedTuple):
     """A problem size that was measured."""
 
     away: Mapping[str, float]
@@ -165,7 +165,7 @@ def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -
     return all(len({away.get(name, 0.0) for away in there}) > 1 for name in differing)
 
 
-def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[Measured]]:
+def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[MeasuredProblem]]:
     """Kinds of results, each with its measured problem sizes: first all those from the nearest source, then one of each other source."""
     sources = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)]
     for number, sizes in enumerate(sources):
@@ -173,7 +173,7 @@ def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[Measur
         yield from kinds if number == 0 else islice(kinds, 1)
 
 
-def _kinds_of(sizes: Sequence[Measured], answers: Answers) -> Iterator[Sequence[Measured]]:
+def _kinds_of(sizes: Sequence[MeasuredProblem], answers: Answers) -> Iterator[Sequence[MeasuredProblem]]:
     """The kinds of results from one source, the nearest first, each with at most :data:`MOST_PROBLEMS` problem sizes."""
     while sizes:
         like = _nearest_kind(sizes, answers)
@@ -181,7 +181,7 @@ def _kinds_of(sizes: Sequence[Measured], answers: Answers) -> Iterator[Sequence[
         sizes = list(_in_results(sizes, like, agreeing=False)) if like else ()
 
 
-def _nearest_kind(sizes: Sequence[Measured], answers: Answers) -> Question | None:
+def _nearest_kind(sizes: Sequence[MeasuredProblem], answers: Answers) -> Question | None:
     """What the nearest kind of results has in common, of what the question leaves open (a compiler, another parameter).
 
     It is that of the nearest results for the nearest size that agree with some at another size. If none do (``None``), what is left open
@@ -198,7 +198,7 @@ def _nearest_kind(sizes: Sequence[Measured], answers: Answers) -> Question | Non
     return None
 
 
-def _in_results(sizes: Sequence[Measured], like: Question, *, agreeing: bool) -> Iterator[Measured]:
+def _in_results(sizes: Sequence[MeasuredProblem], like: Question, *, agreeing: bool) -> Iterator[MeasuredProblem]:
     """The problem sizes in those of their results that agree with a question, or in those that do not."""
     for one in sizes:
         if alike := [each for each in one.matches if like.agrees(each.curve.series, each.curve.layout) == agreeing]:
@@ -214,7 +214,7 @@ def _like(curve: Curve, question: Question) -> Question:
     return Question({**known, "params": params}, curve.layout)
 
 
-def _at_problems(sizes: Sequence[Measured], answers: Answers, like: Curve | None = None) -> list[AtProblem]:
+def _at_problems(sizes: Sequence[MeasuredProblem], answers: Answers, like: Curve | None = None) -> list[AtProblem]:
     """Predictions for the nearest problem sizes, all of costs of the same kind, and of runs of the same length, as those of ``like`` (none:
     as for the nearest one)."""
     found: list[AtProblem] = []
@@ -255,12 +255,12 @@ def nearest_first(sized: Iterable[tuple[Value, Mapping[str, float]]]) -> list[tu
     return [(dict(size), [value for value, _ in by_size[size]]) for size in order]
 
 
-def _by_source(found: Sequence[Match]) -> Mapping[Source, Sequence[Measured]]:
+def _by_source(found: Sequence[Match]) -> Mapping[Source, Sequence[MeasuredProblem]]:
     """The measured problem sizes from each source, the nearest first. The one in question is among them if another system, layout or
     program ran it."""
     sized = [(one, away) for one in found if (away := _away(one)) is not None]
     by_source = grouped(sized, lambda pair: _source(pair[0]))
-    return {source: [Measured(*of_size) for of_size in nearest_first(members)] for source, members in by_source.items()}
+    return {source: [MeasuredProblem(*of_size) for of_size in nearest_first(members)] for source, members in by_source.items()}
 
 
 def _away(match: Match) -> Mapping[str, float] | None:
@@ -304,7 +304,7 @@ def _source(match: Match) -> Source:
     return layout, (*attributes, *(("params", f"{name} {text}") for name, text in texts.items()))
 
 
-def _rank(source: tuple[Source, Sequence[Measured]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
+def _rank(source: tuple[Source, Sequence[MeasuredProblem]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
     """Sorts sources: by what they differ in, then by the number of problem sizes. Names decide nothing."""
     (layout, labels), sizes = source
     nearest = min(sizes[0].matches, key=seen)

@@ -27,7 +27,7 @@ from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
-from modak.perfmodel.wording import describe, of_open, of_system, sources
+from modak.perfmodel.wording import describe, of_open, of_system, transfer_source
 from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
@@ -119,7 +119,7 @@ def predict_rows(
         go_on()
         for places, found in _predicted(asked, known, nodes, partial(predictors.of, one["application"])):
             predictions = _of_any_system(found, asked, known)
-            origin = sources(predictions, known) if "transferred" in predictions.basis else ""
+            origin = transfer_source(predictions, known) if "transferred" in predictions.basis else ""
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
             for place, index in enumerate(members[place] for place in places.tolist()):
                 answered[index].update(_columns(predictions, place, rows[index], level))
@@ -130,7 +130,7 @@ def predict_rows(
     return answered
 
 
-def left_out(
+def only_doubted(
     rows: Sequence[Row],
     answered: Sequence[Row],
     doubted: Mapping[str, Sequence[Doubted]],

@@ -107,13 +107,13 @@ def work(series: SeriesKey) -> float | None:
     if amount and measured.per == amount.one:
         return amount.number
     if measured.per in ("epoch", "step"):
-        return number(series.params.get(f"{measured.per}s"))
+        return positive_number(series.params.get(f"{measured.per}s"))
     return 1.0 if is_whole(series) else None
 
 
 def samples_of(series: SeriesKey) -> float | None:
     """The samples of each epoch of results; ``None``: not known."""
-    return number(series.params.get(SAMPLES))
+    return positive_number(series.params.get(SAMPLES))
 
 
 def amount_of(params: Mapping[str, str]) -> Amount | None:
@@ -127,7 +127,7 @@ def amount_of(params: Mapping[str, str]) -> Amount | None:
 def lengths(params: Mapping[str, str]) -> dict[str, float]:
     """The length of a run with these parameters, by unit: ``epochs``, ``steps``, or the unit of its amount; empty if unknown."""
     amount = amount_of(params)
-    counts = {name: number(params.get(name)) for name in ("epochs", "steps")}
+    counts = {name: positive_number(params.get(name)) for name in ("epochs", "steps")}
     return {name: count for name, count in counts.items() if count} | ({amount.counts: amount.number} if amount else {})
 
 
@@ -155,7 +155,7 @@ def maybe_part(series: SeriesKey) -> bool:
     return is_whole(series) and series.metric not in METRICS
 
 
-def number(text: str | None) -> float | None:
+def positive_number(text: str | None) -> float | None:
     """A parameter as a positive number that can be computed with; ``None``: it is none."""
     try:
         found = float(text or "")

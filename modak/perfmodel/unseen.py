@@ -25,9 +25,9 @@ from modak.perfmodel.configurations import (
     Configuration,
     Described,
     Identity,
-    Known,
-    Measured,
-    Run,
+    MeasuredRuns,
+    RunKind,
+    Throughputs,
     by_configuration,
     doublings,
 )
@@ -71,12 +71,12 @@ def need_others(results: Sequence[Result]) -> bool:
     return any(len({run.application for run in runs}) < ENOUGH for runs in by_configuration(results).runs.values())
 
 
-def guesses(asked: Sequence[Run], results: Sequence[Result]) -> tuple[Guess | None, ...]:
+def guesses(asked: Sequence[RunKind], results: Sequence[Result]) -> tuple[Guess | None, ...]:
     """An estimate or ``None`` for each run, from all results of the metric; suspect results are left out."""
     return guesses_from(asked, by_configuration(results))
 
 
-def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]:
+def guesses_from(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
     several = any(len({run.identity for run in runs}) < len(runs) for runs in known.runs.values())
     found: dict[int, Guess | None] = {}
@@ -87,7 +87,7 @@ def guesses_from(asked: Sequence[Run], known: Known) -> tuple[Guess | None, ...]
     return tuple(found[place] for place in range(len(asked)))
 
 
-class Calibration(NamedTuple):
+class CalibrationRuns(NamedTuple):
     """Which runs to measure first in a configuration, so that a transfer tells the others best."""
 
     places: tuple[int, ...]
@@ -100,7 +100,7 @@ class Calibration(NamedTuple):
     """How many more of these runs their parameters tell after :data:`FEW` such runs there; without ``places`` none of these is one."""
 
 
-def calibrations(asked: Sequence[Run], known: Known, most: int, enough: float = math.inf) -> tuple[Calibration, ...]:
+def calibrations(asked: Sequence[RunKind], known: MeasuredRuns, most: int, enough: float = math.inf) -> tuple[CalibrationRuns, ...]:
     """For each configuration of the asked runs the ``most`` runs to measure there; none where as many as ``enough`` were measured."""
     found = []
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
@@ -110,20 +110,20 @@ def calibrations(asked: Sequence[Run], known: Known, most: int, enough: float = 
 
 
 def _calibration(
-    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, most: int, enough: float
-) -> Calibration:
+    asked: Sequence[RunKind], measured: Mapping[Configuration, Throughputs], described: Described, most: int, enough: float
+) -> CalibrationRuns:
     """Of runs in one configuration."""
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
     here = dict.fromkeys(run.identity for run in measured[configuration].logs) if configuration in measured else {}
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
         every = _compared(configuration, measured, described, described.keys())
-        return Calibration((), 0, 0, _told_by_parameters(asked, every) if len(here) < MANY else 0)
+        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every) if len(here) < MANY else 0)
     comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared)
     rows = [one for one in {**here, **wanted} if one in compared.applications]
     there = sum(one in here for one in rows)
     if there >= enough:
-        return Calibration((), comparable, there, 0)
+        return CalibrationRuns((), comparable, there, 0)
     batch = next((run.features["batch"] for run in asked if "batch" in run.features), None)
     elsewhere = Batches([other.throughputs(batch, all_sizes=False) for other in compared.configurations])
     order = parameters.most_telling(
@@ -132,10 +132,10 @@ def _calibration(
         np.array([one in here for one in rows]),
         most,
     )
-    return Calibration(tuple(wanted[rows[number]] for number in order), comparable, there, others)
+    return CalibrationRuns(tuple(wanted[rows[number]] for number in order), comparable, there, others)
 
 
-def _told_by_parameters(asked: Sequence[Run], compared: Compared) -> int:
+def _told_by_parameters(asked: Sequence[RunKind], compared: Compared) -> int:
     """How many runs, of applications that nobody measured, others tell by their parameters once there are calibration runs."""
     if not _distinguish(compared.columns) or len(compared.applications) < MANY:
         return 0
@@ -143,7 +143,7 @@ def _told_by_parameters(asked: Sequence[Run], compared: Compared) -> int:
 
 
 def _of_configuration(
-    asked: Sequence[Run], measured: Mapping[Configuration, Measured], described: Described, several: bool
+    asked: Sequence[RunKind], measured: Mapping[Configuration, Throughputs], described: Described, several: bool
 ) -> Sequence[Guess | None]:
     """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from their parameters.
 
@@ -153,7 +153,7 @@ def _of_configuration(
     here = measured.get(configuration)
     if here is None or len(here.logs) < FEW:
         return [None] * len(asked)
-    answers: dict[Run, Guess] = {}
+    answers: dict[RunKind, Guess] = {}
     enough = len({run.application for run in here.logs}) >= ENOUGH
     comparable = [run for run in asked if not enough or run.identity in described]
     for batch in dict.fromkeys(run.features.get("batch") if several else None for run in comparable):
@@ -172,18 +172,18 @@ class Transfer(NamedTuple):
 
     logs: Mapping[Identity, float]
     """Their log throughputs here, at one batch size."""
-    runs: Mapping[Identity, Run]
+    runs: Mapping[Identity, RunKind]
     """They, with that batch size."""
     half_width: float
     """Of the 90 % interval of each."""
     calibration_runs: int
     elsewhere: Batches
-    compared: Sequence[Measured]
+    compared: Sequence[Throughputs]
     """The other configurations."""
 
 
 def _transfer(
-    configuration: Configuration, batch: float | None, measured: Mapping[Configuration, Measured], described: Described
+    configuration: Configuration, batch: float | None, measured: Mapping[Configuration, Throughputs], described: Described
 ) -> Transfer | None:
     """From results of the same applications in other configurations, for runs with this batch size; ``None`` if nothing is comparable.
 
@@ -209,13 +209,13 @@ def _transfer(
     return Transfer(logs, runs, float(estimate.half_width[0]), len(calibration), elsewhere, compared.configurations)
 
 
-def _with_batch(run: Run, batch: float | None) -> tuple[tuple[str, float], ...]:
+def _with_batch(run: RunKind, batch: float | None) -> tuple[tuple[str, float], ...]:
     """The numbers of a run, at that batch size: what it had elsewhere fitted the memory there."""
     numbers = {name: value for name, value in run.numbers if name != "batch"} | ({"batch": batch} if batch else {})
     return tuple(sorted(numbers.items()))
 
 
-def _transferred(asked: Sequence[Run], here: Measured, transfer: Transfer) -> Mapping[Run, Guess]:
+def _transferred(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer) -> Mapping[RunKind, Guess]:
     """Estimates of the applications that other configurations know."""
     known = [run for run in asked if run.identity in transfer.logs]
     answer = Estimate(np.array([transfer.logs[run.identity] for run in known]), _half_widths(known, here, transfer))
@@ -223,7 +223,7 @@ def _transferred(asked: Sequence[Run], here: Measured, transfer: Transfer) -> Ma
     return dict(zip(known, _as_guesses(answer, model, transfer.calibration_runs, [here, *transfer.compared]), strict=True))
 
 
-def _from_parameters(asked: Sequence[Run], here: Measured, transfer: Transfer | None = None) -> Mapping[Run, Guess]:
+def _from_parameters(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer | None = None) -> Mapping[RunKind, Guess]:
     """Estimates from the parameters of applications that were measured in the configuration, and of those that a transfer tells there.
 
     With a transfer that tells of none, there are no estimates: measured applications alone need no transfer.
@@ -247,7 +247,7 @@ def _from_parameters(asked: Sequence[Run], here: Measured, transfer: Transfer | 
     return dict(zip(asked, _as_guesses(answer, text, measured, behind), strict=True))
 
 
-def _half_widths(asked: Sequence[Run], here: Measured, transfer: Transfer) -> Array:
+def _half_widths(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer) -> Array:
     """Half-widths of the 90 % interval of what a transfer tells, which are wider at other batch sizes."""
     return np.hypot(transfer.half_width, [Z90 * _batch_doubt(run, here, transfer.elsewhere) for run in asked])
 
@@ -262,7 +262,7 @@ class Shared(NamedTuple):
     """Of its throughput here."""
 
 
-def _calibration_runs(here: Measured, batch: float | None, known_there: Iterable[Identity]) -> list[Shared]:
+def _calibration_runs(here: Throughputs, batch: float | None, known_there: Iterable[Identity]) -> list[Shared]:
     """Those of the applications ``known_there``, at the batch size nearest to ``batch``, the slowest first."""
     sizes = here.throughputs(batch, all_sizes=True)
     runs = [Shared(one, *nearest(sizes[one], doublings(batch))) for one in known_there if one in sizes]
@@ -273,7 +273,7 @@ def _calibration_runs(here: Measured, batch: float | None, known_there: Iterable
 class Compared(NamedTuple):
     """What tells of a configuration."""
 
-    configurations: list[Measured]
+    configurations: list[Throughputs]
     """Others that share enough applications with it."""
     columns: list[str]
     """The parameters that most applications there have."""
@@ -282,7 +282,7 @@ class Compared(NamedTuple):
 
 
 def _compared(
-    configuration: Configuration, measured: Mapping[Configuration, Measured], described: Described, here: AbstractSet[Identity]
+    configuration: Configuration, measured: Mapping[Configuration, Throughputs], described: Described, here: AbstractSet[Identity]
 ) -> Compared:
     """``here``: applications that are measured in the configuration, or are to be."""
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
@@ -293,7 +293,7 @@ def _compared(
     return Compared([other for other in sharing if len(other.identities & here & comparable) >= SHARED], columns, comparable)
 
 
-def _comparable_throughputs(other: Measured, here: Measured, batch: float | None) -> dict[Identity, Sizes]:
+def _comparable_throughputs(other: Throughputs, here: Throughputs, batch: float | None) -> dict[Identity, Sizes]:
     """What a configuration tells of another one: throughputs at all batch sizes if both are on GPUs, else at the one nearest to ``batch``.
 
     What the batch size matters to a processor depends on its number of cores, and cannot be told from another one (decision 92).
@@ -301,7 +301,7 @@ def _comparable_throughputs(other: Measured, here: Measured, batch: float | None
     return other.throughputs(batch, all_sizes=other.on_gpus and here.on_gpus)
 
 
-def _batch_doubt(run: Run, here: Measured, elsewhere: Batches) -> float:
+def _batch_doubt(run: RunKind, here: Throughputs, elsewhere: Batches) -> float:
     """Standard deviation due to the batch size: how much other systems disagree about its effect between the nearest size measured here and
     that of the run, where :data:`BATCH_SPREAD` counts as one of them; 0 if either size is unknown."""
     asked, sizes = run.features.get("batch"), [other.features["batch"] for other in here.logs if "batch" in other.features]
@@ -313,13 +313,13 @@ def _batch_doubt(run: Run, here: Measured, elsewhere: Batches) -> float:
     return math.sqrt(usual**2 / len(effects) + float(effects.var())) if len(effects) else usual
 
 
-def _as_guesses(estimate: Estimate, model: str, results_used: int, behind: Iterable[Measured]) -> tuple[Guess, ...]:
+def _as_guesses(estimate: Estimate, model: str, results_used: int, behind: Iterable[Throughputs]) -> tuple[Guess, ...]:
     numbers = shortened(number for one in behind for number in spelt_out(one.result_ids))
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
     return tuple(Guess(-float(log), max(float(width), RERUN_SPREAD), model, results_used, numbers) for log, width in pairs)
 
 
-def _common_columns(runs: Iterable[Run]) -> list[str]:
+def _common_columns(runs: Iterable[RunKind]) -> list[str]:
     """Names of the parameters that most of the runs have."""
     listed = list(runs)
     counts = Counter(name for run in listed for name in run.features)
@@ -331,5 +331,5 @@ def _distinguish(columns: Iterable[str]) -> bool:
     return not {"batch", "image"}.issuperset(columns)
 
 
-def _table(runs: Sequence[Run], columns: Sequence[str]) -> dict[str, Array]:
+def _table(runs: Sequence[RunKind], columns: Sequence[str]) -> dict[str, Array]:
     return {name: np.array([run.features[name] for run in runs]) for name in columns}

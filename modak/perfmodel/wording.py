@@ -31,7 +31,7 @@ def describe(curve: Curve | None) -> str | None:
     return f"{len(FORMS)} forms over {counted(len(curve.sizes), 'size')} ({curve.scale} {span}): {most}"
 
 
-def sources(found: Predictions, curves: Sequence[Curve]) -> str:
+def transfer_source(found: Predictions, curves: Sequence[Curve]) -> str:
     """The source of a transferred prediction: how its results differ from the question, and which relatives contributed."""
     if found.curve is None or found.curve.estimated:
         return ""

@@ -66,10 +66,10 @@ def _comparison(target: str) -> str:
     return rf"echo '([0-9a-f]{{64}})  {re.escape(target)}' \| sha256sum --check"
 
 
-def names(address: str) -> tuple[str, ...]:
+def copy_names(address: str) -> tuple[str, ...]:
     """File names that a copy may have: the project's, or those of other archive formats.
 
-    >>> names("https://example.org/a-1.0.tgz"), names("https://example.org/bazel-linux-x86_64")
+    >>> copy_names("https://example.org/a-1.0.tgz"), copy_names("https://example.org/bazel-linux-x86_64")
     (('a-1.0.tgz', 'a-1.0.tar.bz2', 'a-1.0.tar.gz', 'a-1.0.tar.xz'), ('bazel-linux-x86_64',))
     """
     name = address.rsplit("/", 1)[-1]
@@ -77,10 +77,10 @@ def names(address: str) -> tuple[str, ...]:
     return (name,) if stem == name else tuple(dict.fromkeys((name, *(stem + ending for ending in _ENDINGS))))
 
 
-def listed(sums: str) -> Mapping[str, str]:
+def checksums(sums: str) -> Mapping[str, str]:
     """File name -> SHA-256, from the text that ``sha256sum`` writes.
 
-    >>> listed("0" * 64 + "  a.tar.gz")["a.tar.gz"][:4]
+    >>> checksums("0" * 64 + "  a.tar.gz")["a.tar.gz"][:4]
     '0000'
     """
     return {name: digest for digest, name in re.findall(r"^([0-9a-f]{64}) [ *](\S+)$", sums, re.MULTILINE)}

@@ -56,7 +56,7 @@ def source_build(made: Recipe, row: Toolchain) -> SourceBuild:
     return SourceBuild(made.version, row, compiler_flags(made, row), nvidia, made.compute_capability, made.architecture, made.add_ons)
 
 
-def labels(made: Recipe) -> ImageLabels:
+def image_labels(made: Recipe) -> ImageLabels:
     """The labels of the built image, as in a catalogue entry."""
     row, nvidia = toolchain(made), made.accelerator == "nvidia"
     framework = plugins.find("frameworks", made.framework)

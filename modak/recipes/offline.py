@@ -16,7 +16,7 @@ from modak.errors import RequestError
 from modak.recipes import archives
 from modak.recipes.archives import Archive
 from modak.recipes.forms import Form
-from modak.recipes.pins import tagged
+from modak.recipes.pins import by_tag
 
 WHEELS: Final = "/opt/modak-wheels"
 """The folder of wheels in the image while it is built."""
@@ -79,7 +79,7 @@ def base_file(image: str, ending: str) -> str:
     ... )
     ('cuda-12.6.3-devel-ubuntu24.04.sif', 'ubuntu-00e2e92c075e.tar.gz')
     """
-    name, _, digest = tagged(image).partition("@")
+    name, _, digest = by_tag(image).partition("@")
     last = name.rsplit("/", 1)[-1]
     return last.replace(":", "-") + (f"-{digest.removeprefix('sha256:')[:12]}" if digest and ":" not in last else "") + ending
 

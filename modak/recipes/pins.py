@@ -80,10 +80,10 @@ DIGESTS: Final[Mapping[str, str]] = {
 def fetch(url: str, file: str) -> tuple[str, ...]:
     """Commands that download a file, over HTTPS only, and verify its checksum where it is known."""
     load = f"curl {' '.join(OVER_HTTPS)} --silent --show-error --output {file} {url}"
-    return (load, checked(url, file)) if url in SHA256 else (load,)
+    return (load, verify_checksum(url, file)) if url in SHA256 else (load,)
 
 
-def checked(url: str, file: str, known: Mapping[str, str] = SHA256) -> str:
+def verify_checksum(url: str, file: str, known: Mapping[str, str] = SHA256) -> str:
     """The command that verifies a downloaded file's checksum."""
     return f"echo '{known[url]}  {file}' | sha256sum --check --strict -"
 
@@ -95,10 +95,10 @@ def clone(repository: str, tag: str, folder: str, options: str = "") -> tuple[st
     return (get, f'test "$(git -C {folder} rev-parse HEAD)" = {commit}') if commit else (get,)
 
 
-def tagged(image: str) -> str:
+def by_tag(image: str) -> str:
     """An image named by a digest in :data:`DIGESTS`, by name and tag; any other image as it is.
 
-    >>> tagged(f"ubuntu@{DIGESTS['ubuntu:24.04']}"), tagged("debian:12")
+    >>> by_tag(f"ubuntu@{DIGESTS['ubuntu:24.04']}"), by_tag("debian:12")
     ('ubuntu:24.04', 'debian:12')
     """
     return next((name for name, digest in DIGESTS.items() if image == f"{name.rsplit(':', 1)[0]}@{digest}"), image)

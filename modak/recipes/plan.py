@@ -19,7 +19,7 @@ from modak.errors import RequestError, unknown
 from modak.facts import Vendor
 from modak.frameworks.base import Toolchain
 from modak.recipes.mpilibs import LIBRARIES
-from modak.recipes.versions import canonical, chosen, library_release
+from modak.recipes.versions import as_released, library_release, release_for
 from modak.text.described import Described
 from modak.text.faults import validated
 from modak.text.grammar import ImageReference, Name, VersionRange, image_file
@@ -119,7 +119,7 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
     """
     more = extras or Extras()
     family = more.mpi or ("openmpi" if more.distribution == "horovod" else None)
-    found = chosen(framework, usable(framework, variant, hardware, more.distribution), version)
+    found = release_for(framework, usable(framework, variant, hardware, more.distribution), version)
     if found is None or not _carries(framework, found, variant, more.compilers):
         return None
     if family and (family == framework or family not in LIBRARIES or not LIBRARIES[family].pinned(more.mpi_version)):
@@ -153,7 +153,7 @@ def recipe(values: Mapping[str, Any]) -> Recipe:
     Raises :class:`modak.errors.RequestError` that names the field and says what is allowed.
     """
     made = validated(Recipe, values, RequestError)
-    made = _with_mpi(made.model_copy(update={"version": canonical(made.framework, made.version)}))
+    made = _with_mpi(made.model_copy(update={"version": as_released(made.framework, made.version)}))
     row = toolchain(made)
     if made.distribution and not made.mpi:
         raise RequestError(f"{made.distribution} needs an MPI library; allowed: {', '.join(LIBRARIES)}", field="mpi")

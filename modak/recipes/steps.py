@@ -11,7 +11,7 @@ from packaging.version import Version
 from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain
-from modak.recipes.base import base_of, labels, source_build
+from modak.recipes.base import base_of, image_labels, source_build
 from modak.recipes.linux import HPCCM, INSTALLERS
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Recipe, compiler_flags
@@ -163,7 +163,7 @@ def _horovod(made: Recipe, row: Toolchain) -> str:
 
 def _metadata(made: Recipe) -> Mapping[str, str]:
     """Labels that describe the image; ``modak.verified=no``: nobody has run it yet."""
-    said = labels(made).model_dump(mode="json", exclude_defaults=True)
+    said = image_labels(made).model_dump(mode="json", exclude_defaults=True)
     values = {name: ",".join(value) if isinstance(value, list) else value for name, value in said.items()}
     always = {"accelerator": made.accelerator, "verified": "no"}
     return {f"modak.{name}": value for name, value in (values | always).items()}

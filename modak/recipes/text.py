@@ -22,7 +22,7 @@ from modak.recipes.base import base_of
 from modak.recipes.forms import BETWEEN, Form, form_of
 from modak.recipes.linux import HPCCM, LINUX
 from modak.recipes.mpilibs import LIBRARIES
-from modak.recipes.pins import DIGESTS, checked
+from modak.recipes.pins import DIGESTS, verify_checksum
 from modak.recipes.plan import DEVICES, Recipe, toolchain
 from modak.recipes.steps import steps
 
@@ -119,7 +119,7 @@ def _compared(text: str, form: Form) -> str:
     known = {address: sha for library in LIBRARIES.values() for address, sha in library.sources().items()}
     for get, address, name in re.findall(r"(wget -q -nc -P /var/tmp (\S+/(\S+)))", text):
         if address in known:
-            text = text.replace(get, f"{get}{BETWEEN[form]}{checked(address, f'/var/tmp/{name}', known)}")  # noqa: S108 (in the image)
+            text = text.replace(get, f"{get}{BETWEEN[form]}{verify_checksum(address, f'/var/tmp/{name}', known)}")  # noqa: S108 (in the image)
     return text
 
 

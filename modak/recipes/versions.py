@@ -13,7 +13,7 @@ from modak.recipes.mpilibs import LIBRARIES
 from modak.text.grammar import version_range
 
 
-def chosen(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> str | None:
+def release_for(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> str | None:
     """The release for a version or range; ``None``: none can be built.
 
     ``5.0`` is 5.0.0; where that cannot be built, it is the newest of its series. MPI libraries are released as ``4.1``, too, and
@@ -29,7 +29,7 @@ def chosen(framework: str, rows: tuple[Toolchain, ...], wanted: str | None) -> s
     return library.pinned(wanted.lstrip("= ")) if wanted and found else found
 
 
-def canonical(framework: str, version: str) -> str:
+def as_released(framework: str, version: str) -> str:
     """A version as its release is tagged: as a row of the framework's build table has it, else with three numbers."""
     if framework in LIBRARIES:
         return library_release(framework, version, "version")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, variance
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from modak.results.metrics import metric
 
@@ -31,15 +31,8 @@ Measured = tuple[str, Sequence[float]]
 """A value of the compared column, and its measurements."""
 
 
-class Scatter(NamedTuple):
-    """Scatter of repeats: the pooled standard deviation of logarithms, and its degrees of freedom."""
-
-    deviation: float
-    freedom: int
-
-
 @dataclass(frozen=True)
-class Pair:
+class ComparedPair:
     """Two values of the compared column with all else equal: medians, and how they differ."""
 
     equal: Mapping[str, Any]
@@ -55,7 +48,7 @@ class Pair:
     """Whether the difference exceeds the scatter of repeats (95 %); ``None``: nothing was repeated."""
 
 
-def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[Pair]:
+def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[ComparedPair]:
     """Pairs of records that differ in ``column``, each value compared with the first of ``values`` (default: the first by name).
 
     Suspect records and those without a value in the column are left out. Scatter (the standard deviation of logarithms) is pooled over all
@@ -89,23 +82,23 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _pooled(cells: Sequence[Sequence[float]]) -> Scatter:
-    """The pooled scatter of groups of repeats, each about its own mean."""
+def _pooled(cells: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """The pooled standard deviation of the logarithms of repeats, each group about its own mean, and its degrees of freedom."""
     repeated = [[math.log(value) for value in cell] for cell in cells if len(cell) > 1]
     freedom = sum(len(cell) - 1 for cell in repeated)
     squares = sum(variance(cell) * (len(cell) - 1) for cell in repeated)
-    return Scatter(math.sqrt(squares / freedom) if freedom else 0.0, freedom)
+    return math.sqrt(squares / freedom) if freedom else 0.0, freedom
 
 
-def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: Scatter) -> Pair:
-    (name, first), (other_name, second) = one, other
+def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: tuple[float, int]) -> ComparedPair:
+    (name, first), (other_name, second), (deviation, freedom) = one, other, scatter
     medians = (median(first), median(second))
     ratio = medians[1] / medians[0]
-    error = scatter.deviation * math.sqrt(_variance_of_median(len(first)) + _variance_of_median(len(second)))
-    beyond = abs(math.log(ratio)) > quantile(scatter.freedom) * error if scatter.freedom else None
+    error = deviation * math.sqrt(_variance_of_median(len(first)) + _variance_of_median(len(second)))
+    beyond = abs(math.log(ratio)) > quantile(freedom) * error if freedom else None
     less = metric(equal["metric"], equal.get("unit")).better == "lower"
     better = None if ratio == 1 else name if (ratio > 1) == less else other_name
-    return Pair(equal, name, other_name, medians, (len(first), len(second)), ratio, better, beyond)
+    return ComparedPair(equal, name, other_name, medians, (len(first), len(second)), ratio, better, beyond)
 
 
 def _variance_of_median(count: int) -> float:

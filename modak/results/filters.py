@@ -16,7 +16,7 @@ PARAMETERS: Final = re.compile(r"params\.[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 """What columns of parameters are called."""
 
 
-def check(names: Iterable[str]) -> None:
+def check_filters(names: Iterable[str]) -> None:
     """Raise :class:`modak.errors.RequestError` for a name that is neither one of :data:`COLUMNS` nor ``params.NAME``."""
     for name in names:
         if not PARAMETERS.fullmatch(name) and name not in COLUMNS:

@@ -77,7 +77,7 @@ class Amount:
     @property
     def one(self) -> str:
         """The singular of its unit."""
-        return one_of(self.counts)
+        return singular(self.counts)
 
 
 METRICS: Final[Mapping[str, Metric]] = {
@@ -155,10 +155,10 @@ def metric_of(series: SeriesKey) -> Metric:
     return metric(series.metric, series.unit)
 
 
-def one_of(counts: str) -> str:
+def singular(counts: str) -> str:
     """The singular of a counted unit.
 
-    >>> one_of("epochs"), one_of("ns"), one_of("1")
+    >>> singular("epochs"), singular("ns"), singular("1")
     ('epoch', 'ns', 'unit')
     """
     return {"ns": "ns", "1": "unit"}.get(counts, counts.removesuffix("s"))

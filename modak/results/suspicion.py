@@ -38,7 +38,7 @@ _CONVERTED: Final = (1.0, *(60.0**power for power in (1, 2, -1, -2)), 86_400.0, 
 
 
 @dataclass(frozen=True)
-class Cell:
+class LayoutRuns:
     """The runs of one layout: their middle value as a cost (seconds, or seconds per unit), and their least and greatest value."""
 
     layout: Layout
@@ -48,12 +48,12 @@ class Cell:
     """Whether somebody said that one of them is right: then nothing is wrong with the layout."""
 
 
-def doubts(cells: Sequence[Cell], *, scales: bool, rate: bool = False) -> Mapping[int, str]:
+def doubts(cells: Sequence[LayoutRuns], *, scales: bool, rate: bool = False) -> Mapping[int, str]:
     """The cells of a series that look wrong, as index in ``cells`` -> reason. Their order in ``cells`` does not matter.
 
     ``scales``: whether more hardware reduces the cost. ``rate``: whether users see the inverse of the cost.
 
-    >>> cells = [Cell(Layout(nodes=n), 64 / n) for n in (1, 2, 4, 8)] + [Cell(Layout(nodes=16), 4000.0)]
+    >>> cells = [LayoutRuns(Layout(nodes=n), 64 / n) for n in (1, 2, 4, 8)] + [LayoutRuns(Layout(nodes=16), 4000.0)]
     >>> doubts(cells, scales=True)
     {4: '250 times what the neighbouring sizes suggest; wrong unit?'}
     """
@@ -99,7 +99,7 @@ def too_many_gpus(layout: Layout, most: int, system: str) -> str | None:
     return f"{observed}: is its description complete?"
 
 
-def right_half(halves: Sequence[Cell], others: Sequence[Cell], *, scales: bool, rate: bool = False) -> Cell | None:
+def right_half(halves: Sequence[LayoutRuns], others: Sequence[LayoutRuns], *, scales: bool, rate: bool = False) -> LayoutRuns | None:
     """Of the runs of one layout that are all far from their middle, the half that is right: the one that somebody confirmed, else the one
     that the other cells of the series suggest. ``None``: neither or both."""
     right = [half for half in halves if half.confirmed] or [
@@ -118,7 +118,7 @@ def size(layout: Layout) -> float:
     return float((layout.nodes or 1) * (layout.gpus_per_node or layout.ranks_per_node or 1))
 
 
-def _groups(cells: Sequence[Cell]) -> list[list[int]]:
+def _groups(cells: Sequence[LayoutRuns]) -> list[list[int]]:
     """Groups of cells that differ only in size, as indices in order of size."""
 
     def kind(place: int) -> Hashable:
@@ -133,7 +133,7 @@ def _order(layout: Layout) -> tuple[float, ...]:
     return size(layout), *(-1 if count is None else count for count in layout.model_dump().values())
 
 
-def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> str | None:
+def _slip(cells: Sequence[LayoutRuns], group: Sequence[int], at: int, rate: bool) -> str | None:
     """The reason, if a cell is far from the middle of its neighbours both for constant cost and for perfect scaling; else ``None``."""
     near = group[max(at - REACH, 0) : at + REACH + 1]
     if len(near) < 2:
@@ -148,7 +148,7 @@ def _slip(cells: Sequence[Cell], group: Sequence[int], at: int, rate: bool) -> s
     return _in_another_unit(distance, "the neighbouring sizes suggest", rate)
 
 
-def _shifted(cells: Sequence[Cell], group: Sequence[int], rate: bool) -> Iterator[tuple[int, str]]:
+def _shifted(cells: Sequence[LayoutRuns], group: Sequence[int], rate: bool) -> Iterator[tuple[int, str]]:
     """The part of the sizes that is separated from the others by a break, which is the smaller part; if both are equally large, both.
 
     A part with a confirmed size is right, however small it is.
@@ -167,7 +167,7 @@ def _shifted(cells: Sequence[Cell], group: Sequence[int], rate: bool) -> Iterato
             yield place, _in_another_unit(size_of_break if above else -size_of_break, "the other sizes suggest", rate)
 
 
-def _break(one: Cell, next_one: Cell) -> float:
+def _break(one: LayoutRuns, next_one: LayoutRuns) -> float:
     """Log of the factor between two sizes that neither constant cost nor perfect scaling explains; 0 below :data:`BREAK`."""
     off = math.log(next_one.cost / one.cost)
     bounds = (off, off + math.log(size(next_one.layout) / size(one.layout)))
@@ -175,7 +175,7 @@ def _break(one: Cell, next_one: Cell) -> float:
     return nearest if bounds[0] * bounds[1] > 0 and abs(nearest) > math.log(BREAK) else 0.0
 
 
-def _above_linear(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
+def _above_linear(cells: Sequence[LayoutRuns], group: Sequence[int], at: int) -> str | None:
     """The reason, if a cell is superlinear against neighbouring sizes on both sides; another layout on other nodes is no neighbour."""
     here, sides = cells[group[at]], (group[max(at - REACH, 0) : at][::-1], group[at + 1 : at + 1 + REACH])
     near = [next((cells[place] for place in side if _in_line(cells[place].layout, here.layout)), None) for side in sides]
@@ -190,7 +190,7 @@ def _in_line(one: Layout, other: Layout) -> bool:
     return size(one) != size(other) and (per_node or (one.nodes or 1) == (other.nodes or 1))
 
 
-def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
+def _copied(cells: Sequence[LayoutRuns], group: Sequence[int], at: int) -> str | None:
     """The reason, if a cell has exactly the values of the next smaller size."""
     if at == 0 or size(cells[group[at]].layout) == size(cells[group[at - 1]].layout):
         return None
@@ -203,7 +203,7 @@ def _copied(cells: Sequence[Cell], group: Sequence[int], at: int) -> str | None:
     return "the same value as at the next smaller size: copied?"
 
 
-def _held_back(cells: Sequence[Cell], group: Sequence[int], at: int) -> bool:
+def _held_back(cells: Sequence[LayoutRuns], group: Sequence[int], at: int) -> bool:
     """Whether a cell that costs as much as the next smaller one gains nothing although that one does, and the next larger one makes up for
     it by a gain beyond linear. A program that stops scaling does not catch up."""
     if at < 2 or at + 1 >= len(group):
@@ -214,7 +214,7 @@ def _held_back(cells: Sequence[Cell], group: Sequence[int], at: int) -> bool:
     return _exponent(outer, smaller) >= SCALES and _exponent(here, larger) >= CATCHES_UP
 
 
-def _exponent(one: Cell, other: Cell) -> float:
+def _exponent(one: LayoutRuns, other: LayoutRuns) -> float:
     """How the cost falls from one size to a larger one: 1 is perfect scaling, 0 none."""
     return math.log(one.cost / other.cost) / math.log(size(other.layout) / size(one.layout))
 

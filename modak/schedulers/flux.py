@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, enough_named, note, options, spelt, whole_environment, with_site
+from modak.schedulers.header import Directives, Option, enough_named, note, options, output_name, whole_environment, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, too_few_named
 from modak.text.hosts import with_one_range
 
@@ -88,7 +88,7 @@ def _requires(job: JobSpec) -> str:
 
 
 def _file(path: str | None) -> str | None:
-    ours = spelt(path, _SIGNS)
+    ours = output_name(path, _SIGNS)
     return ours if ours and "%" not in ours else None
 
 

@@ -15,7 +15,18 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import FEWER_CPUS, Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, checked, enough_named, flags, mib, note, spelt, whole_environment, with_site
+from modak.schedulers.header import (
+    Directives,
+    Option,
+    enough_named,
+    flags,
+    mib,
+    note,
+    output_name,
+    safe_directives,
+    whole_environment,
+    with_site,
+)
 from modak.schedulers.notices import (
     environment_policy,
     folders,
@@ -109,7 +120,7 @@ class GridEngine(Scheduler):
         if job.resource_directives and not named:
             return header  # slots only where the site names an environment for them
         rest = [option for option in header.options if option[0] != "-pe"]
-        return checked(Directives((*rest, *_slots(job, named or USUAL)), header.warnings))
+        return safe_directives(Directives((*rest, *_slots(job, named or USUAL)), header.warnings))
 
     def array(self, indices: str) -> str | None:
         """One range, from 1."""
@@ -136,7 +147,7 @@ def _slots(job: JobSpec, named: Sequence[str]) -> tuple[Option, ...]:
 
 
 def _file(path: str | None) -> str | None:
-    return spelt(path, _SIGNS)
+    return output_name(path, _SIGNS)
 
 
 def _advance_reservation(number: str | None) -> str | None:

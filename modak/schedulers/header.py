@@ -103,7 +103,7 @@ def never_met(dependency: str | None) -> bool:
     return not kinds.isdisjoint(("afterok", "afternotok", "aftercorr"))
 
 
-def spelt(path: str | None, signs: Mapping[str, str]) -> str | None:
+def output_name(path: str | None, signs: Mapping[str, str]) -> str | None:
     """An output file's name with a scheduler's own placeholders in place of Slurm's."""
     for sign, ours in signs.items():
         path = path.replace(sign, ours) if path else None
@@ -122,7 +122,7 @@ def with_site(
     A site's option without a value takes the value of the request. ``synonyms``: options that set the same as another one, and that one.
     ``asking``: options for the job's nodes, which the partition's resource directives, if it has any, replace. There is a warning for
     each option that the site's replaces, for each site's option without a value in the request, and for what the resource directives
-    do not express. Raises as :func:`checked` does.
+    do not express. Raises as :func:`safe_directives` does.
     """
     flagged = _flagged(job.system.mandatory_directives) if job.system else ()
     required = [option for _, option in flagged]
@@ -141,7 +141,7 @@ def with_site(
             why = f"the site requires {asked} in every job: without it, the job is rejected"
             missing.append(note(LEFT_TO_REQUEST.get(setting, "site_resources"), why))
     notices = (*_replaced(given, site), *missing)
-    return checked(Directives((*[option for setting, option in given if setting not in site], *kept), (*warnings, *notices)))
+    return safe_directives(Directives((*[option for setting, option in given if setting not in site], *kept), (*warnings, *notices)))
 
 
 def _replaced(given: Iterable[tuple[str, Option]], site: Mapping[str, str]) -> Iterator[Notice]:
@@ -252,7 +252,7 @@ def _holds(options: Iterable[Option], wish: str) -> bool:
     return any(word.search(each) for option in options for each in option)
 
 
-def checked(directives: Directives) -> Directives:
+def safe_directives(directives: Directives) -> Directives:
     """The directives, if no word in them could end its line or begin another option; else :class:`RequestError`."""
     words = [word for option in directives.options for word in option]
     if len(words) > len(directives.options) or not all(map(_USUAL.fullmatch, words)):  # the first glance at what almost every header is

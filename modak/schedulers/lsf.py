@@ -11,7 +11,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, flags, licences, mib, never_met, note, passed_variables, spelt, with_site
+from modak.schedulers.header import Directives, flags, licences, mib, never_met, note, output_name, passed_variables, with_site
 from modak.schedulers.notices import (
     environment_policy,
     folders,
@@ -129,7 +129,7 @@ def _candidates(job: JobSpec) -> bool:
 
 def _file(path: str | None, name: str) -> str | None:
     """An output file with LSF's placeholders in place of Slurm's; ``None`` if LSF has none for one of them."""
-    ours = spelt(path, {**_SIGNS, "%x": name})
+    ours = output_name(path, {**_SIGNS, "%x": name})
     return ours if ours and "%N" not in ours else None
 
 

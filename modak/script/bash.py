@@ -198,7 +198,7 @@ def function(name: str, body: Line) -> Line:
     return Line(f"{name}() {{\n{body.text}\n{_DONE}\n}}", (("function", name), *body.events, ("command", (":",))))
 
 
-def named(name: str, *body: Line) -> Line:
+def shell_function(name: str, *body: Line) -> Line:
     """``name() { first && second }``, with the exit status of these commands."""
     events: list[Event] = [("function", name)]
     for at, line in enumerate(body):
@@ -225,7 +225,7 @@ def write(file: Word, text: str, delimiter: str) -> Line:
     return Line(f"cat >{words.shell(file)} <<'{delimiter}'\n{body}{delimiter}", events)
 
 
-def together(lines: Sequence[Line]) -> Line:
+def joined_lines(lines: Sequence[Line]) -> Line:
     """Several lines as one :class:`Line`."""
     return Line("\n".join(line.text for line in lines), tuple(event for line in lines for event in line.events))
 

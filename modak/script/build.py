@@ -16,7 +16,7 @@ from modak.errors import RequestError
 from modak.jobs.spec import Attributes, BuildSpec, JobSpec, Resources
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
-from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, named, need, run, word, write
+from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, need, run, shell_function, word, write
 from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
 from modak.script.shelltext import substituted
 from modak.script.staging import NOT_STAGED
@@ -173,7 +173,7 @@ def _fetch(source: str, place: Word, folder: str) -> tuple[Line, ...]:
         made = (clone, run(*git, "-C", PART, "submodule", "--quiet", "update", "--init", "--recursive"))
     else:
         made = (command_line(("cp", "-R", "-H", "--", place, PART)),)
-    fetch = named("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
+    fetch = shell_function("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
     advice = _NOT_FETCHED + (_SUBMODULES if repository else "")
     kind = "-e" if _may_be_a_file(source) else "-d"
     return (fetch, need(either(run("test", kind, folder), run("modak_fetch")), NOT_STAGED, advice))
@@ -182,7 +182,7 @@ def _fetch(source: str, place: Word, folder: str) -> tuple[Line, ...]:
 def _fetch_file(place: Word, file: str) -> tuple[Line, ...]:
     """Fetches a single source file, as published requests name it; one that is there is used as it is."""
     load = command_line(("curl", *OVER_HTTPS, "--output", PART, "--", place))
-    fetch = named("modak_fetch", _part(file), load, run("mv", "-T", "--", PART, file))
+    fetch = shell_function("modak_fetch", _part(file), load, run("mv", "-T", "--", PART, file))
     return (fetch, need(either(run("test", "-f", file), run("modak_fetch")), NOT_STAGED, _NOT_FETCHED))
 
 

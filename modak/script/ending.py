@@ -14,7 +14,7 @@ from typing import Final
 from modak.jobs.spec import JobSpec, Report
 from modak.schedulers import Scheduler
 from modak.script import gate
-from modak.script.bash import Expansion, Line, Part, assign, cached, run, together
+from modak.script.bash import Expansion, Line, Part, assign, cached, joined_lines, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours, with_lines, with_parts
 from modak.text.words import Word
@@ -199,7 +199,7 @@ def _job_number(job: JobSpec, scheduler: Scheduler) -> Line:
 @cached
 def _number(variable: str) -> Line:
     """The job's number without signs that no file's name should have: ``92[2].server`` of an array is one in PBS."""
-    return together((assign("MODAK_JOB", Expansion(f"{variable}:-$$")), assign("MODAK_JOB", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))))
+    return joined_lines((assign("MODAK_JOB", Expansion(f"{variable}:-$$")), assign("MODAK_JOB", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))))
 
 
 def report_of(job: JobSpec) -> Report | None:

@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, command_line, export, named, need, parts, require, run, variable, word
+from modak.script.bash import Expansion, Line, Part, command_line, export, need, parts, require, run, shell_function, variable, word
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_parts
@@ -132,7 +132,7 @@ def _directory(job: JobSpec, has: Staging, scheduler: Scheduler, *, each: bool) 
     name = ("/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?"))
     yield export("MODAK_SCRATCH", *_place(has), *name)
     yield from map(ours, _functions(has, each, gathered=each and job.launcher == "torchrun", log=_log_inside(job)))
-    yield named("modak_stage_out", _copied_out(has))
+    yield shell_function("modak_stage_out", _copied_out(has))
     yield ours(with_parts(_TIDY, REMOVE=_REMOVED_EVERYWHERE if each else _REMOVED))
     yield need(_made(each), NO_SCRATCH, _ADVICE + (", and that each node has its own storage there" if each else ""))
     yield ours("MODAK_MADE=1")

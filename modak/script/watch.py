@@ -7,7 +7,7 @@ from typing import Final
 from modak.dsl import Signal
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, assign, behind, command_line, into, named, parts, quiet, run, variable, word
+from modak.script.bash import Line, assign, behind, command_line, into, parts, quiet, run, shell_function, variable, word
 from modak.script.ending import NOW, log_of, names_run, reads_output, report_of
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_lines
@@ -156,7 +156,7 @@ def _signal_handler(job: JobSpec, signal: Signal) -> tuple[Line, ...]:
     if job.checkpoint:
         words.check_program(job.checkpoint, field="application.checkpoint")
     saves = command_line(job.checkpoint) if job.checkpoint else _forward_signal(job, signal)
-    return named("modak_checkpoint", saves), ours(with_lines(_SIGNAL, ["reported"] if names_run(job) else [])), ours(_WAIT)
+    return shell_function("modak_checkpoint", saves), ours(with_lines(_SIGNAL, ["reported"] if names_run(job) else [])), ours(_WAIT)
 
 
 def _signalled(signal: Signal, command: Line) -> tuple[Line, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak import plugins
-from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest
+from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest_name
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System, same_name, same_runtime
 from modak.knowledge import unknown_hardware, unknown_variants
 from modak.text.grammar import sound
@@ -78,9 +78,9 @@ def refuse_unknown_variants(values: Sequence[Known]) -> None:
 
 def refuse_bad_rules(values: Sequence[Known]) -> None:
     """Raise :class:`modak.errors.DataError` for rules that could not be written into a script."""
-    from modak.rules import check
+    from modak.rules import rule_faults
 
-    _refuse(Fault(f"rules.{rule.name}", str(fault)) for rule in values if isinstance(rule, Rule) for fault in check(rule))
+    _refuse(Fault(f"rules.{rule.name}", str(fault)) for rule in values if isinstance(rule, Rule) for fault in rule_faults(rule))
 
 
 def names_a_place(values: Sequence[Known]) -> bool:
@@ -108,7 +108,7 @@ def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
         folded = {same_runtime(same_name(name)) for name in names}
         for name in getattr(rule.when, key):
             if same_runtime(same_name(name)) not in folded and (key != "partition" or names):
-                close = nearest(name, names)
+                close = nearest_name(name, names)
                 hint = f"; did you mean {close!r}?" if close else "; until there is one, the name matches nothing"
                 yield f"rule {rule.name}: no {key} {name!r} is known{hint}"
 

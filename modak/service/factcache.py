@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Final
 
-from modak.errors import Unavailable, nearest
+from modak.errors import Unavailable, nearest_name
 from modak.prepared import Prepared, prepared
 from modak.store.store import Store
 
@@ -103,12 +103,12 @@ class FactCache:
         return found
 
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
-        version, models = self.store.fitted(application)
+        version, models = self.store.models_of(application)
         tried = self.store.tried(*switches) if switches else ()
         doubted = self.store.doubted(application)
-        similar_application = None if models or doubted else self._similar_application(application)
+        similar_application = None if models[application] or doubted else self._similar_application(application)
         facts = knowledge.changed(
-            models=knowledge.with_own_names(models),
+            models=knowledge.with_own_names(models[application]),
             tried=knowledge.with_own_names(tried),
             doubted=knowledge.with_own_names(doubted),
             similar_application=similar_application,
@@ -127,4 +127,4 @@ class FactCache:
         measured = self.store.applications()
         if application in measured:
             return None
-        return nearest(application, sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED])
+        return nearest_name(application, sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED])

@@ -24,14 +24,11 @@ if TYPE_CHECKING:
     from modak.dsl import Choice
     from modak.ingest.table import Point
     from modak.nextruns import Programme, Proposal
-    from modak.perfmodel.unseen import Calibration
+    from modak.perfmodel.unseen import CalibrationRuns
 
 Json = dict[str, Any]
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
 """What can be listed beside models, and the field that names an item."""
-REPORTED: Final = ("version", "rows", "new", "duplicates", "replaced", "series_count", "models", "suspicious_count", "dry_run")
-
-
 NO_CALIBRATION: Final = (
     "no run of these tells the others: for that, results in another configuration have to know five or more of these applications, with "
     "the same metric and numeric parameters (params.gmacs, params.macts, …); if they know forty others, run five of those instead"
@@ -61,9 +58,8 @@ def report(of: LoadReport, notes: Sequence[str]) -> Json:
         | ({"already_loaded": file.already.isoformat()} if file.already else {})
         for file in of.files
     ]
-    counts = {name: getattr(of, name) for name in REPORTED}
-    lists = {"series": of.series, "suspicious": of.suspicious, "notes": (*of.notes, *notes)}
-    return {**counts, **{name: list(lines) for name, lines in lists.items()}, "files": files}
+    lists = {"series": list(of.series), "suspicious": list(of.suspicious), "notes": [*of.notes, *notes], "files": files}
+    return {name: value for name, value in vars(of).items() if name not in lists} | lists
 
 
 def judged(outcome: str, of: Judged) -> Json:
@@ -147,7 +143,7 @@ def of_several(counts: Mapping[str, int], rows: int) -> list[Json]:
     return [{"field": name, "message": f"{count} of {rows} rows {what}"} for name, count in counts.items()]
 
 
-def left_out(count: int, rows: int) -> list[Json]:
+def only_doubted(count: int, rows: int) -> list[Json]:
     """A warning if ``count`` rows have only doubted results of exactly their run."""
     message = f"{count} of {rows} rows have only doubted results of exactly their run, which are left out: 'modak results list --doubted'"
     return [{"field": "basis", "message": message}] if count else []
@@ -162,7 +158,7 @@ def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
     return [{"field": "gpus_per_node", "message": message}] if rows else []
 
 
-def calibrated_by_few(found: Sequence[Calibration], rows: int) -> list[Json]:
+def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Json]:
     """Warnings of rows that a few runs on their system would tell better: some of the table, or of other applications."""
     known = sum(one.comparable for one in found if one.places)
     beside, others = (sum(one.others for one in found if bool(one.places) is chosen) for chosen in (True, False))
@@ -190,7 +186,7 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     ] + ([{"field": "extrapolation", "message": guesses}] if far else [])
 
 
-def calibration_notes(found: Sequence[Calibration], rows: int) -> list[str]:
+def calibration_notes(found: Sequence[CalibrationRuns], rows: int) -> list[str]:
     """What to do with the rows to measure, what is too few, and what no other row tells."""
     chosen, alone = sum(len(one.places) for one in found), rows - sum(one.comparable for one in found)
     fewest = min(len(one.places) + one.measured for one in found if one.places)

@@ -19,9 +19,9 @@ from modak.store.results import MOST_WITH_PARAMETERS
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
-    from modak.perfmodel.configurations import Known
+    from modak.perfmodel.configurations import MeasuredRuns
     from modak.perfmodel.rows import Reader, Row
-    from modak.perfmodel.unseen import Calibration
+    from modak.perfmodel.unseen import CalibrationRuns
 
 
 def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float, go_on: Callable[[], None]) -> Json:
@@ -34,11 +34,12 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     from modak.ingest.sources import from_bytes
     from modak.perfmodel.configurations import by_configuration
     from modak.perfmodel.improving import improve_rows
-    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, left_out, of_several, predict_rows
+    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, of_several, only_doubted, predict_rows
 
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
-    curves = {application: facts.with_own_names(found) for application, found in store.models_of(sorted(measured)).items()}
+    _, models = store.models_of(*sorted(measured))
+    curves = {application: facts.with_own_names(found) for application, found in models.items()}
     given = _rows(asked, facts)
     gpus_there = node_gpus(facts)
     gpus = [gpus_meant(row, curves.get(row["application"], ()), gpus_there(row["system"], row["partition"])) for row in given]
@@ -53,7 +54,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     doubted = {application: facts.with_own_names(store.doubted(application)) for application in measured}
     warnings = [
         *records.weak_bases(rows),
-        *records.left_out(left_out(questions, answered, doubted, curves, reader), len(rows)),
+        *records.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
         *records.of_several(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
         *records.calibrated_by_few(_lacking_runs(questions, answered, known, reader), len(rows)),
@@ -83,7 +84,7 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
 
 
-def _lacking_runs(questions: Sequence[Row], answered: Sequence[Row], known: Known, reader: Reader) -> Sequence[Calibration]:
+def _lacking_runs(questions: Sequence[Row], answered: Sequence[Row], known: MeasuredRuns, reader: Reader) -> Sequence[CalibrationRuns]:
     """For each configuration of rows with weak answers that has not enough runs, what a few would tell of these rows."""
     from modak.perfmodel.improving import WEAK, calibrations_of
 

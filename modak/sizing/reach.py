@@ -40,7 +40,7 @@ class Reach:
     notes: tuple[str, ...] = ()
 
 
-def unknown(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
+def nothing_known(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
     """The result if the time is unknown, or nothing can run."""
     nodes, time, hours = (Figure(unit=unit, why=why) for unit in ("nodes", "s", "node-hours"))
     return Reach(feasible, nodes, time, hours)
@@ -51,7 +51,7 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     scored = evidence.scored
     known = np.isfinite(scored.time)
     if not known.any():
-        return unknown()
+        return nothing_known()
     worst = np.where(known, scored.bound(wanted.confidence), np.inf)
     meets = worst <= wanted.deadline_s
     order = np.lexsort((scored.time, scored.nodes, ~meets)) if meets.any() else np.argsort(worst, kind="stable")

@@ -19,7 +19,7 @@ from modak.facts import VENDORS, Accelerator, Facts, Partition, System
 from modak.sizing.answer import Platform, Sizing
 from modak.sizing.demand import BYTES_PER_PARAMETER, Demand, asked, demand, goal
 from modak.sizing.guide import Guide
-from modak.sizing.reach import Reach, reach, unknown
+from modak.sizing.reach import Reach, nothing_known, reach
 from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
 
@@ -163,11 +163,11 @@ def _question(request: Request, system: System, partition: Partition) -> Request
 def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> Reach:
     asked = question.optimisation.opt_build.acc_type
     if asked in VENDORS and (target.accelerator is None or target.accelerator.vendor != asked):
-        return unknown(f"its nodes do not have the accelerators that the request asks for ({asked})", feasible=False)
+        return nothing_known(f"its nodes do not have the accelerators that the request asks for ({asked})", feasible=False)
     try:
         candidates = enumerate_candidates(question, target, facts.models)
     except Infeasible as error:
-        return unknown(error.faults[0].message, feasible=False)
+        return nothing_known(error.faults[0].message, feasible=False)
     _, limit = target.job_nodes or (1, 1)
     free = is_distributed(question) and not question.application.allowed_ranks
     sizes = taken(node_grid(limit), target)

@@ -154,7 +154,7 @@ class UsedToken:
             raise Unauthorised("the token was used")
 
 
-def names(values: Sequence[Fact]) -> list[str]:
+def entry_names(values: Sequence[Fact]) -> list[str]:
     """The names of entries in the audit trail: kind, and name or reference."""
     return [f"{kind_of(value)} {name_of(value)}" for value in values]
 

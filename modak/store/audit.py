@@ -10,7 +10,7 @@ from typing import Final
 from sqlalchemy import Connection, insert, select
 
 from modak.store.schema import audit, now, stored, with_instants
-from modak.store.values import Page, number
+from modak.store.values import Page, cursor_number
 
 LONGEST_TARGET: Final = 2000
 REMOVE: Final = "remove"
@@ -53,7 +53,7 @@ def removed(connection: Connection) -> frozenset[str]:
 
 def page(connection: Connection, cursor: str, limit: int) -> Page[Entry]:
     """At most ``limit`` lines, the newest first, after the one that ``cursor`` names."""
-    before = number(cursor)
+    before = cursor_number(cursor)
     wanted = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
     rows = connection.execute(wanted.where(audit.c.id < before) if cursor else wanted).all()
     entries = tuple(Entry(**with_instants(row)) for row in rows[:limit])

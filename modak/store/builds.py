@@ -31,7 +31,7 @@ MOST_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True)
-class Build:
+class StoredBuild:
     """One build as the database knows it."""
 
     id: str
@@ -64,7 +64,7 @@ class Builds:
 
     engine: Engine
 
-    def ask(self, key: str, order: Mapping[str, Any], actor: Actor) -> Build:
+    def ask(self, key: str, order: Mapping[str, Any], actor: Actor) -> StoredBuild:
         """The queued or running build with this key, or a new one in the queue."""
         with writing(self.engine) as connection:
             there = select(builds).where(builds.c.key == key, builds.c.state.in_(LIVING), builds.c.cancel == 0)
@@ -78,7 +78,7 @@ class Builds:
                 row = connection.execute(select(builds).where(builds.c.id == values["id"])).one()
             return _build(row)
 
-    def get(self, build_id: str) -> Build:
+    def get(self, build_id: str) -> StoredBuild:
         """A build. Raises :class:`modak.errors.NotFound`."""
         with reading(self.engine) as connection:
             row = connection.execute(select(builds).where(builds.c.id == build_id)).first()
@@ -86,7 +86,7 @@ class Builds:
             raise NotFound(f"no build {build_id[:80]!a}", field="id")
         return _build(row)
 
-    def newest(self, limit: int = 100, *, key: str | None = None, states: Sequence[State] = ()) -> tuple[Build, ...]:
+    def newest(self, limit: int = 100, *, key: str | None = None, states: Sequence[State] = ()) -> tuple[StoredBuild, ...]:
         """The newest builds, the newest first; only those with that key, or in one of those states."""
         wanted = select(builds).order_by(builds.c.requested_at.desc(), builds.c.id).limit(limit)
         wanted = wanted.where(builds.c.key == key) if key else wanted
@@ -94,7 +94,7 @@ class Builds:
         with reading(self.engine) as connection:
             return tuple(_build(row) for row in connection.execute(wanted))
 
-    def claim(self, builder: Mapping[str, Any], runtimes: Collection[str] | None = None) -> Build | None:
+    def claim(self, builder: Mapping[str, Any], runtimes: Collection[str] | None = None) -> StoredBuild | None:
         """The build that has waited longest, which is this builder's from now on; ``None`` if the queue is empty. ``runtimes``: builds for
         others are left in it."""
         with writing(self.engine) as connection:
@@ -154,7 +154,7 @@ class Builds:
                 values = {"state": "failed", "message": message, "finished_at": stored(now())}
             connection.execute(update(builds).where(builds.c.id == build_id).values(**values, builder=""))
 
-    def cancel(self, build_id: str, actor: Actor) -> Build:
+    def cancel(self, build_id: str, actor: Actor) -> StoredBuild:
         """Cancel a build: a queued one at once, a running one by its builder.
 
         Raises :class:`modak.errors.NotFound`, and :class:`modak.errors.AlreadyThere` for one that has ended.
@@ -180,6 +180,6 @@ def _longest_waiting(connection: Connection, runtimes: Collection[str] | None) -
     return next(found, None)
 
 
-def _build(row: Row[Any]) -> Build:
+def _build(row: Row[Any]) -> StoredBuild:
     documents = {name: json.loads(getattr(row, name) or "{}") for name in ("order", "builder", "result")}
-    return Build(**with_instants(row) | documents | {"cancel": bool(row.cancel)})
+    return StoredBuild(**with_instants(row) | documents | {"cancel": bool(row.cancel)})

@@ -42,7 +42,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Found:
+class Snapshot:
     """All that curves are made of, from one state of the database: no connection is held while they are fitted."""
 
     stored: Sequence[tuple[int, str]]
@@ -52,13 +52,13 @@ class Found:
     """Of the series that are behind."""
 
 
-def read(connection: Connection, applications: Sequence[str] | None = None) -> Found:
+def read(connection: Connection, applications: Sequence[str] | None = None) -> Snapshot:
     """What there is of some applications (or of all) for :func:`newest`."""
     chosen = [_bodies().where(part) for part in _of(models.c.application, applications)]
     return _found(connection, chosen, stale(connection, applications))
 
 
-def read_from(connection: Connection, first: int, most: int) -> tuple[Found, frozenset[int]]:
+def read_from(connection: Connection, first: int, most: int) -> tuple[Snapshot, frozenset[int]]:
     """The same for up to ``most`` series (one of :func:`chunks`) from the number ``first`` on; and their numbers, fewer at the end.
 
     Of the series that are behind, only those are included that are among these or may tell of the same runs as one of them.
@@ -78,9 +78,9 @@ def _of(column: ColumnElement[str], applications: Sequence[str] | None) -> list[
     return [true()] if applications is None else [column.in_(part) for part in chunks(applications)]
 
 
-def _found(connection: Connection, chosen: Iterable[Select[Any]], behind: Mapping[int, tuple[SeriesKey, int]]) -> Found:
+def _found(connection: Connection, chosen: Iterable[Select[Any]], behind: Mapping[int, tuple[SeriesKey, int]]) -> Snapshot:
     stored = [(number, body) for part in chosen for number, body in connection.execute(part)]
-    return Found(stored, behind, list(_cells(connection, {number: key for number, (key, _) in behind.items()})))
+    return Snapshot(stored, behind, list(_cells(connection, {number: key for number, (key, _) in behind.items()})))
 
 
 def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Cell]:
@@ -101,7 +101,7 @@ def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Ce
     return found.values()
 
 
-def newest(found: Found) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
+def newest(found: Snapshot) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:
     """The curves as the data stood, each with the number of its series, in that order; and what was fitted for that just now.
 
     Nothing is stored.
@@ -141,7 +141,7 @@ def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[in
     return {number: one for number, one in related.items() if merging.run_key(one[0]) in runs}
 
 
-def _refitted(found: Found) -> tuple[Fitted, ...]:
+def _refitted(found: Snapshot) -> tuple[Fitted, ...]:
     """Newly fitted curves by series; those of merged series belong to the first of these."""
     by_series = grouped(fit_cells(gathered(found.cells)), lambda curve: key_hash(curve.series))
     destinations = merging.destinations({key_hash(cell.series): cell.series for cell in found.cells}.values())

@@ -113,7 +113,7 @@ def connect(url: URL) -> Engine:
         if encoding not in (None, "UTF8"):
             connection.close()
             needed = "MODAK needs UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)"
-            raise Unavailable(f"the database {shown(url)} has the encoding {encoding}; {needed}", public_message=OUT_OF_REACH)
+            raise Unavailable(f"the database {address_shown(url)} has the encoding {encoding}; {needed}", public_message=OUT_OF_REACH)
         for name, number in VANISHED.items():
             connection.execute("SELECT set_config(%s, %s, false)", (name, str(number)))
         connection.commit()
@@ -273,7 +273,7 @@ def translated(engine: Engine) -> Iterator[None]:
         raise _failed(engine.url, error) from error
 
 
-def shown(url: URL) -> str:
+def address_shown(url: URL) -> str:
     """The database in messages: the file, or the address without the password."""
     return str(url.database) if url.drivername == "sqlite" else url.difference_update_query(_SECRET).render_as_string(hide_password=True)
 
@@ -297,11 +297,11 @@ def _failed(url: URL, error: BaseException | None, kind: type[Unavailable] = Una
     first = (str(error).strip() or type(error).__name__).splitlines()[0]
     if first in _REASONS:
         return _unreached(url, _REASONS[first], kind)
-    return kind(f"the database {shown(url)} is out of reach: {first}", public_message=OUT_OF_REACH)
+    return kind(f"the database {address_shown(url)} is out of reach: {first}", public_message=OUT_OF_REACH)
 
 
 def _unreached(url: URL, reason: str, kind: type[Unavailable]) -> Unavailable:
-    return kind(f"the database {shown(url)} is out of reach: {reason}", public_message=f"{OUT_OF_REACH}: {reason}")
+    return kind(f"the database {address_shown(url)} is out of reach: {reason}", public_message=f"{OUT_OF_REACH}: {reason}")
 
 
 def chunks(values: Sequence[Value], size: int = AT_ONCE) -> Iterator[Sequence[Value]]:

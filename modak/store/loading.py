@@ -24,7 +24,7 @@ from modak.progress import Progress, silent
 from modak.store import remarks, replacing, suspects, versions
 from modak.store.engine import chunks
 from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
-from modak.store.series import OwnNames, by_number, ids, label, of_same_runs, text_ids
+from modak.store.series import OwnNames, by_number, ids, of_same_runs, series_label, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
 from modak.text.amounts import counted
@@ -94,7 +94,7 @@ def load(
         new=state.new,
         duplicates=state.rows - state.new,
         replaced=state.replaced,
-        series=tuple(label(key) for key in list(touched.values())[:SHOWN]),
+        series=tuple(series_label(key) for key in list(touched.values())[:SHOWN]),
         series_count=len(touched),
         models=_count_models(connection, touched),
         suspicious=tuple(state.suspicious[:SHOWN]),

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect, select, text, true, update
 
 from modak.errors import Unavailable
 from modak.store import versions
-from modak.store.engine import OUT_OF_REACH, chunks, connect, reading, shown, supported, writing
+from modak.store.engine import OUT_OF_REACH, address_shown, chunks, connect, reading, supported, writing
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -72,7 +72,7 @@ def upgrade(url: str, *, fill: bool = True) -> bool:
                 return False
             found = state(connection)
             if found == "foreign":
-                refuse(found, shown(engine.url))
+                refuse(found, address_shown(engine.url))
             if found != "current":
                 to(connection, "head")
             if found == "older":

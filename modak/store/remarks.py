@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, case, func, select
 
 from modak.choosing.wishes import FRONT_ENDS
-from modak.errors import nearest
+from modak.errors import nearest_name
 from modak.facts import SeriesKey, System, same_name
 from modak.grouping import grouped
-from modak.ingest.headings import counted
+from modak.ingest.headings import layout_column
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import DECIMAL_COMMA
 from modak.perfmodel.merging import same_setting
@@ -23,7 +23,7 @@ from modak.results.metrics import misnamed
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, results, series
-from modak.store.series import label
+from modak.store.series import series_label
 from modak.text.amounts import listed
 
 RATIOS: Final = ("speedup", "efficiency")
@@ -87,7 +87,7 @@ def _unknown_systems(known: Sequence[System], named: Collection[str]) -> Iterato
     """Notes on systems of the results that are not known by this name or alias, in any spelling: one for each that may be a slip."""
     folded = {name for system in known for name in system.folded_names}
     strange = sorted(name for name in named if same_name(name) not in folded)
-    meant = {name: close for name in strange[:MOST] if (close := nearest(name, [system.name for system in known]))}
+    meant = {name: close for name in strange[:MOST] if (close := nearest_name(name, [system.name for system in known]))}
     for name, close in meant.items():
         yield f"unknown system {name!r}; did you mean {close!r}?; its rows are kept"
     if others := [repr(name) for name in strange if name not in meant]:
@@ -192,7 +192,7 @@ def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
         for name, value in key.params.items():
             values.setdefault(name, {})[value] = None
     for name, found in values.items():
-        what = counted(name)
+        what = layout_column(name)
         if what is not None and what != "batch_size" and len(found) > 1:
             column = {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(what, what)
             way = f"if it is a count of the layout, load it as {column!r}{'' if what == column else ', divided by the nodes'}"
@@ -229,9 +229,9 @@ def _odd(connection: Connection, known: Sequence[System], changed: Mapping[int, 
     for one in _figures(connection, changed):
         key = changed[one.number]
         for what in filter(None, (_beyond(key, one, nodes_of), *_over_all_nodes(one), _percentage(key, one), _summed(one))):
-            found.setdefault(what, []).append(label(key))
+            found.setdefault(what, []).append(series_label(key))
         if _swapped(key, one, connection):
-            found.setdefault(SWAPPED, []).append(label(key))
+            found.setdefault(SWAPPED, []).append(series_label(key))
     yield from (f"{listed(series, 1, '; ')}: {what}" for what, series in islice(found.items(), SHOWN))
 
 
@@ -302,7 +302,7 @@ def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> 
         )
         for number, runs, fewest, largest, *counts in rows:
             at = ", ".join(f"{name} {count}" for name, count in layout(counts).model_dump(exclude_none=True).items())
-            what = f"{label(changed[number])}{', ' if at else ''}{at}"
+            what = f"{series_label(changed[number])}{', ' if at else ''}{at}"
             found.append(f"{what}: {runs} runs differ by a factor of {largest / fewest:.1f} ({fewest:.6g} to {largest:.6g})")
     way = "the models use all of them: 'modak results doubt' marks a wrong one; what they differ in on purpose is a column (params.NAME)"
     yield from (f"{text}; {way}" for text in found[:SHOWN])

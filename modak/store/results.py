@@ -16,7 +16,7 @@ from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
 from modak.store.schema import LEFT_OUT, REPLACED, instant, loads, results, series, texts
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, from_row, has_params, matching
-from modak.store.values import Export, Page, Place, Replaced, number, paged, place
+from modak.store.values import Export, Page, Place, Replaced, cursor_number, cursor_place, paged
 from modak.text.numbering import Numbers, spelt_out
 
 PAGE: Final = 5_000
@@ -28,14 +28,14 @@ MOST_TRIED: Final = 10_000
 """More results that show what switches do change nothing: 120 pairs are used."""
 _NO_PARAMETERS: Final = "{}"
 
-Found = tuple[SeriesKey, Row[Any]]
+KeyedRow = tuple[SeriesKey, Row[Any]]
 
 
 def page(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int, *, doubted: bool = False) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) results (or doubted ones) after ``cursor``; equal filters and cursor give the same page."""
     check_limit(limit)
     having, which = (series.c.id.in_(select(results.c.series_id).where(LEFT_OUT)), LEFT_OUT) if doubted else (None, None)
-    found = walk(connection, filters, place(cursor), limit + 1, having, which)
+    found = walk(connection, filters, cursor_place(cursor), limit + 1, having, which)
     return paged((((row.series_id, row.id), _value(key, row)) for key, row in found), limit)
 
 
@@ -58,7 +58,7 @@ def walk(
     at_once: int = PAGE,
     having: ColumnElement[bool] | None = None,
     which: ColumnElement[bool] | None = None,
-) -> Iterator[Found]:
+) -> Iterator[KeyedRow]:
     """Results (all, or which) with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a
     larger table."""
     chosen = matching(connection, filters) if having is None else matching(connection, filters).where(having)
@@ -79,7 +79,7 @@ def of_series(
     after: Place = (0, 0),
     at_once: int = PAGE,
     which: ColumnElement[bool] | None = None,
-) -> Iterator[Found]:
+) -> Iterator[KeyedRow]:
     """Results (all, or which) of the series with these numbers; those that were replaced are not among them."""
     here = tuple_(results.c.series_id, results.c.id)
     chosen = _rows().where(results.c.series_id.in_(keys), results.c.replaced_by == 0)
@@ -106,7 +106,7 @@ def _rows() -> Select[Any]:
 def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit: int) -> Page[Result]:
     """At most ``limit`` (1 to 1,000) of the results with these numbers, by number, after ``cursor``; also those replaced since."""
     check_limit(limit)
-    wanted = list(islice(spelt_out(numbers, after=number(cursor)), limit + 1))
+    wanted = list(islice(spelt_out(numbers, after=cursor_number(cursor)), limit + 1))
     rows = connection.execute(_rows().where(results.c.id.in_(wanted[:limit])).order_by(results.c.id)).all()
     keys = by_number(connection, series.c.id.in_({row.series_id for row in rows}))
     return Page(tuple(_value(keys[row.series_id], row) for row in rows), str(wanted[limit - 1]) if len(wanted) > limit else None)
@@ -121,7 +121,7 @@ def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | N
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
     chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
     if cursor:
-        load, result = place(cursor)
+        load, result = cursor_place(cursor)
         chosen = chosen.where(or_(results.c.replaced_by < load, and_(results.c.replaced_by == load, results.c.id > result)))
     with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
         rows = list(islice((row for row in found if numbers is None or row.series_id in numbers), limit + 1))

@@ -17,7 +17,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, insert, s
 from modak.facts import SeriesKey, System, own_names, same_name
 from modak.ingest.values import cell
 from modak.perfmodel import merging
-from modak.results.filters import PARAMETER, check
+from modak.results.filters import PARAMETER, check_filters
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import series, texts
@@ -155,7 +155,7 @@ def matching(connection: Connection, filters: Mapping[str, str]) -> Select[Any]:
     A system is meant by each of its names. Raises :class:`modak.errors.RequestError` for an unknown filter. ``params.NAME`` are compared by
     the caller, with :func:`has_params`: databases differ in how they look into JSON.
     """
-    check(filters)
+    check_filters(filters)
     chosen = select(*NUMBERED).order_by(series.c.id)
     return chosen.where(*(_carries(connection, name, text) for name, text in filters.items() if not name.startswith(PARAMETER)))
 
@@ -183,10 +183,10 @@ def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
     return all(same(name, key.params.get(name.removeprefix(PARAMETER), "")) == same(name, text) for name, text in wanted.items())
 
 
-def label(key: SeriesKey) -> str:
+def series_label(key: SeriesKey) -> str:
     """A series in one line: its known columns, in their order, as in the results table.
 
-    >>> label(SeriesKey(application="net", hyperthreads=True, metric="wall_time", unit="s"))
+    >>> series_label(SeriesKey(application="net", hyperthreads=True, metric="wall_time", unit="s"))
     'application net, hyperthreads true, metric wall_time, unit s'
     """
     known = key.model_dump(exclude_none=True, exclude={"params"})

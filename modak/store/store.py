@@ -18,19 +18,19 @@ from modak.errors import Unavailable, UnknownName
 from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
 from modak.grouping import grouped
 from modak.ingest.table import Table
-from modak.packaged import PRINCIPAL, Difference, chosen, differences
+from modak.packaged import PRINCIPAL, Difference, differences, only_named
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, results, staging, suspects, versions
-from modak.store.access import Access, UsedToken, names
+from modak.store.access import Access, UsedToken, entry_names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
-from modak.store.engine import AT_ONCE, REVISION, connect, on_network, quick, reading, shown, supported, writing
+from modak.store.engine import AT_ONCE, REVISION, address_shown, connect, on_network, quick, reading, supported, writing
 from modak.store.plans import Plans
 from modak.store.results import MOST_WITH_PARAMETERS
 from modak.store.schema import builds, instant, loads, models, series
 from modak.store.spool import PlanSpool
-from modak.store.values import Export, FileReport, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, paged, place
+from modak.store.values import Export, FileReport, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, cursor_place, paged
 from modak.text.amounts import counted
 from modak.text.numbering import Numbers, Selection
 
@@ -54,7 +54,7 @@ def open_store(url: str, *, fill: bool = True) -> Store:
             engine.dispose()
             migrate.upgrade(url, fill=fill)
         else:
-            migrate.refuse(found, shown(engine.url))
+            migrate.refuse(found, address_shown(engine.url))
     except BaseException:
         engine.dispose()
         raise
@@ -122,7 +122,7 @@ class Store:
         url = self.engine.url
         if url.drivername == "sqlite" and on_network(Path(url.database or "")):
             advice = "use it from one machine at a time, or set MODAK_DATABASE_URL to a PostgreSQL"
-            return (f"{shown(url)} is on a network file system: {advice}",)
+            return (f"{address_shown(url)} is on a network file system: {advice}",)
         return ()
 
     @property
@@ -157,20 +157,13 @@ class Store:
     def ready(self) -> str:
         """The version of the data. Raises :class:`modak.errors.Unavailable` also where the tables are of another MODAK by now."""
         with reading(self.engine) as connection:
-            migrate.refuse(migrate.state(connection), shown(self.engine.url))
+            migrate.refuse(migrate.state(connection), address_shown(self.engine.url))
             return versions.current(connection)
 
     def versions(self) -> tuple[str, str]:
         """The version of the data, and the version at the last change of knowledge, which loading results does not change."""
         with reading(self.engine) as connection:
             return versions.of_all(connection)
-
-    def fitted(self, application: str) -> tuple[str, tuple[Curve, ...]]:
-        """The version of the data and the curves of one application, in one consistent view; fitted now if results changed."""
-        with reading(self.engine) as connection:
-            version = versions.current(connection)
-            found = curves.read(connection, [application])
-        return version, self._newest(found)
 
     def doubted(self, application: str) -> tuple[Doubted, ...]:
         """The results of one application that no model uses until they are confirmed."""
@@ -202,7 +195,7 @@ class Store:
             before = catalogue.read(connection, System, sound=True) if replace else ()
             if not catalogue.add(connection, given, actor.principal, replace=replace):
                 return Added(changed=False, notes=notes)
-            audit.note(connection, actor, "replace" if replace else "add", names(given))
+            audit.note(connection, actor, "replace" if replace else "add", entry_names(given))
             versions.bump(connection)
             return Added(changed=True, notes=(*_reviewed(connection, given, before), *notes))
 
@@ -246,7 +239,7 @@ class Store:
         """
         with staging.staged(() if only else tables, self._loaded, silent) as checked, writing(self.engine) as connection:
             before = versions.current(connection)
-            found = chosen(differences(known, catalogue.held(connection), audit.removed(connection)), only)
+            found = only_named(differences(known, catalogue.held(connection), audit.removed(connection)), only)
             taken = [one.packaged for one in found if one.packaged is not None and one.taken(replace=replace)]
             held = catalogue.read(connection, System, sound=True) if taken else ()
             catalogue.add(connection, taken, PRINCIPAL, replace=True)
@@ -254,7 +247,7 @@ class Store:
             notes = _reviewed(connection, taken, held)
             kept = bool(taken or report.new) and not dry_run
             if kept:
-                audit.note(connection, actor, "refresh", [*names(taken), *(_rows_of(file) for file in report.files if file.new)])
+                audit.note(connection, actor, "refresh", [*entry_names(taken), *(_rows_of(file) for file in report.files if file.new)])
             else:
                 connection.rollback()
         return Refreshed(found, report if kept else dataclasses.replace(report, version=before, dry_run=dry_run), notes)
@@ -376,11 +369,14 @@ class Store:
             found = curves.read(connection, None if application is None else [application])
         return self._newest(found)
 
-    def models_of(self, applications: Sequence[str]) -> dict[str, list[Curve]]:
-        """The curves of each of these applications that has any, in one consistent view; those that have to be are fitted all at once."""
+    def models_of(self, *applications: str) -> tuple[str, dict[str, tuple[Curve, ...]]]:
+        """The version of the data and the curves of each of these applications, in one consistent view; what has to be fitted is fitted at
+        once."""
         with reading(self.engine) as connection:
+            version = versions.current(connection)
             found = curves.read(connection, applications)
-        return grouped(self._newest(found), lambda curve: curve.series.application)
+        known = grouped(self._newest(found), lambda curve: curve.series.application)
+        return version, {application: tuple(known.get(application, ())) for application in applications}
 
     def models_page(self, cursor: str | None = None, limit: int = 100) -> Page[Curve]:
         """A page of all curves, in the order of their series. Where results changed, only the curves of these series are fitted.
@@ -388,7 +384,7 @@ class Store:
         Raises :class:`modak.errors.RequestError` for a wrong cursor or limit (1 to 1,000).
         """
         results.check_limit(limit)
-        last = place(cursor)
+        last = cursor_place(cursor)
         series_of_last, _ = last
         return paged((one for one in self._from(series_of_last, min(limit, AT_ONCE)) if one[0] > last), limit)
 
@@ -410,11 +406,11 @@ class Store:
                 return
             first = max(numbers) + 1
 
-    def _newest(self, read: curves.Found) -> tuple[Curve, ...]:
+    def _newest(self, read: curves.Snapshot) -> tuple[Curve, ...]:
         """The curves, fitted where results changed."""
         return tuple(curve for _, curve in self._numbered(read))
 
-    def _numbered(self, read: curves.Found) -> tuple[curves.Numbered, ...]:
+    def _numbered(self, read: curves.Snapshot) -> tuple[curves.Numbered, ...]:
         """The curves with the numbers of their series. Those that were fitted now are stored, if that is possible at once."""
         found, fitted = curves.newest(read)
         if fitted:

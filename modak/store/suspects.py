@@ -10,11 +10,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
 
-from modak.errors import NotFound, nearest
+from modak.errors import NotFound, nearest_name
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
 from modak.ingest.table import LAYOUT, layout
 from modak.results import metrics, suspicion
-from modak.results.suspicion import Cell
+from modak.results.suspicion import LayoutRuns
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, results, series
@@ -189,7 +189,7 @@ def loads_of(connection: Connection, file: str) -> Sequence[int]:
     numbers = connection.scalars(select(loads.c.id).where(loads.c.file == file)).all()
     if not numbers:
         names = connection.scalars(select(loads.c.file).order_by(loads.c.id.desc()).limit(_NAMES)).all()
-        close = next((name for name in names if name.endswith(f"/{file}")), None) or nearest(file, names)
+        close = next((name for name in names if name.endswith(f"/{file}")), None) or nearest_name(file, names)
         hint = f"; did you mean {close!r}?" if close else ""
         raise NotFound(f"nothing was loaded from a file called {file!r}{hint} ('modak audit' shows what was loaded)", field="file")
     return numbers
@@ -250,8 +250,8 @@ def _exclude_impossible(places: Sequence[_Place], described: tuple[str, int] | N
 def _compare(places: Sequence[_Place], measured: metrics.Metric | None) -> None:
     """Find the layouts that look wrong beside the others. One whose two halves contradict each other gets the middle of the right half."""
     rate, scales = measured is not None and measured.is_rate, measured is not None and measured.tells_cost
-    cells: list[tuple[_Place, Cell]] = []
-    split: list[tuple[_Place, list[Cell]]] = []
+    cells: list[tuple[_Place, LayoutRuns]] = []
+    split: list[tuple[_Place, list[LayoutRuns]]] = []
     for place in places:
         runs = [run for run in place.odd if place.outlier(run)]
         if place.middle and len(runs) == place.row.runs:  # as two runs are of which one slipped
@@ -268,16 +268,16 @@ def _compare(places: Sequence[_Place], measured: metrics.Metric | None) -> None:
         cells[number][0].reason = reason
 
 
-def _halves(place: _Place, runs: Sequence[Row[Any]], middle: float, rate: bool) -> list[Cell]:
+def _halves(place: _Place, runs: Sequence[Row[Any]], middle: float, rate: bool) -> list[LayoutRuns]:
     """The runs below and those above the middle of a layout."""
     below, above = [run for run in runs if run.value <= middle], [run for run in runs if run.value > middle]
     return [_cell(place, [run.value for run in half], any(run.by_hand for run in half), rate) for half in (below, above)]
 
 
-def _cell(place: _Place, values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> Cell:
+def _cell(place: _Place, values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> LayoutRuns:
     """These runs of a layout, by all values or by extremes and middle; ``rate``: whether their cost is the inverse of their values."""
     middle = middle or suspicion.middle(values)
-    return Cell(_layout(place.row), 1 / middle if rate else middle, (min(values), max(values)), confirmed)
+    return LayoutRuns(_layout(place.row), 1 / middle if rate else middle, (min(values), max(values)), confirmed)
 
 
 def _layout(row: Row[Any]) -> Layout:

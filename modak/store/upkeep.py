@@ -17,7 +17,7 @@ from sqlalchemy import Engine, text
 
 from modak.errors import Conflict, RequestError, Unavailable
 from modak.store import catalogue, migrate
-from modak.store.engine import OUT_OF_REACH, connect, reading, shown, supported, translated
+from modak.store.engine import OUT_OF_REACH, address_shown, connect, reading, supported, translated
 
 
 def backup(url: str, path: Path) -> None:
@@ -48,13 +48,13 @@ def _there(url: str, otherwise: str) -> Iterator[Engine]:
     if address.drivername != "sqlite":
         raise RequestError(f"a PostgreSQL database is {otherwise}", field="MODAK_DATABASE_URL")
     if not Path(address.database or "").exists():
-        raise Unavailable(f"there is no database {shown(address)}", public_message=OUT_OF_REACH)
+        raise Unavailable(f"there is no database {address_shown(address)}", public_message=OUT_OF_REACH)
     engine = connect(address)
     try:
         with reading(engine) as connection:
             found = migrate.state(connection)
         if found == "empty":
-            migrate.refuse(found, shown(address))
+            migrate.refuse(found, address_shown(address))
         with translated(engine):
             yield engine
     finally:

@@ -119,7 +119,7 @@ def paged(found: Iterable[tuple[Place, Item]], limit: int) -> Page[Item]:
     return Page(tuple(item for _, item in shown), "{}-{}".format(*shown[-1][0]) if len(seen) > limit else None)
 
 
-def place(cursor: str | None) -> Place:
+def cursor_place(cursor: str | None) -> Place:
     """The place that a cursor ``A-B`` names; before all of them where there is none. Raises :class:`modak.errors.RequestError`."""
     if not cursor:
         return (0, 0)
@@ -129,7 +129,7 @@ def place(cursor: str | None) -> Place:
     return (int(found[1]), int(found[2]))
 
 
-def number(cursor: str | None) -> int:
+def cursor_number(cursor: str | None) -> int:
     """The number that a cursor is; 0 where there is none. Raises :class:`modak.errors.RequestError`."""
     if cursor and not _NUMBER.fullmatch(cursor):
         raise RequestError(_NO_CURSOR, field="cursor")

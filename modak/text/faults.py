@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from modak.errors import Fault, ModakError, nearest
+from modak.errors import Fault, ModakError, nearest_name
 from modak.text.grammar import PATTERNS
 
 SMALLEST: Final = 1e-30
@@ -136,7 +136,7 @@ def _allowed(one: Any, model: type[BaseModel] | None) -> str:
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
     known = sorted(_keys(loc[:-1], model))
     meant = _OTHERWISE.get(str(loc[-1]).lower())
-    close = meant if meant in known else nearest(str(loc[-1]), known)
+    close = meant if meant in known else nearest_name(str(loc[-1]), known)
     deeper = () if close else tuple(_places_of(str(loc[-1]), _model_at(loc[:-1], model)))
     hint = f"; did you mean {close!r}?" if close else f"; it belongs to {' or '.join(deeper)}" if deeper else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not hint else "")

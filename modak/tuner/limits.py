@@ -13,7 +13,7 @@ from modak.facts import Facts
 from modak.target import resolve
 from modak.text.amounts import as_given, counted
 from modak.tuner.study import Study, Trial
-from modak.tuning.space import Point, Space
+from modak.tuning.space import Grid, Point
 from modak.tuning.surrogate import Promise, promise
 from modak.tuning.trial import LEAST_LIMIT_S, limit_of
 
@@ -41,12 +41,12 @@ class SearchOptions:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """Those of one search on an open study."""
 
     base: Request
     facts: Facts
-    space: Space
+    space: Grid
     study: Study
     options: SearchOptions
 

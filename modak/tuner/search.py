@@ -21,11 +21,11 @@ from modak.files import write_all
 from modak.optimise import optimise
 from modak.service import Service
 from modak.text.amounts import counted
-from modak.tuner.limits import Limits, SearchOptions
+from modak.tuner.limits import SearchLimits, SearchOptions
 from modak.tuner.runners import Runner
-from modak.tuner.study import Run, Study, Trial
+from modak.tuner.study import RunState, Study, Trial
 from modak.tuning.request import Aim
-from modak.tuning.space import Point, Space
+from modak.tuning.space import Grid, Point
 from modak.tuning.trial import outcome, trial_of, with_its_layout
 
 FILES_S: Final = 5.0
@@ -40,7 +40,7 @@ class Search:
     service: Service
     base: Request
     facts: Facts
-    space: Space
+    space: Grid
     aim: Aim
     study: Study
     runner: Runner
@@ -49,9 +49,9 @@ class Search:
     notes: list[str] = field(default_factory=list)
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> SearchLimits:
         """When it ends, and each of its trials."""
-        return Limits(self.base, self.facts, self.space, self.study, self.options)
+        return SearchLimits(self.base, self.facts, self.space, self.study, self.options)
 
     def run_trials(self) -> str:
         """Run trials. Returns why no more are run.
@@ -85,7 +85,7 @@ class Search:
 
     def stored(self) -> None:
         """Store all results again, because the database may have been out of reach before, in this process or an earlier one."""
-        for file in (place / "result.json" for place in self.study.places() if Run.read(place).value is not None):
+        for file in (place / "result.json" for place in self.study.places() if RunState.read(place).value is not None):
             if file.exists() and not self._store(file):
                 self.notes.append("not every run is in the database: the same command stores those that are missing")
                 break
@@ -93,7 +93,7 @@ class Search:
 
     def under_way(self) -> list[str]:
         """The folders' names of the runs that have begun and whose end was not seen."""
-        return [place.name for place in self.study.places() if (run := Run.read(place)).job and not run.done]
+        return [place.name for place in self.study.places() if (run := RunState.read(place)).job and not run.done]
 
     # --- one trial
 
@@ -104,13 +104,13 @@ class Search:
         if same is not None:
             self._again(number, same)
             return None
-        return self._started(Trial(number, point, "running", None, Run(why=why).write(self.study.place(number))))
+        return self._started(Trial(number, point, "running", None, RunState(why=why).write(self.study.place(number))))
 
     def _again(self, number: int, same: Trial) -> None:
         """For a point that the sampler proposes again: tell it the known cost, and enqueue the surrogate's choice instead. Of a trial that
         still runs nothing is known yet."""
         self.study.tell(number, same.cost, failed=same.state != "running")
-        Run(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
+        RunState(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
         found = self.limits.promise(with_failures=True)
         if found is not None:
             why = f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g}, probability 0.95)"
@@ -131,7 +131,7 @@ class Search:
         self.say(f"trial {trial.number}: {self.space.in_words(trial.point)} ({run.why})")
         return Trial(trial.number, trial.point, "running", None, run)
 
-    def _submitted(self, place: Path, point: Point, run: Run) -> Run:
+    def _submitted(self, place: Path, point: Point, run: RunState) -> RunState:
         """Write the script and start it. The run is recorded in the folder before the job can start, and again after."""
         limit = self.limits.of_trial(point)
         request = trial_of(self.base, self.space, point, place.as_posix(), limit)
@@ -169,12 +169,12 @@ class Search:
         """Whether a trial has the job's own setting, and none has been measured: what stops it will stop the others."""
         return trial.point == self.space.default and all(one.cost is None for one in self.study.trials())
 
-    def _looked(self, place: Path) -> Run:
+    def _looked(self, place: Path) -> RunState:
         """The run in the present state of its job. After the job's end its result is read and stored.
 
         A run that was interrupted, or cancelled while it waited, is without a job then, once: it is to be started again.
         """
-        run = Run.read(place)
+        run = RunState.read(place)
         state = self.runner.state(run.job) if run.job else "over"
         now = time.time()
         if state == "running" and run.began is None:
@@ -208,9 +208,9 @@ class Search:
             self.notes += [str(note) for note in report["notes"]]
         return True
 
-    def _run(self, place: Path, point: Point, why: str) -> Run:
+    def _run(self, place: Path, point: Point, why: str) -> RunState:
         """Run a point to its end in a folder of its own, unless it was run there already."""
-        run, begun = Run.read(place), time.monotonic()
+        run, begun = RunState.read(place), time.monotonic()
         while not run.done:
             if run.job is None:
                 run = self._submitted(place, point, replace(run, why=why).write(place))

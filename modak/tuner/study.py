@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from modak.errors import Conflict, DataError, RequestError
 from modak.files import write_all
-from modak.tuning.space import Parameter, Point, Space
+from modak.tuning.space import Grid, Parameter, Point
 
 if TYPE_CHECKING:
     import optuna
 
 JOURNAL: Final = "study.journal"
 RUN_FILE: Final = "slip.json"
-"""The file of a :class:`Run`; existing searches have it under this name."""
+"""The file of a :class:`RunState`; existing searches have it under this name."""
 NAME: Final = "modak"
 SEED: Final = 20_190_301
 STARTUP: Final = 6
@@ -35,7 +35,7 @@ State = Literal["waiting", "running", "complete", "failed", "ended"]
 
 
 @dataclass(frozen=True)
-class Run:
+class RunState:
     """The state of one run of the job, of a trial or of the comparison, as kept in its folder."""
 
     why: str = ""
@@ -60,19 +60,19 @@ class Run:
         return self.nodes * ((self.seconds or 0.0) + (self.interrupted_s or 0.0)) / 3600
 
     @classmethod
-    def read(cls, folder: Path) -> Run:
+    def read(cls, folder: Path) -> RunState:
         """The run that is kept in a folder; a new one where there is none."""
         try:
             return cls(**json.loads((folder / RUN_FILE).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return cls()
 
-    def write(self, folder: Path) -> Run:
+    def write(self, folder: Path) -> RunState:
         """Write it to the run's folder."""
         write_all({folder / RUN_FILE: json.dumps(asdict(self))})
         return self
 
-    def update(self, folder: Path, **changed: Any) -> Run:
+    def update(self, folder: Path, **changed: Any) -> RunState:
         """The run with these fields changed, written."""
         return replace(self, **changed).write(folder)
 
@@ -85,13 +85,13 @@ class Trial:
     point: Point
     state: State
     cost: float | None
-    run: Run
+    run: RunState
 
 
 class Study:
     """The trials of a folder. Costs are such that less is better."""
 
-    def __init__(self, folder: Path, space: Space, study: optuna.Study) -> None:
+    def __init__(self, folder: Path, space: Grid, study: optuna.Study) -> None:
         self.folder = folder
         self.space = space
         self._study = study
@@ -106,7 +106,7 @@ class Study:
 
     def node_hours(self) -> float:
         """Node-hours of all runs."""
-        return sum(Run.read(place).node_hours for place in self.places())
+        return sum(RunState.read(place).node_hours for place in self.places())
 
     def enqueue(self, point: Point, why: str) -> None:
         """Try this point before those of the sampler, unless it is waiting or was tried already."""
@@ -155,13 +155,13 @@ class Study:
                 continue  # asked for, and killed before its point was drawn
             point = tuple(int(frozen.params[key]) for key in keys)
             cost = frozen.value if frozen.state == TrialState.COMPLETE else None
-            run, state = Run.read(self.place(frozen.number)), states[frozen.state]
+            run, state = RunState.read(self.place(frozen.number)), states[frozen.state]
             found.append(Trial(frozen.number, point, "ended" if state == "failed" and run.ended else state, cost, run))
         return found
 
 
 @contextmanager
-def opened(folder: Path, space: Space, identity: str, starts: Mapping[Point, str]) -> Iterator[Study]:
+def opened(folder: Path, space: Grid, identity: str, starts: Mapping[Point, str]) -> Iterator[Study]:
     """The study of a folder; a new one begins with the points of ``starts``, each with its reason.
 
     Raises :class:`modak.errors.Conflict` where another process works there, :class:`modak.errors.RequestError` where files cannot be

@@ -26,7 +26,7 @@ from modak.tuner.study import Trial, opened
 from modak.tuning.request import aim_of, grid_of, with_space
 from modak.tuning.setting import setting_of
 from modak.tuning.start import starts
-from modak.tuning.trial import base_of, identity, set_to
+from modak.tuning.trial import base_request, identity, set_to
 from modak.tuning.verdict import gain
 
 BASE: Final = "base.json"
@@ -44,7 +44,7 @@ def tune(
     read = normalise(document, strict=strict)
     request = with_space(read.request)
     facts = service.facts_for(request)
-    base = base_of(request, _configuration(place, request, facts))
+    base = base_request(request, _configuration(place, request, facts))
     space, aim = grid_of(base), aim_of(base)
     runner = runner_for(resolve(base, facts).scheduler, here=here)
     asked = request.optimisation.autotuning

@@ -34,7 +34,7 @@ _EMPTY: Final = ("", "true", "echo")
 
 
 @dataclass(frozen=True)
-class Line:
+class Statement:
     """A statement: its number in the text, the sections that it stands in, its first word and the rest."""
 
     number: int
@@ -82,7 +82,7 @@ def read(text: str) -> Cresta:
     return _checked(values, defaults, _command(lines, values), metric)
 
 
-def _lines(text: str, faults: list[Fault]) -> Iterator[Line]:
+def _lines(text: str, faults: list[Fault]) -> Iterator[Statement]:
     place: list[str] = []
     for number, raw in enumerate(text.splitlines(), 1):
         bare = raw.strip()
@@ -97,7 +97,7 @@ def _lines(text: str, faults: list[Fault]) -> Iterator[Line]:
             if not place or place.pop() != found[2]:
                 faults.append(_fault(number, f"'end {found[2]:.30}' ends no section that is open: write 'end NAME'"))
         else:
-            yield Line(number, ".".join(place), found[1], found[2])
+            yield Statement(number, ".".join(place), found[1], found[2])
     if place:
         faults.append(_fault(0, f"'begin {place[-1]:.30}' is not ended"))
 
@@ -111,7 +111,7 @@ _KNOWN: Final = {
 }
 
 
-def _unsupported(line: Line, types: dict[str, str]) -> Fault | None:
+def _unsupported(line: Statement, types: dict[str, str]) -> Fault | None:
     """The fault of a statement that is not supported, or not in its section; ``None``: it is."""
     if line.name not in _KNOWN.get(line.place, ()):
         return _fault(line.number, f"'{line.name:.30}' in section {line.place or 'none'!r} is not supported")
@@ -122,7 +122,7 @@ def _unsupported(line: Line, types: dict[str, str]) -> Fault | None:
     return None
 
 
-def _range(line: Line, kind: str, faults: list[Fault]) -> tuple[tuple[dsl.Value, ...], dsl.Value | None]:
+def _range(line: Statement, kind: str, faults: list[Fault]) -> tuple[tuple[dsl.Value, ...], dsl.Value | None]:
     """The values of ``range NAME …``, and the default (``None``: there is none). A fault is added to ``faults``."""
     said, _, default = line.rest.partition(" default ")
     text = (*said.split(maxsplit=1), "", "")[1].strip()
@@ -185,7 +185,7 @@ def extended(pattern: str) -> str:
     return pattern
 
 
-def _command(lines: list[Line], values: dict[str, tuple[dsl.Value, ...]]) -> tuple[words.Word, ...]:
+def _command(lines: list[Statement], values: dict[str, tuple[dsl.Value, ...]]) -> tuple[words.Word, ...]:
     """The run command."""
     text = next((line.rest for line in lines if line.place == "run" and line.name == "command"), "")
     return () if text in _EMPTY else words.command(text, field=FIELD, names=tuple(values))

@@ -11,7 +11,7 @@ from modak.errors import RequestError
 from modak.results import metrics
 from modak.tuning import cresta
 from modak.tuning.setting import setting_of
-from modak.tuning.space import FIELD, Space, space_of
+from modak.tuning.space import FIELD, Grid, space_of
 
 WALL_TIME: Final = "wall_time"
 
@@ -64,7 +64,7 @@ def aim_of(request: Request) -> Aim:
     return Aim(kind.name, kind.unit, kind.better, printed.unit if printed else kind.unit)
 
 
-def grid_of(base: Request) -> Space:
+def grid_of(base: Request) -> Grid:
     """The grid of a base request; its own counts and setting are the defaults."""
     counts = {
         "node_count": base.job_options.node_count,
@@ -82,7 +82,7 @@ def space_asked(request: Request) -> dsl.Space:
     return tuning.space
 
 
-def hint(request: Request) -> tuple[str, ...]:
+def tuning_hint(request: Request) -> tuple[str, ...]:
     """One sentence if tuning is enabled, because the job script runs the job's own setting only."""
     if not request.optimisation.enable_autotuning:
         return ()

@@ -18,12 +18,12 @@ def setting_of(request: Request) -> Setting:
 
 def exported(request: Request) -> dict[str, str]:
     """The variables of the setting, which take precedence over those of rules, launchers and frameworks."""
-    return {name: shown(value) for name, value in setting_of(request).environment.items()}
+    return {name: as_text(value) for name, value in setting_of(request).environment.items()}
 
 
 def option_words(request: Request) -> tuple[Word, ...]:
     """The options of the setting: ``--name value``, or ``--name=value`` for a name that ends with ``=``."""
-    pairs = ((name, shown(value)) for name, value in setting_of(request).options.items())
+    pairs = ((name, as_text(value)) for name, value in setting_of(request).options.items())
     return tuple(word for name, value in pairs for word in ((f"{name}{value}",) if name.endswith("=") else (name, value)))
 
 
@@ -42,10 +42,10 @@ def column(name: str) -> str:
     return name.lstrip("-").rstrip("=")
 
 
-def shown(value: Value) -> str:
+def as_text(value: Value) -> str:
     """A value as a program reads it; numbers without a fraction have no point.
 
-    >>> shown(8), shown(0.5), shown(2.0), shown("close")
+    >>> as_text(8), as_text(0.5), as_text(2.0), as_text("close")
     ('8', '0.5', '2', 'close')
     """
     return f"{value:.12g}" if isinstance(value, float) else str(value)

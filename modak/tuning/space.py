@@ -11,7 +11,7 @@ from typing import Final, Literal
 from modak import dsl
 from modak.dsl import Value, Values
 from modak.errors import RequestError
-from modak.tuning.setting import shown
+from modak.tuning.setting import as_text
 
 FIELD: Final = "optimisation.autotuning.space"
 MOST_VALUES: Final = 1000
@@ -41,7 +41,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Space:
+class Grid:
     """All parameters: the grid of their values."""
 
     parameters: tuple[Parameter, ...]
@@ -81,14 +81,14 @@ class Space:
 
     def in_words(self, point: Point) -> str:
         """A point as text: ``NAME=VALUE, …``."""
-        return ", ".join(f"{name}={shown(value)}" for name, value in self.values(point).items())
+        return ", ".join(f"{name}={as_text(value)}" for name, value in self.values(point).items())
 
     def of_kind(self, kind: Kind, point: Point) -> dict[str, Value]:
         """The values at a point for one kind of parameter."""
         return {one.name: one.values[index] for one, index in zip(self.parameters, point, strict=True) if one.kind == kind}
 
 
-def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | None]) -> Space:
+def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | None]) -> Grid:
     """The grid of a request's space. ``setting`` and ``counts`` (by :data:`LAYOUT`'s names) are the job's own: its defaults.
 
     Raises :class:`modak.errors.RequestError` for an empty space, a range without a step and a count that is none.
@@ -104,7 +104,7 @@ def space_of(asked: dsl.Space, setting: dsl.Setting, counts: Mapping[str, int | 
         raise RequestError("names at least one parameter: environment, options or layout", field=FIELD)
     if len(found) > MOST_PARAMETERS:
         raise RequestError(f"allowed: at most {MOST_PARAMETERS} parameters", field=FIELD)
-    return Space(tuple(found))
+    return Grid(tuple(found))
 
 
 def _parameter(kind: Kind, name: str, asked: Values, own: Value | None) -> Parameter:

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from modak.choosing.decision import choice_of
+from modak.choosing.decision import choice_of, decide
 from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, Result, same_name, same_parameter
-from modak.optimise import decide
 from modak.results.metrics import metric_of
 from modak.target import find_system
 from modak.text.amounts import counted
 from modak.tuning.request import Aim
-from modak.tuning.setting import column, shown
-from modak.tuning.space import LAYOUT, Point, Space
+from modak.tuning.setting import as_text, column
+from modak.tuning.space import LAYOUT, Grid, Point
 from modak.tuning.trial import trial_of, with_its_layout
 
 MOST_LAYOUTS: Final = 64
 """Layouts that are predicted at most."""
 
 
-def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result], aim: Aim) -> Mapping[Point, str]:
+def starts(base: Request, facts: Facts, space: Grid, results: Iterable[Result], aim: Aim) -> Mapping[Point, str]:
     """The points to try first, in this order, each with the reason for it."""
     own = (space.default, "the job's own setting")
     first: dict[Point, str] = {}
@@ -31,7 +30,7 @@ def starts(base: Request, facts: Facts, space: Space, results: Iterable[Result],
     return first
 
 
-def _predicted(base: Request, facts: Facts, space: Space) -> list[tuple[Point, str]]:
+def _predicted(base: Request, facts: Facts, space: Grid) -> list[tuple[Point, str]]:
     """The layout that is predicted to be fastest, if several can be predicted."""
     layouts = _layouts(space)
     if len(layouts) < 2:
@@ -51,15 +50,15 @@ def _predicted(base: Request, facts: Facts, space: Space) -> list[tuple[Point, s
     return [(point, f"{why}, the least of {counted(len(timed), 'layout')}") for _, point, why in sorted(timed)[:1]]
 
 
-def _layouts(space: Space) -> list[Point]:
+def _layouts(space: Grid) -> list[Point]:
     """Points that differ from the job's own setting in the layout only."""
     places = [place for place, parameter in enumerate(space.parameters) if parameter.kind == "layout"]
-    chosen = Space(tuple(space.parameters[place] for place in places)).points(MOST_LAYOUTS)
+    chosen = Grid(tuple(space.parameters[place] for place in places)).points(MOST_LAYOUTS)
     changed = (dict(zip(places, indices, strict=True)) for indices in chosen)
     return [tuple(indices.get(place, own) for place, own in enumerate(space.default)) for indices in changed]
 
 
-def _measured(base: Request, facts: Facts, space: Space, results: Iterable[Result], aim: Aim) -> list[tuple[Point, str]]:
+def _measured(base: Request, facts: Facts, space: Grid, results: Iterable[Result], aim: Aim) -> list[tuple[Point, str]]:
     """The best setting among results on the same system that have a value for every parameter."""
     names = _names(base, facts)
     here = (one for one in results if names is None or same_name(one.series.system) in names)
@@ -86,7 +85,7 @@ def _names(base: Request, facts: Facts) -> Collection[str] | None:
     return system.folded_names if system else (same_name(name),)
 
 
-def _point(space: Space, result: Result) -> Point | None:
+def _point(space: Grid, result: Result) -> Point | None:
     """The point at which a result was measured; ``None``: its values are not in the space."""
     indices: list[int] = []
     for parameter in space.parameters:
@@ -95,7 +94,7 @@ def _point(space: Space, result: Result) -> Point | None:
             if parameter.kind == "layout"
             else result.series.params.get(column(parameter.name))
         )
-        values = [same_parameter(shown(value)) for value in parameter.values]
+        values = [same_parameter(as_text(value)) for value in parameter.values]
         if measured is None or same_parameter(str(measured)) not in values:
             return None
         indices.append(values.index(same_parameter(str(measured))))

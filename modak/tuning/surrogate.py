@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from modak.tuning.space import Point, Space
+from modak.tuning.space import Grid, Point
 
 Array = npt.NDArray[np.float64]
 LENGTHS: Final = (0.15, 0.3, 0.6, 1.2, 2.4)
@@ -50,7 +50,7 @@ class Promise:
     """At the end of the predicted interval: it is not exceeded with probability 0.95."""
 
 
-def promise(space: Space, tried: Sequence[tuple[Point, float]], besides: Collection[Point] = ()) -> Promise | None:
+def promise(space: Grid, tried: Sequence[tuple[Point, float]], besides: Collection[Point] = ()) -> Promise | None:
     """The untried point with the largest possible gain, among at most :data:`MOST_POINTS` evenly spread points.
 
     ``tried``: points with their costs, which are positive; ``besides``: further points that are not considered. ``None``: there is no
@@ -79,7 +79,7 @@ def _reach(trials: int) -> float:
     return float(stdtrit(freedom, EXCEEDED)) * math.sqrt(trials / freedom)
 
 
-def _posterior(space: Space, points: Sequence[Point], log_cost: Array, rest: Sequence[Point]) -> tuple[Array, Array]:
+def _posterior(space: Grid, points: Sequence[Point], log_cost: Array, rest: Sequence[Point]) -> tuple[Array, Array]:
     """Mean and standard deviation of the log cost at ``rest``."""
     known, asked = _features(space, points), _features(space, rest)
     centre = float(log_cost.mean())
@@ -105,7 +105,7 @@ def _kernel(one: Array, other: Array, length: float) -> Array:
     return np.asarray(np.exp(-0.5 * distance / length**2))
 
 
-def _features(space: Space, points: Sequence[Point]) -> Array:
+def _features(space: Grid, points: Sequence[Point]) -> Array:
     """One row for each point: the rank of ordered values, else one column for each value, scaled so that two differ by 1."""
     columns = []
     for place, parameter in enumerate(space.parameters):

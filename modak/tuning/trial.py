@@ -14,7 +14,7 @@ from modak.onerun import one_run
 from modak.results import metrics
 from modak.tuning.request import Aim, aim_of, grid_of, space_asked
 from modak.tuning.setting import setting_of
-from modak.tuning.space import FIELD, LAYOUT, Point, Space
+from modak.tuning.space import FIELD, LAYOUT, Grid, Point
 
 LEAST_LIMIT_S: Final = 60
 """Shortest limit of a trial, because schedulers count limits in minutes."""
@@ -36,7 +36,7 @@ class Outcome:
     """Whether somebody or the scheduler stopped it, which says nothing about its setting."""
 
 
-def base_of(request: Request, chosen: Configuration) -> Request:
+def base_request(request: Request, chosen: Configuration) -> Request:
     """The request with the configuration that its plan chose. A trial differs from it only in the values of its point.
 
     If ranks per node are tuned, and neither the request nor the space gives threads, these follow from the ranks.
@@ -53,7 +53,7 @@ def base_of(request: Request, chosen: Configuration) -> Request:
     )
 
 
-def set_to(base: Request, space: Space, point: Point) -> Request:
+def set_to(base: Request, space: Grid, point: Point) -> Request:
     """The base request with the values of a point."""
     tuning, own = base.optimisation.autotuning, setting_of(base)
     setting = Setting(
@@ -65,7 +65,7 @@ def set_to(base: Request, space: Space, point: Point) -> Request:
     return base.changed(job_options=counts, application=threads, optimisation={"autotuning": set_tuning})
 
 
-def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: float | None = None) -> Request:
+def trial_of(base: Request, space: Grid, point: Point, folder: str, limit_s: float | None = None) -> Request:
     """The request of a trial, one job, with its files in ``folder``, below the folder of submission; ``limit_s``: its longest run time.
 
     It gets no signal, which comes so long before the limit that a trial of this limit may be stopped at its beginning.
@@ -77,7 +77,7 @@ def trial_of(base: Request, space: Space, point: Point, folder: str, limit_s: fl
     )
 
 
-def with_its_layout(space: Space, point: Point, chosen: Configuration, warnings: Sequence[Notice]) -> None:
+def with_its_layout(space: Grid, point: Point, chosen: Configuration, warnings: Sequence[Notice]) -> None:
     """Refuse a trial that would run with other counts than its point has: its time would count as theirs.
 
     Raises :class:`modak.errors.Infeasible`, which says what there would be instead, and why.

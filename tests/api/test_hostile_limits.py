@@ -29,7 +29,7 @@ from uvicorn.server import ServerState
 from modak.api import create_app
 from modak.api.connections import Connection
 from modak.api.direct import one_at_a_time
-from modak.api.limits import Limits
+from modak.api.limits import RequestLimits
 from modak.auth.ring import KeyRing
 from modak.errors import RequestError, Unavailable
 from modak.service import Service, open_service
@@ -347,7 +347,7 @@ def test_a_request_that_the_end_of_the_service_cuts_off_is_503() -> None:
 
     async def cut() -> None:
         scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
-        request = asyncio.create_task(Limits(endless, request_s=3600)(scope, endless, send))  # type: ignore[arg-type]
+        request = asyncio.create_task(RequestLimits(endless, request_s=3600)(scope, endless, send))  # type: ignore[arg-type]
         await asyncio.sleep(0)
         request.cancel()
         await request
@@ -372,7 +372,7 @@ def test_a_request_that_ends_without_an_answer_just_when_its_time_is_over_is_503
 
     async def ask() -> int:
         scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
-        await Limits(ends_then, request_s=0)(scope, nothing, send)
+        await RequestLimits(ends_then, request_s=0)(scope, nothing, send)
         return len(said)
 
     assert asyncio.run(ask()) == 2  # its header and its body

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.builds.userrecipe import converted, read_recipe
+from modak.builds.userrecipe import converted, recipe_text
 from modak.errors import RequestError
 from modak.recipes.convertible import refusals
 
@@ -131,8 +131,8 @@ def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
     """Unless another one is asked for: then it is translated."""
     file = tmp_path / "Dockerfile"
     file.write_text(DOCKERFILE)
-    assert read_recipe(file, None) == (DOCKERFILE, "charliecloud")
-    text, runtime = read_recipe(file, "singularity")
+    assert recipe_text(file, None) == (DOCKERFILE, "charliecloud")
+    text, runtime = recipe_text(file, "singularity")
     assert (runtime, bool(re.match("Bootstrap", text))) == ("apptainer", True)
 
 
@@ -140,13 +140,13 @@ def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
     """Builders would take it for the beginning of an instruction."""
     file = tmp_path / "Dockerfile"
     file.write_text(f"\ufeff{DOCKERFILE}", encoding="utf-8")
-    assert read_recipe(file, None) == (DOCKERFILE, "charliecloud")
+    assert recipe_text(file, None) == (DOCKERFILE, "charliecloud")
 
 
 def test_a_file_without_an_end_is_refused() -> None:
     """No more is read than a recipe may have."""
     with pytest.raises(RequestError, match="larger than 1 MiB"):
-        read_recipe(Path("/dev/zero"), None)
+        recipe_text(Path("/dev/zero"), None)
 
 
 @pytest.mark.parametrize("content", [b"print('hello')\n", b"\xff\xfe", b""])
@@ -154,4 +154,4 @@ def test_what_is_no_recipe_is_refused(tmp_path: Path, content: bytes) -> None:
     """In one line that names the file."""
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(RequestError, match=r"/x: is (no text|neither)"):
-        read_recipe(tmp_path / "x", None)
+        recipe_text(tmp_path / "x", None)

@@ -38,7 +38,7 @@ def run(folder: Path, script: str, **more: Any) -> tuple[int, str]:
     """A shell script; its status and what it printed."""
     told = bytearray()
     values = {"on_output": told.extend, "watch": lambda: None, "begun": lambda group: None, "limit_s": 60.0, **more}
-    status = process.run(["/bin/sh", "-c", script], environment=environment("/bin/sh", folder), folder=folder, **values)
+    status = process.run_tool(["/bin/sh", "-c", script], environment=environment("/bin/sh", folder), folder=folder, **values)
     return status, told.decode()
 
 

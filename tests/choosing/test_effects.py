@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.choosing.effects import Effect, Pair, Run, effect, log_ratios, pairs
+from modak.choosing.effects import Effect, RunContext, SwitchPair, effect, log_ratios, pairs
 from modak.facts import Layout, Result, SeriesKey
 
 OWN = ("tensorflow", "2.1", None, None, None)
@@ -22,7 +22,7 @@ def result(value: float, metric: str = "epoch_time", unit: str = "s", nodes: int
     return Result(series=SeriesKey.model_validate(told), layout=Layout(nodes=nodes), value=value)
 
 
-def told(known: list[Pair], asked: Run) -> Effect:
+def told(known: list[SwitchPair], asked: RunContext) -> Effect:
     """The effect, which is not ``None``."""
     found = effect(known, asked)
     assert found is not None
@@ -50,8 +50,8 @@ def test_names_in_another_spelling_make_a_pair_all_the_same(other: dict[str, str
     own: dict[str, Any] = {"framework": "pytorch", "mpi": "openmpi-4.1"} if "mpi" in other else {"framework": "pytorch"}
     (pair,) = pairs([result(10.0, **own), result(8.0, compiler="xla", **{**own, **other})], "compiler", "xla")
     assert math.exp(pair.log_ratio) == pytest.approx(0.8)
-    asked = Run("net", "here", ("pytorch", None, None, None, None), 1)
-    assert told([pair], asked).log_ratio == told([Pair(replace(pair.run, software=asked.software), pair.log_ratio)], asked).log_ratio
+    asked = RunContext("net", "here", ("pytorch", None, None, None, None), 1)
+    assert told([pair], asked).log_ratio == told([SwitchPair(replace(pair.run, software=asked.software), pair.log_ratio)], asked).log_ratio
 
 
 @pytest.mark.parametrize(
@@ -91,20 +91,25 @@ def test_suspect_results_are_not_heard() -> None:
 
 def test_without_pairs_nothing_is_said() -> None:
     """No evidence, no number."""
-    assert effect([], Run("net", "here")) is None
+    assert effect([], RunContext("net", "here")) is None
 
 
 def test_own_pairs_decide_against_others() -> None:
     """It slowed this application down; that it helps ten others does not matter."""
-    others = [Pair(Run(f"net{number}", "here", OWN, 4.0), -0.3) for number in range(10)]
-    assert not told([Pair(Run("net", "here", OWN, 4.0), 0.1), *others], Run("net", "here", OWN, 4.0)).helps
+    others = [SwitchPair(RunContext(f"net{number}", "here", OWN, 4.0), -0.3) for number in range(10)]
+    assert not told([SwitchPair(RunContext("net", "here", OWN, 4.0), 0.1), *others], RunContext("net", "here", OWN, 4.0)).helps
 
 
 @given(ratio=st.floats(-1.0, 1.0), size=st.sampled_from([1.0, 4.0, 64.0]))
 def test_the_interval_widens_from_the_own_run_to_another_system(ratio: float, size: float) -> None:
     """Measured, at another size, on another system: each knows less, and no answer is beyond the pair itself."""
-    known = [Pair(Run("net", "here", OWN, size), ratio)]
-    asked = [Run("net", "here", OWN, size), Run("net", "here", OWN, size * 8), Run("net", "there", OWN, size), Run("other", "there")]
+    known = [SwitchPair(RunContext("net", "here", OWN, size), ratio)]
+    asked = [
+        RunContext("net", "here", OWN, size),
+        RunContext("net", "here", OWN, size * 8),
+        RunContext("net", "there", OWN, size),
+        RunContext("other", "there"),
+    ]
     found = [told(known, run) for run in asked]
     assert [one.spread for one in found] == sorted(one.spread for one in found)
     assert all(abs(one.log_ratio) <= abs(ratio) + 1e-12 for one in found)
@@ -114,8 +119,8 @@ def test_the_interval_widens_from_the_own_run_to_another_system(ratio: float, si
 @pytest.mark.parametrize("software", [OWN, ("tensorflow", "2.4", None, None, None)])
 def test_the_effect_on_an_application_depends_on_the_size(software: tuple[str | None, ...]) -> None:
     """XLA helped on one GPU and harmed on four: so it is expected to, with another version of the framework, too, but less surely."""
-    known = [Pair(Run("net", "here", OWN, size), math.log(ratio)) for size, ratio in ((1.0, 0.77), (2.0, 0.89), (4.0, 1.23))]
-    found = [told(known, Run("net", "here", software, size)) for size in (1.0, 2.0, 4.0)]
+    known = [SwitchPair(RunContext("net", "here", OWN, size), math.log(ratio)) for size, ratio in ((1.0, 0.77), (2.0, 0.89), (4.0, 1.23))]
+    found = [told(known, RunContext("net", "here", software, size)) for size in (1.0, 2.0, 4.0)]
     assert [one.log_ratio for one in found] == sorted(one.log_ratio for one in found)
     assert [one.helps for one in found] == [True, True, False]
     assert math.exp(found[0].log_ratio) < 0.9
@@ -123,23 +128,23 @@ def test_the_effect_on_an_application_depends_on_the_size(software: tuple[str | 
 
 def test_effects_at_several_sizes_are_those_at_each() -> None:
     """More pairs than are used at once, of which each size has its nearest."""
-    known = [Pair(Run("net", "here", OWN, float(size)), size / 500) for size in range(1, 200)]
+    known = [SwitchPair(RunContext("net", "here", OWN, float(size)), size / 500) for size in range(1, 200)]
     sizes = [1.0, 8.0, 150.0]
-    log_ratio, spread = log_ratios(known, Run("net", "here", OWN), sizes)
-    single = [told(known, Run("net", "here", OWN, size)) for size in sizes]
+    log_ratio, spread = log_ratios(known, RunContext("net", "here", OWN), sizes)
+    single = [told(known, RunContext("net", "here", OWN, size)) for size in sizes]
     assert log_ratio == pytest.approx([one.log_ratio for one in single])
     assert spread == pytest.approx([one.spread for one in single])
 
 
 def test_what_the_request_leaves_open_is_taken_from_its_own_pair() -> None:
     """A request without a version of the framework is about the application's own runs."""
-    known = [Pair(Run("net", "here", OWN, 4.0), -0.2)]
-    assert told(known, Run("net", "here", ("tensorflow", None, None, None, None))) == told(known, known[0].run)
+    known = [SwitchPair(RunContext("net", "here", OWN, 4.0), -0.2)]
+    assert told(known, RunContext("net", "here", ("tensorflow", None, None, None, None))) == told(known, known[0].run)
 
 
 def test_an_effect_is_said_with_its_interval_and_basis() -> None:
     """Never a number alone."""
-    text = str(told([Pair(Run("net", "here", OWN, 4.0), math.log(0.8))], Run("net", "here", OWN, 4.0)))
+    text = str(told([SwitchPair(RunContext("net", "here", OWN, 4.0), math.log(0.8))], RunContext("net", "here", OWN, 4.0)))
     assert text.startswith("0.8")
     assert "90% interval" in text
     assert "measured: 1 pair" in text

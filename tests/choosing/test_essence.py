@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from modak.choosing.candidates import enumerate_candidates
+from modak.choosing.decision import decide
 from modak.choosing.essence import SOFTWARE_FIELDS, counts_of, essence, key_of_any_size, software_fields_key
 from modak.choosing.scoring import columns
 from modak.choosing.software import choose_software
@@ -17,7 +18,7 @@ from modak.dsl import Request
 from modak.errors import Infeasible, ModakError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
-from modak.optimise import decide, optimise
+from modak.optimise import optimise
 from modak.perfmodel import fit
 from modak.prepared import prepared
 from modak.target import resolve

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored, further_than, pareto, rank, rank_closest
 from modak.dsl import Basis, Objective, Request
 from modak.errors import Infeasible
-from modak.optimise import ranking_of
 from modak.perfmodel.intervals import Sides
 from modak.text.units import duration
 

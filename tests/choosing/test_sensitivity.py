@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored, rank
-from modak.choosing.sensitivity import lines
+from modak.choosing.sensitivity import sensitivity
 from modak.dsl import Minimise, Objective, Request
-from modak.optimise import ranking_of
 from modak.perfmodel.intervals import Sides
 
 
@@ -29,7 +29,7 @@ def scored(ratio: float = 1.3) -> Scored:
 
 def told(table: Scored, objective: Objective) -> list[str]:
     """The sentences, candidates named by shape and nodes."""
-    return list(lines(table, rank(table, objective), objective, lambda index: f"{table.shape[index]}/{table.nodes[index]}"))
+    return list(sensitivity(table, rank(table, objective), objective, lambda index: f"{table.shape[index]}/{table.nodes[index]}"))
 
 
 def percent(text: str, pattern: str) -> float:
@@ -130,7 +130,7 @@ def test_an_efficiency_of_the_rest_of_the_request_is_told_as_the_objectives() ->
     table, objective = one_variant(), Objective(minimise="time", max_nodes=20, min_efficiency=0.5)
     for other, told in ((0.9, 0.9), (0.4, 0.5)):
         request = Request().changed(application={"minimal_efficiency": other}, optimisation={"objective": objective})
-        first = next(lines(table, ranking_of(request, table)[0], objective, str))
+        first = next(sensitivity(table, ranking_of(request, table)[0], objective, str))
         assert f"has an efficiency below {told} only if it " in first
 
 

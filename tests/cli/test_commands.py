@@ -24,7 +24,7 @@ import pytest
 
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
-from modak.settings import table
+from modak.settings import settings_table
 from tests.cli.conftest import Run
 from tests.terminal import read_all
 
@@ -129,7 +129,7 @@ def test_each_setting_is_in_the_help_of_the_commands_that_it_is_for(run: Run) ->
     """Those of all commands in the first help, which thus fits on a screen; it says where the others are."""
     helps = [run(*words, "--help").out for words in ((), ("serve",), ("images", "build"))]
     found = [set(re.findall(r"^  (MODAK_[A-Z_]+)", shown, re.MULTILINE)) for shown in helps]
-    assert [{name for name, *_ in rows} for rows in table().values()] == found
+    assert [{name for name, *_ in rows} for rows in settings_table().values()] == found
     assert helps[0].count("\n") <= 50
     assert {"modak serve --help", "modak images build --help"} <= set(re.findall(r"modak .*--help", helps[0]))
 

@@ -14,8 +14,8 @@ import pytest
 
 from modak.detect import ALWAYS, OF_EACH, SLURM, WITHOUT_SCONTROL
 from modak.detected import UNASKED, Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
-from modak.detected.drift import Difference, drift
-from modak.detected.values import NOT_THERE, Answer, SeenGpu, SeenProcessor, gigabytes
+from modak.detected.drift import Drift, drift
+from modak.detected.seen import NOT_THERE, CommandOutput, SeenGpu, SeenProcessor, gigabytes
 from modak.errors import DataError
 from modak.facts import Partition, Processor, Queue, System
 from modak.knowledge import packaged_root, read_all, read_array, read_system
@@ -36,12 +36,12 @@ def read(name: str) -> str:
     return (DATA / name).read_text()
 
 
-def answers(files: Mapping[str, str], **texts: str) -> dict[str, Answer]:
+def answers(files: Mapping[str, str], **texts: str) -> dict[str, CommandOutput]:
     """Answers from files, from texts, and nothing from any other command."""
     commands: dict[str, tuple[str, ...]] = {**SLURM, **WITHOUT_SCONTROL, "qconf-sp": OF_EACH, **ALWAYS}
-    every = {key: Answer(" ".join(words), trouble=NOT_THERE) for key, words in commands.items()}
+    every = {key: CommandOutput(" ".join(words), trouble=NOT_THERE) for key, words in commands.items()}
     said = {**{key: read(name) for key, name in files.items()}, **{key.replace("_", "-"): text for key, text in texts.items()}}
-    return {**every, **{key: Answer(every[key].command, text) for key, text in said.items()}}
+    return {**every, **{key: CommandOutput(every[key].command, text) for key, text in said.items()}}
 
 
 def seen(
@@ -213,7 +213,7 @@ def test_the_largest_kind_has_the_name_of_its_partition_wherever_its_nodes_are_l
 
 def test_a_command_that_failed_is_told_and_one_that_is_not_there_is_not() -> None:
     """The notes end with what no command says."""
-    given = answers({**MIXED, **XEON}) | {"numactl": Answer("numactl -H", trouble="exit status 1")}
+    given = answers({**MIXED, **XEON}) | {"numactl": CommandOutput("numactl -H", trouble="exit status 1")}
     notes = describe(given, {}, Asked("login1", DAY), PROCESSORS, ACCELERATORS).notes
     assert [note for note in notes if note.endswith((": exit status 1", NOT_THERE))] == ["numactl -H: exit status 1"]
     assert notes[-1] == UNASKED
@@ -556,7 +556,7 @@ def test_a_queue_whose_environments_stay_on_one_host_has_jobs_of_one_node(rule: 
 
 def test_the_pbs_commands_of_grid_engine_are_not_in_trouble() -> None:
     """Its qstat refuses the options of that of PBS."""
-    given = answers({"qhost": "qhost-gridengine.txt", **XEON}) | {"qstat": Answer("qstat -Qf", trouble="exit status 1")}
+    given = answers({"qhost": "qhost-gridengine.txt", **XEON}) | {"qstat": CommandOutput("qstat -Qf", trouble="exit status 1")}
     assert not [note for note in describe(given, {}, Asked("c1", DAY), PROCESSORS, ACCELERATORS).notes if "exit status" in note]
 
 
@@ -762,7 +762,7 @@ def test_hostile_text_is_never_part_of_a_system(key: str) -> None:
     files |= {"qhost": "qhost-gridengine.txt"}
     text = read(files[key]) if key in files else "1.2.3"
     for hostile in (HOSTILE, text.replace("=", f"={HOSTILE}"), text.replace(" ", f" {HOSTILE}"), text.replace("a", HOSTILE)):
-        given = {**answers(files), key: Answer(key, hostile)}
+        given = {**answers(files), key: CommandOutput(key, hostile)}
         probes = {name: answers({"lscpu": "lscpu-xeon.json"}) for name in ("main", "gpu")}
         try:
             found = describe(given, probes, Asked("login1", DAY), PROCESSORS, ACCELERATORS)
@@ -779,8 +779,11 @@ def test_huge_answers_are_read_in_proportion(filling: str) -> None:
     """A fifth of a megabyte of anything takes all parsers together less than two seconds of a processor."""
     text = filling * (200_000 // len(filling))
     start = time.process_time()
-    given = {key: Answer(key, text) for key in {**SLURM, **WITHOUT_SCONTROL, **ALWAYS}}
-    given |= {"scontrol-node": Answer("", f"NodeName=a Gres={text}"), "scontrol-partition": Answer("", f"PartitionName=a MaxTime={text}")}
+    given = {key: CommandOutput(key, text) for key in {**SLURM, **WITHOUT_SCONTROL, **ALWAYS}}
+    given |= {
+        "scontrol-node": CommandOutput("", f"NodeName=a Gres={text}"),
+        "scontrol-partition": CommandOutput("", f"PartitionName=a MaxTime={text}"),
+    }
     with pytest.raises(DataError):
         describe(given, {}, Asked("h", DAY), PROCESSORS, ACCELERATORS)
     assert time.process_time() - start < 2
@@ -812,7 +815,7 @@ def test_gpus_that_were_entered_by_hand_are_compared_by_their_number(entered: in
     parts = tuple(one.model_copy(update={"node": node}) if one.name == "gpu" else one for one in found.system.partitions)
     stored = found.system.model_copy(update={"partitions": parts})
     told = drift(stored, found.system, found.unnamed_gpus)
-    assert told == (Difference("partitions.gpu.node.accelerators", entered, 2),) * differs
+    assert told == (Drift("partitions.gpu.node.accelerators", entered, 2),) * differs
 
 
 def test_gpus_that_were_entered_by_hand_are_not_said_to_be_missing() -> None:
@@ -831,7 +834,7 @@ def test_a_changed_size_of_jobs_is_drift() -> None:
     """And a quality of service; where the scheduler says nothing of one, that of the file is the site's."""
     stored, now = (limited(fields).system for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
     assert drift(stored, now) == tuple(
-        Difference(f"partitions.{name}.{field}", *values)
+        Drift(f"partitions.{name}.{field}", *values)
         for name in ("batch", "batch-kind2")
         for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")))
     )
@@ -850,12 +853,12 @@ def test_drift_names_field_stored_and_seen() -> None:
     data["runtimes"] = [{"name": "charliecloud", "version": "0.31"}, {"name": "apptainer", "allowed": False}]
     differences = set(drift(System.model_validate(data), old))
     assert differences == {
-        Difference("partitions.batch.node.usable_memory_gb", 100.0, 200.23607296),
-        Difference("partitions.batch.max_wall_time_s", None, 86400),
-        Difference("partitions.batch.nodes", 9, 4),
-        Difference("partitions.batch-kind2", None, "2 nodes"),
-        Difference("partitions.gone", "stored", None),
-        Difference("runtimes.charliecloud", "0.31", None),
+        Drift("partitions.batch.node.usable_memory_gb", 100.0, 200.23607296),
+        Drift("partitions.batch.max_wall_time_s", None, 86400),
+        Drift("partitions.batch.nodes", 9, 4),
+        Drift("partitions.batch-kind2", None, "2 nodes"),
+        Drift("partitions.gone", "stored", None),
+        Drift("runtimes.charliecloud", "0.31", None),
     }
 
 
@@ -871,7 +874,7 @@ def test_slurm_says_whether_jobs_need_a_project(enforced: str, required: bool) -
     assert any("account_required" in source.fields for source in found.system.sources) == required
     assert any(note.startswith("account_required: jobs need a project") for note in found.notes) == required
     stored = found.system.model_copy(update={"account_required": False})
-    assert list(drift(stored, found.system)) == [Difference("account_required", False, True)] * required
+    assert list(drift(stored, found.system)) == [Drift("account_required", False, True)] * required
 
 
 def test_a_queue_by_size_is_compared_with_its_own_limits() -> None:
@@ -895,5 +898,5 @@ def test_a_queue_by_size_is_compared_with_its_own_limits() -> None:
             "sources": [{"fields": ["partitions"], "citation": "x"}],
         }
     )
-    assert Difference("partitions.large.max_wall_time_s", 86400, 43200) in drift(stored, seen_now)
+    assert Drift("partitions.large.max_wall_time_s", 86400, 43200) in drift(stored, seen_now)
     assert not [one for one in drift(stored, seen_now) if one.field.endswith(("large.nodes", "node.cores"))]

@@ -24,7 +24,7 @@ from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted
 from modak.images.probe import probe
 from modak.images.selection import catalogue, choose
-from modak.images.verification import read
+from modak.images.verification import read_probe
 from modak.jobs.spec import Attributes, BuildSpec, Container, JobSpec, Resources
 from modak.script.build import render_build
 from modak.settings import Settings
@@ -305,7 +305,8 @@ def test_the_wrapper_of_an_mpi_library_is_tried() -> None:
     """With this machine's own: what it compiles runs, and asks the library for its version."""
     compiler = tool("Open MPI", "mpicc.openmpi")
     words = ["/bin/sh", "-c", f'mpicc() {{ {compiler} "$@"; }}\n{probe({"framework": "openmpi"})}']
-    found = read(subprocess.run(words, capture_output=True, text=True, timeout=400).stdout)  # it looks for libraries on the whole machine
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=400)  # it looks for libraries on the whole machine
+    found = read_probe(ran.stdout)
     assert (found.checks["exercise"].status, "openmpi" in found.mpi) == (0, True), found
 
 

@@ -20,7 +20,7 @@ from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted
 from modak.images.probe import MARK, Claims, probe
 from modak.images.selection import catalogue, choose
-from modak.images.verification import Check, Finding, Seen, Verdict, hindrance, judge, measured, read
+from modak.images.verification import Check, Finding, Seen, Verdict, hindrance, judge, measured, read_probe
 
 CLAIMS: Claims = {
     "framework": "pytorch",
@@ -53,7 +53,7 @@ def verdicts(claims: Claims, found: Seen) -> dict[str, str]:
 
 def test_the_last_words_of_a_runtime_are_its_reason() -> None:
     """What it said before is rarely why it ended; blank lines say nothing."""
-    assert read("INFO: converting\nFATAL: no space left\n\n").last_words == "FATAL: no space left"
+    assert read_probe("INFO: converting\nFATAL: no space left\n\n").last_words == "FATAL: no space left"
 
 
 def test_labels_that_hold() -> None:
@@ -89,7 +89,7 @@ def test_labels_that_are_refuted(label: str, other: dict[str, Any]) -> None:
 )
 def test_a_machine_that_cannot_run_an_image_says_nothing_of_it(words: str) -> None:
     """As Apptainer 1.4 and Charliecloud 0.31 say it; without a word, too."""
-    assert hindrance(CLAIMS, read(words))
+    assert hindrance(CLAIMS, read_probe(words))
 
 
 def test_such_a_machine_gives_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,8 +116,8 @@ def test_such_a_machine_gives_no_verdict(tmp_path: Path, monkeypatch: pytest.Mon
 )
 def test_an_image_that_runs_nowhere_is_refuted(words: str) -> None:
     """Its own fault, whatever the machine is."""
-    assert not hindrance(CLAIMS, read(words))
-    assert verdicts(CLAIMS, read(words)) == {"image": "refuted"}
+    assert not hindrance(CLAIMS, read_probe(words))
+    assert verdicts(CLAIMS, read_probe(words)) == {"image": "refuted"}
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_the_processor_that_it_was_compiled_for(flag: str, verdict: str) -> None
 
 def test_an_image_that_does_not_run() -> None:
     """Says nothing of its labels, and is refuted as a whole."""
-    assert verdicts(CLAIMS, read("sh: not found\n")) == {"image": "refuted"}
+    assert verdicts(CLAIMS, read_probe("sh: not found\n")) == {"image": "refuted"}
 
 
 def test_a_runtime_that_starts_nothing_says_why() -> None:
     """The finding ends with its last words."""
-    (finding,) = judge(CLAIMS, read("ch-run[7]: error: can't bind: destination not found: /etc/group\n\n"))
+    (finding,) = judge(CLAIMS, read_probe("ch-run[7]: error: can't bind: destination not found: /etc/group\n\n"))
     assert finding.seen.endswith("its shell did not run (ch-run[7]: error: can't bind: destination not found: /etc/group)")
 
 
@@ -252,7 +252,7 @@ def test_the_day_of_a_verification_is_that_of_utc(monkeypatch: pytest.MonkeyPatc
 def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
     """Here on this machine, whose Python has no such framework; quotes in what programs print do no harm."""
     ran = subprocess.run(["/bin/sh", "-c", probe(CLAIMS)], capture_output=True, text=True, timeout=250)  # it looks through /usr and /opt
-    found = read(ran.stdout)
+    found = read_probe(ran.stdout)
     assert (found.ran, ran.stderr) == (True, "")
     assert found.processor_flags
     assert set(found.checks) == {"framework", "exercise", "compiler inductor"}
@@ -271,7 +271,7 @@ def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
 )
 def test_every_mpi_tells_its_version_in_its_own_way(text: str, family: str, version: str) -> None:
     """As their own programs print it."""
-    assert read(f"{MARK}{json.dumps(['mpi', text])}\n").mpi == {family: version}
+    assert read_probe(f"{MARK}{json.dumps(['mpi', text])}\n").mpi == {family: version}
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_every_mpi_tells_its_version_in_its_own_way(text: str, family: str, vers
 )
 def test_an_image_may_print_anything(line: str) -> None:
     """What is not of the probe's form says nothing of the image."""
-    found = read(f"{line}\n")
+    found = read_probe(f"{line}\n")
     assert (found.says, found.python) == ({}, None)
 
 
@@ -301,17 +301,17 @@ def test_what_is_no_version_refutes_none() -> None:
 def test_a_framework_may_print_lines_of_its_own() -> None:
     """What it says of its build is found between a banner and a last word."""
     out = f"welcome {MARK}{json.dumps({'version': '2.13.0'})}\ngoodbye\n"
-    assert read(MARK + json.dumps(["framework", {"status": 0, "out": out}])).says == {"version": "2.13.0"}
+    assert read_probe(MARK + json.dumps(["framework", {"status": 0, "out": out}])).says == {"version": "2.13.0"}
 
 
 def test_a_fault_in_colour_is_read() -> None:
     """A compiler's message may hold control characters, which the shell part of the probe does not escape."""
-    assert read(f'{MARK}["exercise", {{"status": 1, "why": "\x1b[31merror"}}]').checks["exercise"].status == 1
+    assert read_probe(f'{MARK}["exercise", {{"status": 1, "why": "\x1b[31merror"}}]').checks["exercise"].status == 1
 
 
 def test_lines_of_others_are_passed_over() -> None:
     """An image may print what it likes."""
-    assert read(f'{MARK}not json\n{MARK}3\nmodak\n{MARK}["ran", true]\n').ran
+    assert read_probe(f'{MARK}not json\n{MARK}3\nmodak\n{MARK}["ran", true]\n').ran
 
 
 def test_a_refuted_image_serves_nobody() -> None:

@@ -23,7 +23,7 @@ from modak.ingest.checking import distinct
 from modak.ingest.columns import COLUMNS
 from modak.ingest.csv import Csv
 from modak.ingest.reading import options_text, parse_pairs, points, table, tables
-from modak.ingest.sources import Source, from_bytes, from_stream, named
+from modak.ingest.sources import Source, from_bytes, from_stream, path_text
 from modak.ingest.table import UNKNOWN, Batch, Options, Raw
 from modak.ingest.writing import write_csv
 from modak.perfmodel.questions import SPREAD
@@ -393,7 +393,7 @@ def test_combinations_are_told_apart(rows: list[tuple[int, ...]], size: int) -> 
 
 def test_a_file_whose_name_is_no_text_has_one() -> None:
     """As databases and terminals take it."""
-    assert named(os.fsdecode(b"l\xf6ser.csv")) == "l\\xf6ser.csv"
+    assert path_text(os.fsdecode(b"l\xf6ser.csv")) == "l\\xf6ser.csv"
 
 
 def test_how_far_a_file_is_read_is_known() -> None:

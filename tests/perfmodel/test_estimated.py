@@ -9,7 +9,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, describe, fit, predict
 from modak.perfmodel.curves import Estimated
 from modak.perfmodel.estimated import estimated_curves
-from modak.perfmodel.planning import Run, propose
+from modak.perfmodel.planning import CandidateRun, propose
 
 THROUGHPUT = {"metric": "throughput", "unit": "samples/s"}
 
@@ -92,7 +92,7 @@ def test_a_run_at_the_told_size_is_no_repeat() -> None:
     """Nothing was measured there: the run is proposed, and its result replaces the estimate."""
     (narrow,) = told(100, measured("here", range(60)))
     guess = narrow.model_copy(update={"estimated": Estimated(model="a wide guess", half_width=0.5)})
-    run = Run(guess.series, guess.layout, guess.scale, guess.sizes[0], nodes=1, cost=guess.costs[0], spread=0.5, node_hours=0.1)
+    run = CandidateRun(guess.series, guess.layout, guess.scale, guess.sizes[0], nodes=1, cost=guess.costs[0], spread=0.5, node_hours=0.1)
     asked = Question({"system": "here"}, Layout(gpus_per_node=1))
     (step,) = propose((guess,), [run], lambda curves: float(predict(curves, asked, [1]).width.above[0]))
     assert step.after < step.before / 2

@@ -10,7 +10,7 @@ import pytest
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.holdout import ALONE, NEAREST, RELATIVES, TREND, Judged, Proof, least_sizes, prove
+from modak.perfmodel.holdout import ALONE, NEAREST, RELATIVES, TREND, Accuracy, Proof, least_sizes, prove
 
 SIZES = (1, 2, 4, 8, 16, 32)
 
@@ -26,7 +26,7 @@ def amdahl(nodes: int) -> float:
     return 100 * (0.1 + 0.9 / nodes)
 
 
-def of(proof: Proof, name: str) -> Judged:
+def of(proof: Proof, name: str) -> Accuracy:
     """One model's figures."""
     return next(model for model in proof.models if model.name == name)
 

@@ -7,7 +7,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
-from modak.perfmodel.lines import labels, lines
+from modak.perfmodel.lines import curve_labels, plot_lines
 
 SIZES = (1, 2, 4, 8)
 
@@ -24,7 +24,7 @@ def curves(
 
 def test_times_fall_and_lie_in_their_interval() -> None:
     """From the smallest size to a doubling beyond the largest; perfect scaling starts at the first point."""
-    (line,) = lines(curves())
+    (line,) = plot_lines(curves())
     assert (line.unit, line.better, line.scale) == ("s", "lower", "nodes")
     assert (line.x[0], line.x[-1]) == (1.0, 16.0)
     assert line.measured_y == pytest.approx((100, 50, 25, 12.5))
@@ -34,7 +34,7 @@ def test_times_fall_and_lie_in_their_interval() -> None:
 
 def test_throughputs_rise_in_samples_a_second() -> None:
     """The same curve as costs, drawn as what was measured."""
-    (line,) = lines(curves(metric="throughput"))
+    (line,) = plot_lines(curves(metric="throughput"))
     assert line.better == "higher"
     assert line.measured_y == pytest.approx((100, 200, 400, 800))
     assert line.perfect[-1] == pytest.approx(1600)
@@ -46,14 +46,14 @@ def test_more_threads_are_on_the_same_nodes() -> None:
     key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     times = {1: 630.0, 2: 320.0, 4: 165.0, 8: 86.0, 16: 47.0, 32: 27.0, 64: 18.0, 128: 19.5}
     found = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=n), value=time) for n, time in times.items()])
-    (line,) = lines(found)
+    (line,) = plot_lines(found)
     asked = Question({}, Layout(ranks_per_node=1, threads_per_rank=256))
     assert (line.x[-1], line.y[-1]) == pytest.approx((256.0, predict(found, asked, [1]).value[0]))
 
 
 def test_the_interval_widens_with_its_level() -> None:
     """And beyond the measured sizes."""
-    (half,), (most,) = lines(curves(), level=0.5), lines(curves(), level=0.95)
+    (half,), (most,) = plot_lines(curves(), level=0.5), plot_lines(curves(), level=0.95)
     width = [np.log(np.array(line.upper) / line.lower) for line in (half, most)]
     assert (width[0] < width[1]).all()
     assert width[1][-1] > width[1][len(most.x) // 2]
@@ -63,7 +63,7 @@ def test_relatives_have_a_say_beyond_the_sizes() -> None:
     """A relative that stopped scaling bends the line, but only beyond the measured sizes."""
     short = curves(sizes=SIZES)
     bent = stopped(image="b")
-    (alone,), (helped,) = lines(short), lines(short, (*short, *bent))
+    (alone,), (helped,) = plot_lines(short), plot_lines(short, (*short, *bent))
     assert helped.y[:-40] == alone.y[:-40]
     assert helped.y[-1] > 1.2 * alone.y[-1]
 
@@ -79,7 +79,7 @@ def test_the_line_is_what_answers_say_between_the_sizes_and_beyond(series: dict[
     """Of a short curve with a relative, of the same framework or of another one."""
     short = curves(sizes=(1, 4, 8), framework="tensorflow")
     known = (*short, *stopped(**({"framework": "tensorflow"} | series)))
-    (line,) = lines(short, known)
+    (line,) = plot_lines(short, known)
     found = predict(known, Question({"framework": "tensorflow", "image": "a"}, short[0].layout), line.x)
     drawn = [place for place, size in enumerate(line.x) if size not in short[0].sizes]
     assert np.array(line.y)[drawn] == pytest.approx(found.value[drawn])
@@ -89,27 +89,27 @@ def test_the_line_is_what_answers_say_between_the_sizes_and_beyond(series: dict[
 def test_another_application_is_no_relative() -> None:
     """Pictures of several applications draw each as it is drawn alone."""
     short = curves(sizes=(1, 2, 4))
-    assert lines(short, (*short, *stopped(application="other"))) == lines(short)
+    assert plot_lines(short, (*short, *stopped(application="other"))) == plot_lines(short)
 
 
 def test_labels_say_what_differs_and_nothing_else() -> None:
     """Layout always; application and system only where there are several."""
     found = (*curves(mpi="mpich", mpi_from="host"), *curves(mpi="mpich", mpi_from="container", hyperthreads=True))
-    assert labels(found) == ("4 ranks, mpich of the host", "4 ranks, mpich of the container, hyper-threads")
+    assert curve_labels(found) == ("4 ranks, mpich of the host", "4 ranks, mpich of the container, hyper-threads")
 
 
 def test_labels_are_words_where_a_name_is_missing() -> None:
     """An MPI whose name nobody stated, and a run without a container."""
     found = (*curves(mpi_from="host", runtime="none"), *curves(runtime="charliecloud"))
-    assert labels(found) == ("4 ranks, MPI of the host, no container", "4 ranks, charliecloud")
+    assert curve_labels(found) == ("4 ranks, MPI of the host, no container", "4 ranks, charliecloud")
 
 
 def test_no_compiler_is_said_where_it_is_one_that_can_be_off() -> None:
     """Every program was built by some compiler, whether results state it or not."""
-    assert labels((*curves(compiler="XLA"), *curves(ranks=1)), {"xla"}) == ("4 ranks, XLA", "1 rank, no compiler")
-    assert labels((*curves(compiler="gcc-8.3"), *curves(ranks=1)), {"xla"}) == ("4 ranks, gcc-8.3", "1 rank, compiler not stated")
+    assert curve_labels((*curves(compiler="XLA"), *curves(ranks=1)), {"xla"}) == ("4 ranks, XLA", "1 rank, no compiler")
+    assert curve_labels((*curves(compiler="gcc-8.3"), *curves(ranks=1)), {"xla"}) == ("4 ranks, gcc-8.3", "1 rank, compiler not stated")
 
 
 def test_no_two_labels_are_equal() -> None:
     """Not even those of equal curves."""
-    assert labels((*curves(), *curves())) == ("4 ranks", "4 ranks (2)")
+    assert curve_labels((*curves(), *curves())) == ("4 ranks", "4 ranks (2)")

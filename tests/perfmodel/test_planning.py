@@ -8,7 +8,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
-from modak.perfmodel.planning import Run, Width, expected, propose, refitted, with_point
+from modak.perfmodel.planning import CandidateRun, Width, expected, propose, refitted, with_point
 from modak.perfmodel.repeats import RERUN_SPREAD
 
 SIZES = (1, 2, 4, 8)
@@ -24,11 +24,11 @@ def curves(sizes: tuple[int, ...] = SIZES, compiler: str | None = None) -> tuple
     return fit([Result(series=key(compiler), layout=Layout(nodes=n, ranks_per_node=4), value=2 + 98 / n) for n in sizes])
 
 
-def run(known: Sequence[Curve], nodes: int, compiler: str | None = None, hours: float | None = None) -> Run:
+def run(known: Sequence[Curve], nodes: int, compiler: str | None = None, hours: float | None = None) -> CandidateRun:
     """A run of the curve, with its prediction."""
     found = predict([curve for curve in known if curve.series.compiler == compiler] or known, Question({"system": "here"}), [nodes])
     cost, spread = float(found.value[0]), float(found.width.above[0])
-    return Run(key(compiler), Layout(ranks_per_node=4), "nodes", nodes, nodes, cost, spread, hours or nodes * cost / 3600)
+    return CandidateRun(key(compiler), Layout(ranks_per_node=4), "nodes", nodes, nodes, cost, spread, hours or nodes * cost / 3600)
 
 
 def width_at(nodes: int, compiler: str | None = None) -> Width:
@@ -59,7 +59,7 @@ def test_a_nearer_run_tells_more_than_a_farther_one() -> None:
 def test_a_run_of_something_else_tells_nothing() -> None:
     """Nor is it proposed, however cheap."""
     known = curves(SIZES)
-    other = Run(key("other").model_copy(update={"metric": "epoch_time"}), Layout(), "nodes", 64, 64, 5.0, 0.5, 1e-6)
+    other = CandidateRun(key("other").model_copy(update={"metric": "epoch_time"}), Layout(), "nodes", 64, 64, 5.0, 0.5, 1e-6)
     assert expected(known, [other], width_at(64))[0] == pytest.approx(width_at(64)(known))
     assert propose(known, [other], width_at(64)) == ()
 

@@ -64,7 +64,7 @@ def test_every_parameter_that_is_another_text_counts() -> None:
 def test_the_interval_widens_with_each_other_parameter(there: dict[str, str], times: int) -> None:
     """In quadrature; what results do not give may be anything."""
     asked = {"mode": "infer", "release": "v2", "n": "4", "m": "8"}
-    key = {"metric": "throughput", "unit": "samples/s"}
+    key: dict[str, Any] = {"metric": "throughput", "unit": "samples/s"}
     same, other = (
         predict(curves(params=params, **key), Question({**HERE, "params": asked}), [4]).width.middle[0] for params in (asked, there)
     )

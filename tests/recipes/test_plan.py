@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from modak.errors import RequestError
 from modak.facts import Image
 from modak.images.fit import Wanted, obstacle
-from modak.recipes.base import labels
+from modak.recipes.base import image_labels
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Extras, Hardware, Variant, plan, recipe, versions
 from modak.recipes.text import written
@@ -82,7 +82,7 @@ def test_no_image_is_made_for_a_gpu_that_it_leaves_out() -> None:
     blackwell = plan("pytorch", "2.14.1", "pip", Hardware("nvidia", "12.0"))
     assert latest is not None
     assert blackwell is not None
-    assert (latest.version, labels(latest).compute_capability_min) == ("2.14.1", "5.0")
+    assert (latest.version, image_labels(latest).compute_capability_min) == ("2.14.1", "5.0")
     assert "whl/cu126" in written(latest, "dockerfile")
     assert "whl/cu130" in written(blackwell, "dockerfile")
 
@@ -106,14 +106,14 @@ def test_a_source_build_is_offered_to_gpus_that_it_has_kernels_for(
     """Machine code runs on GPUs of its major version alone; with PTX, as older TensorFlow has it, also on later ones."""
     built = plan(framework, version, "opt-build", Hardware("nvidia", gpu))
     assert built is not None
-    assert (labels(built).compute_capability_min, labels(built).compute_capability_max) == runs_on
+    assert (image_labels(built).compute_capability_min, image_labels(built).compute_capability_max) == runs_on
 
 
 def test_an_image_for_arm_says_so() -> None:
     """On its label: a job on x86 processors is not given it."""
     built = plan("pytorch", "2.15", "pip", Hardware(architecture="aarch64"))
     assert built is not None
-    assert labels(built).architecture == "aarch64"
+    assert image_labels(built).architecture == "aarch64"
 
 
 def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
@@ -129,7 +129,7 @@ def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
 def test_what_is_built_is_what_was_wanted(name: str) -> None:
     """The labels of the image that a recipe makes satisfy the request that it was planned for."""
     item = made(name)
-    built = Image(reference=item.reference, labels=labels(item), source="a recipe")
+    built = Image(reference=item.reference, labels=image_labels(item), source="a recipe")
     hardware = Hardware(item.accelerator, item.compute_capability, item.architecture, item.microarchitecture or "broadwell")
     compilers = ("xla",) if item.framework == "tensorflow" else ()
     wanted = Wanted(item.framework, item.version, hardware, Extras(compilers, item.distribution, item.mpi))

@@ -12,8 +12,8 @@ import pytest
 
 from modak import plugins
 from modak.errors import RequestError
-from modak.recipes.base import labels
-from modak.recipes.pins import tagged
+from modak.recipes.base import image_labels
+from modak.recipes.pins import by_tag
 from modak.recipes.plan import Extras, Hardware, Recipe, Variant, plan, recipe
 from modak.recipes.text import cautions, text_for, written
 from tests.conftest import tool
@@ -73,7 +73,7 @@ def test_an_independent_parser_reads_the_dockerfile(name: str, tmp_path: Path) -
     file.write_text(written(made(name), "dockerfile"))
     stages = DockerParser(str(file)).parse()
     base = re.findall(r"^From: (.+)$", written(made(name), "definition"), re.MULTILINE)
-    assert [stage.fromHeader for stage in stages.values()] == [tagged(image) for image in base]
+    assert [stage.fromHeader for stage in stages.values()] == [by_tag(image) for image in base]
 
 
 @pytest.mark.e2e
@@ -126,7 +126,7 @@ def commands(text: str) -> list[str]:
         bare = line.strip()
         labels_follow = bare == "%labels" or (labels_follow and not bare.startswith("%"))
         if bare.startswith(("From: ", "FROM ")):
-            kept.append(f"base {tagged(bare.split()[1])}")
+            kept.append(f"base {by_tag(bare.split()[1])}")
         elif bare.startswith("ENV "):
             kept += [f"export {pair}" for pair in bare.removeprefix("ENV ").split()]
         elif bare.startswith("LABEL "):
@@ -213,7 +213,7 @@ def test_a_base_of_the_site_s_own() -> None:
     local = recipe({**values, "base": "bases/debian.sif"})
     assert "BootStrap: localimage\nFrom: bases/debian.sif\n" in written(local, "definition")
     assert "/.singularity.d/env" not in written(local, "definition")
-    assert labels(local).python == "3.11"
+    assert image_labels(local).python == "3.11"
     with pytest.raises(RequestError, match=r"^base: a Dockerfile begins with an image of a registry"):
         written(local, "dockerfile")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from modak.facts import Layout
-from modak.results.suspicion import Cell, doubts, middle, outlier, too_many_gpus
+from modak.results.suspicion import LayoutRuns, doubts, middle, outlier, too_many_gpus
 
 
-def cells(costs: dict[int, float], **more: int) -> list[Cell]:
+def cells(costs: dict[int, float], **more: int) -> list[LayoutRuns]:
     """Cells by number of nodes, each with one value."""
-    return [Cell(Layout(nodes=nodes, **more), cost, (cost, cost)) for nodes, cost in costs.items()]
+    return [LayoutRuns(Layout(nodes=nodes, **more), cost, (cost, cost)) for nodes, cost in costs.items()]
 
 
 @pytest.mark.parametrize("slip", [1000, 1e-3, 1e6, 3600])
@@ -46,7 +46,7 @@ def test_a_part_in_another_unit_is_doubted() -> None:
 def test_what_is_confirmed_is_believed() -> None:
     """It and the sizes on its side of a break, however few they are; the larger part is not doubted for that."""
     costs = {nodes: 97.3 / nodes * (1000 if nodes > 4 else 1) for nodes in (1, 2, 4, 8, 16)}
-    said = Cell(Layout(nodes=16), costs.pop(16), confirmed=True)
+    said = LayoutRuns(Layout(nodes=16), costs.pop(16), confirmed=True)
     assert list(doubts(cells(costs), scales=True)) == [3]
     assert list(doubts([*cells(costs), said], scales=True)) == []
 
@@ -88,7 +88,7 @@ def test_a_copy_of_few_digits_is_doubted_if_the_next_size_catches_up(rate: bool)
     """A time, or a rate, that stays the same between sizes that scale."""
     costs = {1: 1003.0, 2: 524.0, 4: 524.0, 8: 151.0, 16: 80.5}
     values = {nodes: round(1e5 / cost) if rate else cost for nodes, cost in costs.items()}
-    runs = [Cell(Layout(nodes=nodes), 1 / value if rate else value, (value, value)) for nodes, value in values.items()]
+    runs = [LayoutRuns(Layout(nodes=nodes), 1 / value if rate else value, (value, value)) for nodes, value in values.items()]
     assert list(doubts(runs, scales=True, rate=rate)) == [2]
 
 
@@ -128,7 +128,9 @@ def test_a_program_that_stops_scaling_is_not_doubted(digits: int, serial: float)
 
 def test_copied_repeats_are_doubted() -> None:
     """Their middle alone could be the same by chance."""
-    runs = [Cell(Layout(nodes=nodes), 51.4, extent) for nodes, extent in ((1, (51.125, 51.675)), (2, (51.125, 51.675)), (4, (51.3, 51.5)))]
+    runs = [
+        LayoutRuns(Layout(nodes=nodes), 51.4, extent) for nodes, extent in ((1, (51.125, 51.675)), (2, (51.125, 51.675)), (4, (51.3, 51.5)))
+    ]
     assert list(doubts(runs, scales=True)) == [1]
 
 
@@ -149,7 +151,7 @@ def test_what_does_not_scale_may_be_the_same_at_every_size() -> None:
 )
 def test_the_order_of_layouts_does_not_matter(one: dict[str, int], other: dict[str, int]) -> None:
     """Of two layouts of one size beside a size with the value of one of them."""
-    runs = [Cell(Layout(**counts), cost, (cost, cost)) for counts, cost in ((one, 9.1235), (other, 8.7654), ({"nodes": 8}, 9.1235))]
+    runs = [LayoutRuns(Layout(**counts), cost, (cost, cost)) for counts, cost in ((one, 9.1235), (other, 8.7654), ({"nodes": 8}, 9.1235))]
     assert doubts(runs, scales=True) == doubts([runs[1], runs[0], runs[2]], scales=True)
 
 

@@ -7,32 +7,32 @@ import pytest
 from modak import plugins
 from modak.errors import RequestError
 from modak.jobs.spec import Attributes, JobSpec, Resources
-from modak.schedulers.header import Directives, checked, mib, options
+from modak.schedulers.header import Directives, mib, options, safe_directives
 
 
 @pytest.mark.parametrize("word", ["a b", "a\tb", "a\n", "a#b", "a'b", 'a"b', "a\\b", "$x", "`x`", "a;b", "é", "", "a\u2028b"])
 def test_a_word_that_is_more_than_a_word_is_refused(word: str) -> None:
     """Blanks, quotes, comments, what a shell reads, anything beyond ASCII."""
     with pytest.raises(RequestError, match="cannot stand in a job's header"):
-        checked(Directives((("-N", word),)))
+        safe_directives(Directives((("-N", word),)))
 
 
 def test_a_word_is_refused_beside_others_that_are_sound() -> None:
     """Each line is looked at, also where all are options of one word."""
     with pytest.raises(RequestError, match="cannot stand in a job's header"):
-        checked(Directives((("--nodes=1",), ("--job-name=a b",))))
+        safe_directives(Directives((("--nodes=1",), ("--job-name=a b",))))
 
 
 @pytest.mark.parametrize("option", [("x",), ("-N", "-wrap"), ("-l", "nodes=1", "--wrap=id"), ("nodes=1", "-l")])
 def test_a_line_holds_one_option(option: tuple[str, ...]) -> None:
     """It begins with the option's name, and no value looks like another."""
     with pytest.raises(RequestError, match="is more than one option"):
-        checked(Directives((option,)))
+        safe_directives(Directives((option,)))
 
 
 def test_a_negative_number_is_a_value() -> None:
     """Of a priority; no scheduler has options that begin with a digit."""
-    assert checked(Directives((("-p", "-100"),))).options == (("-p", "-100"),)
+    assert safe_directives(Directives((("-p", "-100"),))).options == (("-p", "-100"),)
 
 
 def test_what_is_not_said_is_left_out() -> None:

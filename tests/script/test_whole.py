@@ -351,7 +351,7 @@ def test_the_parser_reads_every_quoted_text_as_it_was_meant(arguments: list[str]
         bash.write("file", text, delimiter(text)),
         bash.subshell(bash.run(*arguments)),
     )
-    whole = bash.together(lines)
+    whole = bash.joined_lines(lines)
     assert meaning(whole.text) == list(whole.events)
 
 

@@ -226,7 +226,7 @@ def test_curves_are_fitted_without_a_connection(store: Store, monkeypatch: pytes
         return fit_cells(cells)
 
     monkeypatch.setattr("modak.store.curves.fit_cells", fitted)
-    asks: tuple[Callable[[], object], ...] = (store.models, lambda: store.fitted("3dgan"))
+    asks: tuple[Callable[[], object], ...] = (store.models, lambda: store.models_of("3dgan"))
     for repeat, ask in enumerate(asks):
         store.load([csv_table(ROWS + f"3dgan,clic,supermuc-ng,64,4,12,epoch_time,{60 + repeat},s,,,,\n")], ME)
         ask()

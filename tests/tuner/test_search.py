@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from modak.cli import main
-from modak.tuner.study import Run
+from modak.tuner.study import RunState
 from tests.conftest import ROOT, until
 from tests.tuning.requests import document
 
@@ -176,7 +176,7 @@ def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.Ca
     (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "if mkdir interrupted 2>/dev/null; then exit 143; fi"))
     found = tuned(capsys, document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5, 7]}}), "--confirm", "0", "--gain", "0")
     assert [one["state"] for one in found["trials"] if one["job"]] == ["complete", "complete"]
-    assert Run.read(work / "tuning-job" / "trial-0000").interrupted_s
+    assert RunState.read(work / "tuning-job" / "trial-0000").interrupted_s
 
 
 def test_an_interrupted_search_says_how_it_goes_on(work: Path) -> None:
@@ -185,7 +185,7 @@ def test_an_interrupted_search_says_how_it_goes_on(work: Path) -> None:
     (work / "job.json").write_text(json.dumps(document()))
     words, here = [sys.executable, "-m", "modak", "tune", "job.json"], {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(words, env=here, stderr=subprocess.PIPE, text=True) as search:
-        until(lambda: Run.read(work / "tuning-job" / "trial-0000").job)
+        until(lambda: RunState.read(work / "tuning-job" / "trial-0000").job)
         search.send_signal(signal.SIGINT)
         told = search.communicate()[1]
     assert search.returncode == 130
@@ -240,7 +240,7 @@ def test_the_comparison_of_short_runs_is_kept_by_what_they_took(work: Path, caps
 def test_no_trial_may_run_into_what_is_kept_for_the_comparison(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of half an hour of a node two minutes are: the first trial is ended before."""
     tuned(capsys, document(), "--budget", "0.5", "--confirm", "1", "--trials", "1")
-    assert Run.read(work / "tuning-job" / "trial-0000").limit_s == pytest.approx(1680)
+    assert RunState.read(work / "tuning-job" / "trial-0000").limit_s == pytest.approx(1680)
 
 
 def test_a_budget_that_running_trials_hold_is_waited_for(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +261,7 @@ def test_no_trial_has_more_time_than_its_queue_gives(work: Path, capsys: pytest.
     job = document()
     job["job"].setdefault("target", {})["name"] = "box"
     tuned(capsys, job, "--budget", "0.5", "--confirm", "0", "--trials", "1")
-    assert Run.read(work / "tuning-job" / "trial-0000").limit_s == 600
+    assert RunState.read(work / "tuning-job" / "trial-0000").limit_s == 600
 
 
 @pytest.mark.parametrize(("budget", "nodes", "need"), [("0", 1, "0.05"), ("0.06", 2, "0.1")])

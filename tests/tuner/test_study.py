@@ -11,8 +11,8 @@ import pytest
 
 from modak.errors import Conflict, DataError, RequestError
 from modak.facts import Facts
-from modak.tuner.limits import Limits, SearchOptions
-from modak.tuner.study import Run, opened
+from modak.tuner.limits import SearchLimits, SearchOptions
+from modak.tuner.study import RunState, opened
 from modak.tuning.request import grid_of
 from modak.tuning.trial import identity
 from tests.tuning.requests import based, request_of
@@ -59,9 +59,9 @@ def test_a_line_that_was_cut_short_is_forgotten(tmp_path: Path) -> None:
 
 def test_a_trials_folder_says_what_a_run_took(tmp_path: Path) -> None:
     """Node-hours from nodes and seconds; what was written is read again."""
-    run = Run(why="x", nodes=4).update(tmp_path, seconds=1800.0)
-    assert (Run.read(tmp_path), run.node_hours) == (run, 2.0)
-    assert Run.read(tmp_path / "nowhere") == Run()
+    run = RunState(why="x", nodes=4).update(tmp_path, seconds=1800.0)
+    assert (RunState.read(tmp_path), run.node_hours) == (run, 2.0)
+    assert RunState.read(tmp_path / "nowhere") == RunState()
 
 
 def test_the_sampler_keeps_away_from_settings_that_fail(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_setting_that_is_proposed_again_while_it_runs_has_not_failed(tmp_path:
     base = based(request_of(space={"options": {"-n": list(range(1, 21))}}))
     space = grid_of(base)
     with opened(tmp_path, space, identity(base), {(9,): "it runs", (3,): "measured", (15,): "measured"}) as study:
-        limits = Limits(base, Facts(version=""), space, study, SearchOptions())
+        limits = SearchLimits(base, Facts(version=""), space, study, SearchOptions())
         study.ask()
         for cost in (1.0, 1.5):
             study.tell(study.ask()[0], cost)

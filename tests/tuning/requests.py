@@ -8,7 +8,7 @@ from modak.dsl import Request
 from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.tuning.trial import base_of
+from modak.tuning.trial import base_request
 
 
 def document(**changed: Any) -> dict[str, Any]:
@@ -34,4 +34,4 @@ def request_of(**changed: Any) -> Request:
 
 def based(request: Request) -> Request:
     """With what its plan chose."""
-    return base_of(request, optimise(request, Facts(version="")).plan.configuration)
+    return base_request(request, optimise(request, Facts(version="")).plan.configuration)

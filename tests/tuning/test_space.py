@@ -13,7 +13,7 @@ from scipy.stats import ttest_ind
 
 from modak import dsl
 from modak.errors import RequestError
-from modak.tuning.space import Parameter, Space, expanded, space_of
+from modak.tuning.space import Grid, Parameter, expanded, space_of
 from modak.tuning.surrogate import promise
 from modak.tuning.verdict import LEVEL, gain
 
@@ -21,7 +21,7 @@ NUMBERS = Parameter("environment", "LEVEL", tuple(range(1, 9)))
 WORDS = Parameter("options", "--mode", ("a", "b", "c"))
 
 
-def of(setting: dsl.Setting | None = None, counts: dict[str, int | None] | None = None, **space: Any) -> Space:
+def of(setting: dsl.Setting | None = None, counts: dict[str, int | None] | None = None, **space: Any) -> Grid:
     """The grid of a space as a request writes it."""
     return space_of(dsl.Space(**space), setting or dsl.Setting(), counts or {})
 
@@ -75,7 +75,7 @@ def test_a_space_of_nothing_and_counts_that_are_none_are_refused(space: dict[str
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4) | st.lists(st.just(1000), min_size=4, max_size=50), st.integers(1, 50))
 def test_points_are_distinct_and_as_many_as_asked_for(counts: list[int], most: int) -> None:
     """All of them where there are no more; also of grids that nobody could walk through."""
-    space = Space(tuple(Parameter("environment", f"P{at}", tuple(range(count))) for at, count in enumerate(counts)))
+    space = Grid(tuple(Parameter("environment", f"P{at}", tuple(range(count))) for at, count in enumerate(counts)))
     points = list(space.points(most))
     assert len(set(points)) == len(points) == min(most, space.size)
 
@@ -83,7 +83,7 @@ def test_points_are_distinct_and_as_many_as_asked_for(counts: list[int], most: i
 @pytest.mark.parametrize("counts", [(64, 4, 16, 2), (8,) * 40])
 def test_every_value_is_among_a_part_of_the_points(counts: tuple[int, ...]) -> None:
     """Of each parameter about as often as any other, whatever their numbers have in common."""
-    space = Space(tuple(Parameter("environment", f"P{at}", tuple(range(count))) for at, count in enumerate(counts)))
+    space = Grid(tuple(Parameter("environment", f"P{at}", tuple(range(count))) for at, count in enumerate(counts)))
     points = np.array(list(space.points(1024)))
     for place, parameter in enumerate(space.parameters):
         seen = np.bincount(points[:, place], minlength=len(parameter.values))
@@ -92,7 +92,7 @@ def test_every_value_is_among_a_part_of_the_points(counts: tuple[int, ...]) -> N
 
 def test_the_surrogate_finds_the_valley() -> None:
     """Cost falls towards level 5 and is half as large in mode b: the untried best is proposed."""
-    space = Space((NUMBERS, WORDS))
+    space = Grid((NUMBERS, WORDS))
     cost = {(level, mode): (1 + 0.2 * (level - 4) ** 2) * (1.0, 0.5, 1.1)[mode] for level in range(8) for mode in range(3)}
     tried = [(point, cost[point]) for point in cost if point[0] % 2 == 0 and point[0] != 4]
     found = promise(space, [*tried, ((4, 0), cost[4, 0])])
@@ -107,7 +107,7 @@ def test_the_surrogate_finds_the_valley() -> None:
 
 def test_nothing_is_promised_where_all_was_tried() -> None:
     """Points that failed are left alone, too."""
-    space = Space((WORDS,))
+    space = Grid((WORDS,))
     tried = [((0,), 1.0), ((1,), 2.0)]
     assert promise(space, tried, [(2,)]) is None
     assert promise(space, []) is None
@@ -115,7 +115,7 @@ def test_nothing_is_promised_where_all_was_tried() -> None:
 
 def test_a_flat_landscape_promises_little() -> None:
     """Where settings differ by no more than repeats do, the interval ends near 1; a wide valley half seen promises more."""
-    space = Space((NUMBERS,))
+    space = Grid((NUMBERS,))
     noise = np.random.default_rng(1).normal(1, 0.003, 5)
     flat = promise(space, [((at,), float(value)) for at, value in zip((0, 2, 4, 6, 7), noise, strict=True)])
     steep = promise(space, [((at,), 2.0**-at) for at in (0, 1, 2)])
@@ -126,7 +126,7 @@ def test_a_flat_landscape_promises_little() -> None:
 
 def test_few_trials_do_not_promise_too_little() -> None:
     """Settings whose costs are random: about one in twenty is better than the end of its interval, also after six trials."""
-    chance, space = np.random.default_rng(1), Space((Parameter("options", "--mode=", tuple("abcdefg")),))
+    chance, space = np.random.default_rng(1), Grid((Parameter("options", "--mode=", tuple("abcdefg")),))
     beyond = 0
     for costs in np.exp(0.1 * chance.standard_normal((300, 7))):
         found = promise(space, [((at,), float(costs[at])) for at in range(6)])
@@ -164,7 +164,7 @@ def test_the_interval_of_a_gain_is_students(before: list[float], after: list[flo
 @given(st.permutations(list(itertools.product(range(3), range(2)))))
 def test_the_order_of_trials_does_not_matter(points: list[tuple[int, int]]) -> None:
     """The same trials promise the same."""
-    space = Space((Parameter("environment", "A", (1, 2, 3)), Parameter("options", "-b", ("x", "y", "z"))))
+    space = Grid((Parameter("environment", "A", (1, 2, 3)), Parameter("options", "-b", ("x", "y", "z"))))
     tried = [(point, 1.0 + point[0] + 2 * point[1]) for point in points]
     known, found = promise(space, sorted(tried)), promise(space, tried)
     assert known is not None

@@ -20,7 +20,7 @@ from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.tuning.request import aim_of, grid_of, space_asked, with_space
 from modak.tuning.start import starts
-from modak.tuning.trial import LEAST_LIMIT_S, PATIENCE, base_of, identity, limit_of, outcome, set_to, trial_of
+from modak.tuning.trial import LEAST_LIMIT_S, PATIENCE, base_request, identity, limit_of, outcome, set_to, trial_of
 from tests.tuning.requests import based, document, request_of
 
 
@@ -168,7 +168,8 @@ def test_the_models_say_where_to_begin(known: Callable[[str | None], Facts], bes
     }
     request = normalise({"job": job}).request
     facts = known("3dgan")
-    base = base_of(request, optimise(request, facts).plan.configuration.model_copy(update={"ranks_per_node": 1, "threads_per_rank": 48}))
+    one_rank = {"ranks_per_node": 1, "threads_per_rank": 48}
+    base = base_request(request, optimise(request, facts).plan.configuration.model_copy(update=one_rank))
     space = grid_of(base)
     found = starts(base, facts, space, (), aim_of(base))
     assert [space.of_kind("layout", point) for point in found] == [

@@ -16,7 +16,7 @@ NOT_THERE: Final = "not found"
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandOutput:
     """The output of one command, or the content of one file."""
 
     command: str
