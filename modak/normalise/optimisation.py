@@ -24,6 +24,7 @@ from modak.normalise.spellings import (
     number,
     prose,
     several,
+    share,
     size,
     spellings,
     text,
@@ -132,7 +133,12 @@ PLAIN: Final[Mapping[str, Reader]] = {
         dsl.Autotuning, tuner=choice(("cresta", "autotune"), {"creata": "cresta"}), input=prose, space=_as_it_is, setting=_as_it_is
     ),
     "objective": remembered(
-        section_of(dsl.Objective, also={"minimize": "minimise"}, minimise=choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}))
+        section_of(
+            dsl.Objective,
+            also={"minimize": "minimise"},
+            minimise=choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}),
+            confidence=share,
+        )
     ),
     "workload": remembered(section_of(dsl.Workload, params=_parameters)),
 }

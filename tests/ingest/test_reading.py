@@ -72,6 +72,8 @@ def test_a_row_becomes_typed_columns() -> None:
         TEXT + "\n\n",
         TEXT.replace("64,4,", " 64 ,4.0, "),
         TEXT.replace("true", "TRUE"),
+        TEXT.replace("true", "yes"),
+        TEXT.replace("true", "1"),
         TEXT.replace(",4,", ',"4",'),
         TEXT.replace("1500,ms", "1.5,"),
         TEXT.replace("1500", "+1.5e3"),
