@@ -124,7 +124,7 @@ def _application(names: frozenset[str]) -> Reader:
     arguments = command_line(names, program=False)
     return section_of(
         dsl.Application,
-        app_type=choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran"}, otherwise="other"),
+        app_type=choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran", "python3": "python"}, otherwise="other"),
         container_runtime=_image,
         allowed_ranks=listed(whole),
         executable=command_line(names, program=True),

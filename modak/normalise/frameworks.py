@@ -154,7 +154,7 @@ def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
     """Values that the model accepts: words in its spelling, numbers as text for fields that are text, unknown words left out; and the
     reason for each that is left out."""
     left = {name: EMPTY for name, value in values.items() if is_blank(value)}
-    usable = {name: value for name, value in values.items() if name not in left}
+    usable = {name: "auto" if fold(value) == "auto" else value for name, value in values.items() if name not in left}
     try:
         model.model_validate(usable)
     except ValidationError as error:

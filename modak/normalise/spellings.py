@@ -175,6 +175,17 @@ def size(value: Any, path: str) -> Read:
     return noted(path, found, "a size without a unit is read as bytes") if str(value).strip().isdigit() else Read(found)
 
 
+def gigabytes(value: Any, path: str) -> Read:
+    """A number of GB, also as a size with its unit (``"4 GiB"``)."""
+    if not isinstance(value, str) or not value.strip()[-1:].isalpha():
+        return number(value, path)
+    try:
+        found = memory(value) / 10**9
+    except ValueError as error:
+        return refused(path, str(error))
+    return noted(path, found, f"read as {found:g} GB")
+
+
 def items(value: Any) -> list[Any] | None:
     """The entries of a list, of ``"[mpi, openmp]"``, or of words with commas or blanks between them."""
     if isinstance(value, list | tuple):

@@ -497,6 +497,7 @@ def test_the_slashes_after_a_scheme_may_be_missing(written: str, meant: str) -> 
         ("job_options", "wall_time_limit", "1 h 30 min", 5400),
         ("target", "container_runtime", "Singularity-CE", "singularity"),
         ("application", "preflight", "N", False),
+        ("application", "app_type", "python3", "python"),
     ],
 )
 def test_one_thing_is_read_in_each_of_its_spellings(section: str, field: str, written: Any, meant: Any) -> None:
@@ -504,6 +505,29 @@ def test_one_thing_is_read_in_each_of_its_spellings(section: str, field: str, wr
     found = normalise(job(section, **{field: written}))
     assert getattr(getattr(found.request, section), field) == meant
     assert [warning.field for warning in found.warnings] == [f"{section}.{field}"]
+
+
+@pytest.mark.parametrize(("written", "meant"), [("4 GB", 4.0), ("4096MB", 4.096), ("1GiB", 1.073741824), ("4", 4.0)])
+def test_memory_may_have_its_unit_wherever_it_is_given(written: str, meant: float) -> None:
+    """Also where the name of the field has one."""
+    found = normalise(job("optimisation", workload={"memory_per_rank_gb": written}))
+    assert found.request.optimisation.workload.memory_per_rank_gb == meant
+    assert faulty(job("optimisation", workload={"memory_per_gpu_gb": "4 cows"})).keys() == {"optimisation.workload.memory_per_gpu_gb"}
+
+
+@pytest.mark.parametrize("word", ["auto", "AUTO", "Auto "])
+def test_what_is_left_open_may_be_written_in_any_case(word: str) -> None:
+    """A switch, a precision, an option of a framework."""
+    found = normalise(
+        job(
+            "optimisation",
+            enable_opt_build=word,
+            workload={"precision": word},
+            app_type="ai_training",
+            ai_training={"pytorch": {"jit": word}},
+        )
+    ).request.optimisation
+    assert (found.enable_opt_build, found.workload.precision, found.options.value_of("jit")) == ("auto", "auto", "auto")
 
 
 def test_a_confidence_may_be_a_percentage() -> None:
