@@ -80,6 +80,7 @@ def test_a_row_becomes_typed_columns() -> None:
         TEXT.replace("12:00:00+01:00", "11:00Z"),
         TEXT.replace("nodes", " Nodes").replace("hyperthreads", "HyperThreads"),
         TEXT.replace("measured_at", "Measured at"),
+        TEXT.replace("params.batch", "Params. batch"),
         TEXT.replace('"a, b"', "a# b").replace(",", "\t").replace("#", ","),
         "sep=,\n" + TEXT,
         TEXT.replace("\n", ",,\n"),
