@@ -530,10 +530,12 @@ def test_what_is_left_open_may_be_written_in_any_case(word: str) -> None:
     assert (found.enable_opt_build, found.workload.precision, found.options.value_of("jit")) == ("auto", "auto", "auto")
 
 
-def test_a_confidence_may_be_a_percentage() -> None:
-    """As answers print intervals."""
+def test_a_fraction_may_be_a_percentage() -> None:
+    """As answers print efficiencies."""
     found = normalise(job("optimisation", objective={"confidence": "95%", "min_efficiency": "80 %"}))
     assert (found.request.optimisation.objective.confidence, found.request.optimisation.objective.min_efficiency) == (0.95, 0.8)
+    of_mpi = normalise(job("optimisation", app_type="hpc", hpc={"mpi": {"scaling_efficiency": "75%"}})).request.optimisation
+    assert of_mpi.options.value_of("scaling_efficiency") == 0.75
 
 
 @pytest.mark.parametrize("name", ["SuperMUC NG", "SuperMUC_NG"])
