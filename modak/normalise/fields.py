@@ -71,8 +71,13 @@ def begin(value: Any, path: str) -> Read:
     if found:
         said = f"{found[1]}-{found[2]}-{found[3]}T{found[4]}:{found[5]}" + (f":{found[6]}" if found[6] else "")
         return Read(said) if said == value else noted(path, said, f"read as {said}")
-    singular = re.sub(r"(minute|hour|day)$", r"\1s", got.value)
-    return got if singular == value else noted(path, singular, f"read as {shown(singular)}")
+    later = _LATER.fullmatch(got.value)
+    said = f"now+{later[1]}{_UNITS.get(later[2][:1].lower(), '')}" if later else got.value
+    return got if said == value else noted(path, said, f"read as {shown(said)}")
+
+
+_LATER: Final = re.compile(r"now ?\+ ?([0-9]{1,6}) ?(m|mins?|minutes?|h|hrs?|hours?|d|days?|)", re.ASCII | re.IGNORECASE)
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 def _signal_name(value: Any, path: str) -> Read:

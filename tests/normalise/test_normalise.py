@@ -498,6 +498,7 @@ def test_the_slashes_after_a_scheme_may_be_missing(written: str, meant: str) -> 
         ("target", "container_runtime", "Singularity-CE", "singularity"),
         ("application", "preflight", "N", False),
         ("application", "app_type", "python3", "python"),
+        *(("job_options", "defer_job", text, "now+2hours") for text in ("now+2h", "now + 2 hours", "now+2hour", "NOW+2HOURS")),
     ],
 )
 def test_one_thing_is_read_in_each_of_its_spellings(section: str, field: str, written: Any, meant: Any) -> None:
