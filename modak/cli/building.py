@@ -44,7 +44,8 @@ def build(
     distribution: Distribution = None,
     mpi: Mpi = None,
     runtime: Annotated[
-        Runtime | None, typer.Option(help="Container runtime; default: that of the request or recipe, otherwise apptainer.")
+        Runtime | None,
+        typer.Option(case_sensitive=False, help="Container runtime; default: that of the request or recipe, otherwise apptainer."),
     ] = None,
     offline: Offline = False,
     directory: Annotated[bool, typer.Option("--directory", help="Also make Charliecloud's image as a directory.")] = False,

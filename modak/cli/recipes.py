@@ -22,11 +22,12 @@ Offline = Annotated[
 Gpu = Annotated[bool, typer.Option("--gpu/--cpu", help="For NVIDIA GPUs, or for CPUs only.")]
 Rocm = Annotated[bool, typer.Option("--rocm", help="For AMD GPUs.")]
 Variant = Annotated[
-    Literal["hub", "pip", "opt-build"], typer.Option(help="Use the official image, install packages, or compile from source.")
+    Literal["hub", "pip", "opt-build"],
+    typer.Option(case_sensitive=False, help="Use the official image, install packages, or compile from source."),
 ]
 Target = Annotated[str | None, typer.Option(help="Microarchitecture for a source build, by its archspec name.")]
-Distribution = Annotated[Literal["horovod"] | None, typer.Option(help="Add Horovod.")]
-Mpi = Annotated[Literal["openmpi", "mpich", "intel-mpi"] | None, typer.Option(help="Add this MPI library.")]
+Distribution = Annotated[Literal["horovod"] | None, typer.Option(case_sensitive=False, help="Add Horovod.")]
+Mpi = Annotated[Literal["openmpi", "mpich", "intel-mpi"] | None, typer.Option(case_sensitive=False, help="Add this MPI library.")]
 Runtime = Literal["apptainer", "singularity", "charliecloud", "podman-hpc"]
 
 
@@ -36,7 +37,9 @@ def recipe(
     variant: Variant = "hub",
     gpu: Gpu = False,
     rocm: Rocm = False,
-    runtime: Annotated[Runtime, typer.Option(help="Container runtime: decides between definition file and Dockerfile.")] = "apptainer",
+    runtime: Annotated[
+        Runtime, typer.Option(case_sensitive=False, help="Container runtime: decides between definition file and Dockerfile.")
+    ] = "apptainer",
     target: Target = None,
     distribution: Distribution = None,
     mpi: Mpi = None,
@@ -87,6 +90,7 @@ def planned(
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
     from modak import plugins
     from modak.facts import same_version
+    from modak.normalise.sections import framework_of
     from modak.recipes import plan as recipes
     from modak.text.grammar import version_range
 
@@ -94,6 +98,8 @@ def planned(
         version_range("0" if version is None else version)
     except ValueError as error:
         raise RequestError(str(error), field="version") from None
+    known_by = framework_of(framework)  # in any spelling, as in requests
+    framework = known_by.name if known_by else framework
     hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
     made = recipes.plan(framework, version and same_version(version), variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
     if made is None:

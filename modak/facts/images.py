@@ -5,24 +5,28 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from modak.facts.fact import Fact, Positive, Prose, StorageClass, Vendor
+from modak.facts.names import same_name
 from modak.text.grammar import ImageReference, Name, VersionText
+
+Label = Annotated[Name, AfterValidator(same_name)]
+"""A name in the one spelling that choices compare: ``TensorFlow`` is ``tensorflow``."""
 
 
 class ImageLabels(Fact):
     """What is in an image, in words that a request can ask for."""
 
-    framework: Name
+    framework: Label
     """The framework or MPI library for which it is used."""
     version: VersionText
     """Of the framework or library."""
     source: Literal["hub", "pip", "opt-build"]
     """Taken from a registry, installed from packages, or built from source."""
-    compilers: tuple[Name, ...] = ()
+    compilers: tuple[Label, ...] = ()
     """Graph compilers inside: ``xla``, ``ngraph``, ``glow``, ``inductor``."""
-    distribution: tuple[Name, ...] = ()
+    distribution: tuple[Label, ...] = ()
     """``horovod`` and the like."""
     architecture: Name = "x86_64"
     """Of the processors on which it runs."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from modak.dsl import FrameworkOptions
+from modak.dsl.document import Fraction
 from modak.frameworks.base import Number, Parallel
 from modak.text.grammar import Name
 
@@ -32,7 +33,7 @@ class MpiOptions(FrameworkOptions):
     """Options of an MPI application; ``version`` is the library's."""
 
     library: Annotated[Literal["openmpi", "mpich", "intel-mpi", "mvapich"], BeforeValidator(_library)] | None = None
-    scaling_efficiency: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    scaling_efficiency: Fraction | None = None
     """The least parallel efficiency that is acceptable."""
     core_subscription: Number | None = None
     """Ranks per core."""

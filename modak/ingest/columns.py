@@ -55,13 +55,14 @@ def is_known(name: str) -> bool:
 
 
 def canonical(name: str) -> str:
-    """The column of that name, ignoring case and blanks; a name that is no column stays as it is.
+    """The column of that name, ignoring case and blanks, but for the name of a parameter; a name that is no column stays as it is.
 
-    >>> canonical("Ranks per node"), canonical("params.DT")
-    ('ranks_per_node', 'params.DT')
+    >>> canonical("Ranks per node"), canonical("Params. DT"), canonical("Params")
+    ('ranks_per_node', 'params.DT', 'Params')
     """
     plain = headings.folded(name)
-    return plain if plain in COLUMNS else name
+    first, dot, parameter = name.strip().partition(".")
+    return plain if plain in COLUMNS else f"params.{parameter.strip()}" if dot and first.strip().lower() == "params" else name
 
 
 def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: bool) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from modak.facts import same_image, same_name, same_text, same_version
 from modak.ingest.table import LAYOUT
+from modak.text.units import NO, YES
 
 Reader = Callable[[str], Any]
 """Text, stripped and not empty, to its value. Raises ``ValueError`` that says what is allowed."""
@@ -162,9 +163,9 @@ def _instant(text: str, now: datetime) -> int:
 
 
 def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
+    if text.lower() not in YES | NO:
         raise ValueError("allowed: true, false")
-    return text.lower() == "true"
+    return text.lower() in YES
 
 
 def _mpi_from(text: str) -> str:

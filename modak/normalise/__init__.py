@@ -15,11 +15,26 @@ from typing import Any, Final
 from modak import dsl, plugins
 from modak.errors import Fault, RequestError
 from modak.facts import same_image
-from modak.normalise.fields import begin, command_line, dependency, email, events, host_list, one_word, resources, signal, source, variables
+from modak.normalise.fields import begin, command_line, dependency, email, events, joined, one_word, resources, signal, source, variables
 from modak.normalise.mpirun import launched
 from modak.normalise.optimisation import optimisation
 from modak.normalise.sections import OBJECT, elsewhere, remembered, section_of, spelt
-from modak.normalise.spellings import Read, Reader, choice, each, fold, left_out, noted, prose, refused, shown, spellings, text
+from modak.normalise.spellings import (
+    Read,
+    Reader,
+    choice,
+    each,
+    fold,
+    left_out,
+    listed,
+    noted,
+    prose,
+    refused,
+    shown,
+    spellings,
+    text,
+    whole,
+)
 from modak.text.documents import without_schema
 from modak.text.grammar import IMAGE_ENDINGS
 
@@ -109,8 +124,9 @@ def _application(names: frozenset[str]) -> Reader:
     arguments = command_line(names, program=False)
     return section_of(
         dsl.Application,
-        app_type=choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran"}, otherwise="other"),
+        app_type=choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran", "python3": "python"}, otherwise="other"),
         container_runtime=_image,
+        allowed_ranks=listed(whole),
         executable=command_line(names, program=True),
         arguments=arguments,
         stage_in=each(section_of(dsl.StageIn, source=one_word(names))),
@@ -138,7 +154,13 @@ def _image(value: Any, path: str) -> Read:
 
 
 OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")
-_RUNTIME_SPELLINGS: Final = {"ch-run": "charliecloud", "podman_hpc": "podman-hpc", "pyxis": "enroot", "apptainer/singularity": "apptainer"}
+_RUNTIME_SPELLINGS: Final = {
+    "singularity-ce": "singularity",
+    "ch-run": "charliecloud",
+    "podman_hpc": "podman-hpc",
+    "pyxis": "enroot",
+    "apptainer/singularity": "apptainer",
+}
 
 
 def _runtime(value: Any, path: str) -> Read:
@@ -257,11 +279,11 @@ def _scheduler(value: Any, path: str) -> Read:
 
 
 def _site(value: Any, path: str) -> Read:
-    """A system's name; underscores are hyphens."""
+    """A system's name; underscores and blanks are hyphens."""
     if isinstance(value, str) and fold(value) in CLOUDS:
         return left_out(path, _NO_CLOUD)
     got = text(value, path)
-    return Read(got.value.replace("_", "-"), got.notes) if isinstance(got.value, str) else got
+    return Read(got.value.replace("_", "-").replace(" ", "-"), got.notes) if isinstance(got.value, str) else got
 
 
 COUNTS: Final = {"nodes": "node_count", "ranks_per_node": "process_count_per_node", "gpus_per_node": "request_gpus", "gpus": "request_gpus"}
@@ -285,7 +307,8 @@ _JOB_OPTIONS: Final = section_of(
     also={**COUNTS, **RESOURCES},
     job_name=lambda value, path: Read(value) if value == "" else text(value, path),
     site_resources=resources,
-    request_specific_nodes=host_list,
+    request_specific_nodes=joined,
+    job_array=joined,
     copy_environment_variable=variables,
     job_dependency=dependency,
     request_event_notification=events,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from modak import dsl
 from modak.errors import Fault, ModakError, RequestError
+from modak.normalise.sections import section_of
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, items, left_out, noted, shown, text, wrong
 from modak.text import words
 
@@ -52,11 +53,13 @@ def email(value: Any, path: str) -> Read:
     return text(value, path)
 
 
-def host_list(value: Any, path: str) -> Read:
-    """Host names in a text, or as a list."""
-    if isinstance(value, list | tuple) and all(isinstance(entry, str) for entry in value):
-        return noted(path, ",".join(value), "the list is joined with commas") if value else Read(LEFT_OUT)
-    return text(value, path)
+def joined(value: Any, path: str) -> Read:
+    """Names or numbers with commas between them in a text, or as a list."""
+    if isinstance(value, list | tuple) and all(isinstance(entry, str | int) and not isinstance(entry, bool) for entry in value):
+        return noted(path, ",".join(map(str, value)), "the list is joined with commas") if value else Read(LEFT_OUT)
+    got = text(value, path)
+    bare = ",".join(map(str.strip, got.value.split(","))) if isinstance(got.value, str) else got.value
+    return got if bare == got.value else noted(path, bare, "blanks around commas are ignored")
 
 
 def begin(value: Any, path: str) -> Read:
@@ -68,19 +71,28 @@ def begin(value: Any, path: str) -> Read:
     if found:
         said = f"{found[1]}-{found[2]}-{found[3]}T{found[4]}:{found[5]}" + (f":{found[6]}" if found[6] else "")
         return Read(said) if said == value else noted(path, said, f"read as {said}")
-    singular = re.sub(r"(minute|hour|day)$", r"\1s", got.value)
-    return got if singular == value else noted(path, singular, f"read as {shown(singular)}")
+    later = _LATER.fullmatch(got.value)
+    said = f"now+{later[1]}{_UNITS.get(later[2][:1].lower(), '')}" if later else got.value
+    return got if said == value else noted(path, said, f"read as {shown(said)}")
 
 
+_LATER: Final = re.compile(r"now ?\+ ?([0-9]{1,6}) ?(m|mins?|minutes?|h|hrs?|hours?|d|days?|)", re.ASCII | re.IGNORECASE)
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def _signal_name(value: Any, path: str) -> Read:
+    got = text(value, path)
+    return Read(re.sub("^(B:)?(SIG)?", "", got.value.upper()), got.notes) if isinstance(got.value, str) else got
+
+
+_SIGNAL_OBJECT: Final = section_of(dsl.Signal, name=_signal_name)
 _SIGNAL: Final = re.compile(r"(?:B:)?(?:SIG)?([A-Z][A-Z0-9]{2,4})(?:@([0-9]{1,5}))?", re.ASCII)
 
 
 def signal(value: Any, path: str) -> Read:
     """``{"name": "USR1", "seconds": 120}``, or Slurm's ``USR1@120`` (``B:USR1@120``, ``SIGUSR1@120``)."""
     if isinstance(value, Mapping):
-        known = {"name": value.get("name"), "seconds": value.get("seconds")}
-        given = {key: each for key, each in known.items() if each is not None}
-        return Read(given) if value.keys() <= known.keys() else wrong(path, "an object with name and seconds, or USR1@120")
+        return _SIGNAL_OBJECT(value, path)
     found = _SIGNAL.fullmatch(value.strip().upper()) if isinstance(value, str) else None
     if not found:
         return wrong(path, "NAME@SECONDS before the limit, for instance USR1@120")
@@ -89,11 +101,15 @@ def signal(value: Any, path: str) -> Read:
 
 
 def dependency(value: Any, path: str) -> Read:
-    """``TYPE:JOB``; a job number alone means ``afterok``."""
-    got = text(value, path)
+    """``TYPE:JOB`` in any case, several in a text or a list; a job number alone means ``afterok``."""
+    got = joined(value, path)
     if isinstance(got.value, str) and re.fullmatch(r"[0-9]+(\.[A-Za-z0-9.-]+)?", got.value):
         return noted(path, f"afterok:{got.value}", "read as 'afterok': start after that job has succeeded")
-    return got
+    lower = _CONDITION.sub(lambda found: found[0].lower(), got.value) if isinstance(got.value, str) else got.value
+    return got if lower == got.value else noted(path, lower, f"read as {shown(lower)}")
+
+
+_CONDITION: Final = re.compile(r"(?<![^,?])(?:after[a-z]+|singleton)(?![^,?:])", re.IGNORECASE)
 
 
 def variables(value: Any, path: str) -> Read:

@@ -10,9 +10,10 @@ from typing import Any, Final, get_args
 from pydantic import AliasChoices, BaseModel, ValidationError
 
 from modak import dsl, plugins
+from modak.dsl.document import Fraction
 from modak.errors import Fault, did_you_mean, unknown
 from modak.normalise.sections import as_object, checked, framework_of, label, spelt, unknown_keys
-from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, fold, is_blank, shown, spellings, version
+from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, Reader, fold, is_blank, share, shown, spellings, version
 from modak.text.faults import join
 from modak.text.grammar import VersionRange
 
@@ -100,9 +101,9 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     keys = {fields[name]: key for name, key in written.items()}
     given = {name: content[key] for name, key in keys.items()}
     values = dict(given)
-    versions = _versions(model) & values.keys()
-    for name in sorted(versions):
-        got = version(values[name], join(path, label(keys[name])))
+    read_here = {name: reader for name, reader in _readers(model).items() if name in values}
+    for name, reader in read_here.items():
+        got = reader(values[name], join(path, label(keys[name])))
         notes += got.notes
         if got.faults:
             return Read(model(), notes, got.faults)
@@ -110,7 +111,7 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     usable, left = _usable(model, values)
     notes += opened.notes + tuple(Fault(join(path, label(keys[name])), why) for name, why in left.items())
     read = checked(model, usable, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes))
-    changed = {name: getattr(read.value, name, None) for name in usable if name not in versions}
+    changed = {name: getattr(read.value, name, None) for name in usable if name not in read_here}
     notes = tuple(
         Fault(join(path, label(keys[name])), f"{shown(given[name])} is read as {shown(new)}")
         for name, new in changed.items()
@@ -141,9 +142,10 @@ def _fields(model: type[BaseModel]) -> tuple[Mapping[str, str], Mapping[str, str
 
 
 @cache
-def _versions(model: type[BaseModel]) -> frozenset[str]:
-    """The fields that hold a version or range."""
-    return frozenset(name for name, field in model.model_fields.items() if VersionRange in (field.annotation, *get_args(field.annotation)))
+def _readers(model: type[BaseModel]) -> Mapping[str, Reader]:
+    """The readers of fields whose values have more spellings than the model takes: versions and fractions."""
+    kinds = {name: (field.annotation, *get_args(field.annotation)) for name, field in model.model_fields.items()}
+    return {name: reader for name, kind in kinds.items() for one, reader in ((VersionRange, version), (Fraction, share)) if one in kind}
 
 
 def _same_number(new: Any, old: Any) -> bool:
@@ -154,7 +156,7 @@ def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
     """Values that the model accepts: words in its spelling, numbers as text for fields that are text, unknown words left out; and the
     reason for each that is left out."""
     left = {name: EMPTY for name, value in values.items() if is_blank(value)}
-    usable = {name: value for name, value in values.items() if name not in left}
+    usable = {name: "auto" if fold(value) == "auto" else value for name, value in values.items() if name not in left}
     try:
         model.model_validate(usable)
     except ValidationError as error:

@@ -21,9 +21,11 @@ from modak.normalise.spellings import (
     choice,
     flag,
     fold,
+    gigabytes,
     number,
     prose,
     several,
+    share,
     size,
     spellings,
     text,
@@ -32,6 +34,15 @@ from modak.normalise.spellings import (
 )
 from modak.text.faults import join
 
+_PROCESSORS: Final = {
+    **dict.fromkeys(("x86_64", "amd64", "intel"), "x86"),
+    **dict.fromkeys(("aarch64", "arm64"), "arm"),
+    "ppc64le": "power",
+}
+_DEVICES: Final = {
+    **{"": "none", "cpu": "none", "cuda": "nvidia", "rocm": "amd"},
+    **dict.fromkeys(("ponte vecchio", "pvc", "max 1550", "max1550", "xpu"), "intel"),
+}
 _APP_TYPES: Final = dsl.Optimisation.allowed("app_type")
 _APP_TYPE_SPELLINGS: Final = {"training": "ai_training", "inference": "ai_inference", "bigdata": "big_data"}
 
@@ -111,7 +122,16 @@ def _as_it_is(value: Any, path: str) -> Read:
 
 def _switch(value: Any, path: str) -> Read:
     """True, false, or left to the evidence."""
-    return Read("auto") if isinstance(value, str) and fold(value) == "auto" else flag(value, path)
+    return _auto_or(flag, value, path)
+
+
+def _precision(value: Any, path: str) -> Read:
+    return _auto_or(text, value, path)
+
+
+def _auto_or(reader: Reader, value: Any, path: str) -> Read:
+    """``auto`` in any case, or what the reader reads."""
+    return Read("auto") if isinstance(value, str) and fold(value) == "auto" else reader(value, path)
 
 
 PLAIN: Final[Mapping[str, Reader]] = {
@@ -121,10 +141,10 @@ PLAIN: Final[Mapping[str, Reader]] = {
     "opt_build": remembered(
         section_of(
             dsl.OptBuild,
-            cpu_type=choice(dsl.OptBuild.allowed("cpu_type"), {"x86_64": "x86", "intel": "x86", "aarch64": "arm", "ppc64le": "power"}),
+            cpu_type=choice(dsl.OptBuild.allowed("cpu_type"), _PROCESSORS),
             acc_type=choice(
                 dsl.OptBuild.allowed("acc_type"),
-                {"": "none", **dict.fromkeys(("ponte vecchio", "pvc", "max 1550", "max1550", "xpu"), "intel")},
+                _DEVICES,
             ),
         )
     ),
@@ -132,9 +152,23 @@ PLAIN: Final[Mapping[str, Reader]] = {
         dsl.Autotuning, tuner=choice(("cresta", "autotune"), {"creata": "cresta"}), input=prose, space=_as_it_is, setting=_as_it_is
     ),
     "objective": remembered(
-        section_of(dsl.Objective, also={"minimize": "minimise"}, minimise=choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}))
+        section_of(
+            dsl.Objective,
+            also={"minimize": "minimise"},
+            minimise=choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}),
+            confidence=share,
+        )
     ),
-    "workload": remembered(section_of(dsl.Workload, params=_parameters)),
+    "workload": remembered(
+        section_of(
+            dsl.Workload,
+            params=_parameters,
+            precision=_precision,
+            memory_per_rank_gb=gigabytes,
+            memory_per_gpu_gb=gigabytes,
+            memory_aside_gb=gigabytes,
+        )
+    ),
 }
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from modak import dsl, plugins
-from modak.dsl.document import Bytes, Document, Seconds
+from modak.dsl.document import Bytes, Document, Fraction, Seconds
 from modak.errors import BadSyntax, Fault, nearest_name
 from modak.normalise.spellings import (
     LEFT_OUT,
@@ -24,6 +24,7 @@ from modak.normalise.spellings import (
     fold,
     number,
     seconds,
+    share,
     size,
     spellings,
     text,
@@ -93,8 +94,8 @@ def _reader_of(kind: Any) -> Reader:
     """The reader of values of a type. A type that none of these is needs a reader of its own."""
     if get_origin(kind) in (Union, UnionType):
         kind = get_args(kind)[0]  # the other one is None
-    if kind in (Seconds, Bytes):
-        return seconds if kind == Seconds else size
+    if kind in (Seconds, Bytes, Fraction):
+        return seconds if kind == Seconds else size if kind == Bytes else share
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     if get_origin(kind) is tuple:

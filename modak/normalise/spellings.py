@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from modak.dsl.document import LONGEST_S, SHORTEST_S
 from modak.errors import Fault, did_you_mean
 from modak.facts import same_version
-from modak.text.units import duration, memory
+from modak.text.units import NO, YES, duration, memory
 
 LEFT_OUT: Final = object()
 """Marks a value that is left out: as if the key had not been there."""
@@ -115,8 +115,13 @@ def number(value: Any, path: str) -> Read:
     return wrong(path, "a number")
 
 
-_TRUE: Final = frozenset({"true", "yes", "on", "1"})
-_FALSE: Final = frozenset({"false", "no", "off", "0"})
+_SHARE: Final = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%\s*", re.ASCII)
+
+
+def share(value: Any, path: str) -> Read:
+    """A fraction, also as a percentage (``"90 %"``)."""
+    found = _SHARE.fullmatch(value) if isinstance(value, str) else None
+    return noted(path, float(found[1]) / 100, f"read as {float(found[1]) / 100:g}") if found else number(value, path)
 
 
 def flag(value: Any, path: str) -> Read:
@@ -126,13 +131,13 @@ def flag(value: Any, path: str) -> Read:
     said = fold(str(value)) if isinstance(value, str | int) else None
     if said == "":
         return left_out(path, EMPTY)
-    if said in _TRUE or said in _FALSE:
-        return noted(path, said in _TRUE, f"read as {str(said in _TRUE).lower()}")
+    if said in YES or said in NO:
+        return noted(path, said in YES, f"read as {str(said in YES).lower()}")
     return wrong(path, "true or false")
 
 
 def seconds(value: Any, path: str) -> Read:
-    """A duration in whole seconds from ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``90 min`` or a number of seconds."""
+    """A duration in whole seconds in any way of :func:`modak.text.units.duration`, or as a number."""
     if is_blank(value):
         return left_out(path, EMPTY)
     if isinstance(value, str):
@@ -145,7 +150,7 @@ def seconds(value: Any, path: str) -> Read:
         found = math.ceil(value)
         note = None if found == value else f"rounded up to {found} seconds"
     else:
-        return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 90 min or seconds")
+        return wrong(path, "a duration: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 1 h 30 min or seconds")
     if not SHORTEST_S <= found <= LONGEST_S:
         minutes = 0 < found < SHORTEST_S and str(value).strip().isdecimal()
         hint = f"; {found} counts seconds: {found} minutes are '00:{found:02}:00'" if minutes else ""
@@ -168,6 +173,17 @@ def size(value: Any, path: str) -> Read:
     if found < 1_000_000:
         return wrong(path, "at least 1 MB; a size without a unit is bytes: write 10 GB, 10G, 512MiB")
     return noted(path, found, "a size without a unit is read as bytes") if str(value).strip().isdigit() else Read(found)
+
+
+def gigabytes(value: Any, path: str) -> Read:
+    """A number of GB, also as a size with its unit (``"4 GiB"``)."""
+    if not isinstance(value, str) or not value.strip()[-1:].isalpha():
+        return number(value, path)
+    try:
+        found = memory(value) / 10**9
+    except ValueError as error:
+        return refused(path, str(error))
+    return noted(path, found, f"read as {found:g} GB")
 
 
 def items(value: Any) -> list[Any] | None:
@@ -228,6 +244,20 @@ def each(one: Reader) -> Reader:
         if len(value) > MOST_ENTRIES:
             return wrong(path, f"at most {MOST_ENTRIES} entries")
         return _together([one(entry, f"{path}.{at}") for at, entry in enumerate(value)])
+
+    return read
+
+
+def listed(one: Reader) -> Reader:
+    """As :func:`each`, also from text in brackets or with commas."""
+    of_list = each(one)
+
+    def read(value: Any, path: str) -> Read:
+        if is_blank(value):
+            return left_out(path, EMPTY)
+        if not isinstance(value, str):
+            return of_list(value, path)
+        return of_list(items(value), path)._replace(notes=(Fault(path, "the text is read as a list"),))
 
     return read
 

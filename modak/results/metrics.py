@@ -185,14 +185,14 @@ def parse_amount(text: str) -> Amount:
 
     Raises :class:`modak.errors.DataError` unless the number is positive and the unit can be counted by a rate.
 
-    >>> parse_amount("0.5 us"), parse_amount("3 GFLOP"), parse_amount("12")
+    >>> parse_amount("0.5us"), parse_amount("3 GFLOP"), parse_amount("12")
     (Amount(number=500.0, counts='ns'), Amount(number=3000000000.0, counts='FLOP'), Amount(number=12.0, counts='1'))
     """
-    number, _, word = text.strip().partition(" ")
-    found = _rate_of(word.strip() or "1")
-    if found is None or not _NUMBER.fullmatch(number) or not 0 < float(number) <= _LARGEST_AMOUNT:
+    number = _NUMBER.match(text.strip())
+    found = _rate_of(number.string[number.end() :].strip() or "1") if number else None
+    if number is None or found is None or not 0 < float(number[0]) <= _LARGEST_AMOUNT:
         raise DataError(f"{text!r}: allowed: a positive number and what a rate counts, such as '500 ns', '2e6 steps', '3 PFLOP'")
-    return Amount(_scaled(float(number), found.factor), found.base.rpartition("/")[0])
+    return Amount(_scaled(float(number[0]), found.factor), found.base.rpartition("/")[0])
 
 
 def misnamed(name: str, unit: str | None) -> str | None:

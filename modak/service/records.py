@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import UnknownName
-from modak.facts import Result, same_name
+from modak.facts import Result, same_image, same_name
 from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import FAR_DOUBLINGS
@@ -45,7 +45,7 @@ def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
     """
     by_name = {item[key]: item for item in items}
     by_folded_name = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
-    found = by_name.get(name) or by_folded_name.get(same_name(name))
+    found = by_name.get(name) or by_folded_name.get(same_name(same_image(name)))
     if found is None:
         raise UnknownName(what, name, by_name)
     return found

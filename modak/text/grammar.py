@@ -341,7 +341,7 @@ def _version(text: str) -> str:
     try:
         if re.fullmatch(r"[0-9A-Za-z.+_-]+", text):
             Version(text)
-            return text
+            return text.lstrip("vV")  # that of a release's tag
     except InvalidVersion:
         pass
     raise ValueError(f"{text!a} is not a version; versions look like 2.1 or 1.14.0")

@@ -1,4 +1,4 @@
-"""Lengths of time and sizes of memory or data: the spellings that are read, and the form that Slurm reads."""
+"""Lengths of time, sizes of memory or data, and switches: the spellings that are read, and the form of times that Slurm reads."""
 
 from __future__ import annotations
 
@@ -6,23 +6,36 @@ import re
 from math import ceil
 from typing import Final
 
+YES: Final = frozenset({"true", "yes", "on", "y", "t", "1"})
+NO: Final = frozenset({"false", "no", "off", "n", "f", "0"})
 _CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?")
-_AMOUNT: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|d|days?|)")
-_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-"""By first letter."""
+_BARE: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
+_PARTS: Final = re.compile(
+    "".join(rf"(?:({_BARE.pattern})\s*(?:{words})\s*)?" for words in ("d|days?", "h|hrs?|hours?", "m|mins?|minutes?", "s|secs?|seconds?"))
+)
+_ISO: Final = re.compile(rf"p(?:({_BARE.pattern})d)?(?:t(?:({_BARE.pattern})h)?(?:({_BARE.pattern})m)?(?:({_BARE.pattern})s)?)?")
+"""ISO 8601, without years, months and weeks."""
+_SECONDS: Final = (86400, 3600, 60, 1)
 
 
 def duration(text: str) -> int:
-    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``2 days``, ``90 min`` or a number of seconds; parts of seconds round up.
+    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``2 days``, ``1 h 30 min``, ``PT1H30M`` (ISO 8601) or a number of seconds; parts of
+    seconds round up.
 
     >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h"), duration("2 days")
     (108000, 108000, 3600, 90, 5400, 172800)
+    >>> duration("1h30m"), duration("54 min 52 s"), duration("PT1H30M"), duration("P1DT12H")
+    (5400, 3292, 5400, 129600)
     """
-    if found := _CLOCK.fullmatch(text.strip()):
+    bare = text.strip().lower()
+    if found := _CLOCK.fullmatch(bare):
         return int(found[1] or 0) * 86400 + int(found[2]) * 3600 + int(found[3]) * 60 + int(found[4] or 0)
-    if found := _AMOUNT.fullmatch(text.strip().lower()):
-        return ceil(float(found[1]) * _SECONDS[found[2][:1]])
-    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 90 min or seconds")
+    if _BARE.fullmatch(bare):
+        return ceil(float(bare))
+    found = _PARTS.fullmatch(bare) or _ISO.fullmatch(bare)
+    if found and any(found.groups()):
+        return ceil(sum(float(part or 0) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True)))
+    raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 1 h 30 min, PT1H30M or seconds")
 
 
 _ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,5}):)?([0-9]{1,2}):([0-9]{2})(?:\.[0-9]+)?")
@@ -48,12 +61,12 @@ _MEMORY: Final = {
 
 
 def memory(text: str) -> int:
-    """Bytes of ``10 GB``, ``10G``, ``512MiB``, ``3 PB`` (without an ``i``: powers of ten).
+    """Bytes of ``10 GB``, ``10G``, ``10 GByte``, ``512MiB``, ``3 PB`` (without an ``i``: powers of ten).
 
-    >>> memory("10 GB"), memory("512MiB"), memory("3 PB")
+    >>> memory("10 GBytes"), memory("512MiB"), memory("3 PB")
     (10000000000, 536870912, 3000000000000000)
     """
-    found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,6})?)\s*([kmgtp]?i?)b?", text.strip().lower(), re.ASCII)
+    found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,6})?)\s*([kmgtp]?i?)(?:b|bytes?)?", text.strip().lower(), re.ASCII)
     if not found or found[2] not in _MEMORY:
         raise ValueError(f"{text!r:.40} is not a size; allowed: 10 GB, 10G, 512MiB")
     return int(float(found[1]) * _MEMORY[found[2]])

@@ -147,6 +147,12 @@ def test_a_system_is_found_by_its_other_spellings(web: TestClient) -> None:
     assert web.get("/systems/SuperMUC_NG").json()["name"] == "supermuc-ng"
 
 
+@pytest.mark.parametrize("name", ["bvlc/caffe:cpu", "docker:bvlc/caffe:cpu"])
+def test_an_image_is_found_without_its_scheme(web: TestClient, name: str) -> None:
+    """As in results and requests."""
+    assert web.get(f"/images/{name}").json()["reference"] == "docker://bvlc/caffe:cpu"
+
+
 def test_a_wrong_parameter_is_told_what_is_allowed(web: TestClient) -> None:
     """In the words of faults in bodies."""
     for limit, allowed in (("x", "a whole number"), ("0", "at least 1")):

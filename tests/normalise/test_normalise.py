@@ -370,7 +370,7 @@ HOSTILE: list[tuple[str, str, Any]] = [
     *(("application", "container_runtime", text) for text in ("../x.sif", "a b.sif", "docker", "y$(touch P)", "docker://a/b:c d")),
     *(("application", "minimal_efficiency", value) for value in (0, 2, -1, float("inf"), "x")),
     *(("target", "container_runtime", text) for text in ("docker", "Shifter", "podman")),
-    *(("target", "name", text) for text in ("a b", "x;y", "../x")),
+    *(("target", "name", text) for text in ("a\tb", "x;y", "../x")),
 ]
 
 
@@ -415,7 +415,7 @@ def test_runtimes_out_of_support_are_refused_by_name() -> None:
 def test_all_faults_come_at_once() -> None:
     """One answer names everything that is wrong, in all sections."""
     document = {
-        "job": {"job_options": {"node_count": 0, "job_name": "a b"}, "application": {"executable": "a;b"}, "target": {"name": "a b"}}
+        "job": {"job_options": {"node_count": 0, "job_name": "a b"}, "application": {"executable": "a;b"}, "target": {"name": "a;b"}}
     }
     assert set(faulty(document)) == {"job_options.node_count", "job_options.job_name", "application.executable", "target.name"}
 
@@ -483,6 +483,75 @@ def test_the_slashes_after_a_scheme_may_be_missing(written: str, meant: str) -> 
     found = normalise(job("application", container_runtime=written))
     assert found.request.application.container_runtime == meant
     assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "written", "meant"),
+    [
+        *(("application", "allowed_ranks", text, (1, 2, 4)) for text in ("1,2,4", "1 2 4", "[1, 2, 4]")),
+        *(("job_options", "job_array", array, "1,3,5") for array in ("1, 3, 5", [1, 3, 5], ["1", "3", "5"])),
+        ("job_options", "job_dependency", "AfterOK:12,Singleton", "afterok:12,singleton"),
+        ("job_options", "job_dependency", ["afterok:12", "afterany:Ab.13"], "afterok:12,afterany:Ab.13"),
+        ("job_options", "request_specific_nodes", "n1, n[2-3]", "n1,n[2-3]"),
+        ("application", "minimal_efficiency", "80 %", 0.8),
+        ("job_options", "wall_time_limit", "1 h 30 min", 5400),
+        ("target", "container_runtime", "Singularity-CE", "singularity"),
+        ("application", "preflight", "N", False),
+        ("application", "app_type", "python3", "python"),
+        *(("job_options", "defer_job", text, "now+2hours") for text in ("now+2h", "now + 2 hours", "now+2hour", "NOW+2HOURS")),
+    ],
+)
+def test_one_thing_is_read_in_each_of_its_spellings(section: str, field: str, written: Any, meant: Any) -> None:
+    """As other fields of its kind, with one warning."""
+    found = normalise(job(section, **{field: written}))
+    assert getattr(getattr(found.request, section), field) == meant
+    assert [warning.field for warning in found.warnings] == [f"{section}.{field}"]
+
+
+@pytest.mark.parametrize(("written", "meant"), [("4 GB", 4.0), ("4096MB", 4.096), ("1GiB", 1.073741824), ("4", 4.0)])
+def test_memory_may_have_its_unit_wherever_it_is_given(written: str, meant: float) -> None:
+    """Also where the name of the field has one."""
+    found = normalise(job("optimisation", workload={"memory_per_rank_gb": written}))
+    assert found.request.optimisation.workload.memory_per_rank_gb == meant
+    assert faulty(job("optimisation", workload={"memory_per_gpu_gb": "4 cows"})).keys() == {"optimisation.workload.memory_per_gpu_gb"}
+
+
+@pytest.mark.parametrize("word", ["auto", "AUTO", "Auto "])
+def test_what_is_left_open_may_be_written_in_any_case(word: str) -> None:
+    """A switch, a precision, an option of a framework."""
+    found = normalise(
+        job(
+            "optimisation",
+            enable_opt_build=word,
+            workload={"precision": word},
+            app_type="ai_training",
+            ai_training={"pytorch": {"jit": word}},
+        )
+    ).request.optimisation
+    assert (found.enable_opt_build, found.workload.precision, found.options.value_of("jit")) == ("auto", "auto", "auto")
+
+
+def test_a_fraction_may_be_a_percentage() -> None:
+    """As answers print efficiencies."""
+    found = normalise(job("optimisation", objective={"confidence": "95%", "min_efficiency": "80 %"}))
+    assert (found.request.optimisation.objective.confidence, found.request.optimisation.objective.min_efficiency) == (0.95, 0.8)
+    of_mpi = normalise(job("optimisation", app_type="hpc", hpc={"mpi": {"scaling_efficiency": "75%"}})).request.optimisation
+    assert of_mpi.options.value_of("scaling_efficiency") == 0.75
+
+
+@pytest.mark.parametrize("name", ["SuperMUC NG", "SuperMUC_NG"])
+def test_the_name_of_a_system_is_spelt_as_in_results(name: str) -> None:
+    """Without a warning: a blank, an underscore and a hyphen are one."""
+    found = normalise(job("target", name=name))
+    assert (found.request.target.name, found.warnings) == ("SuperMUC-NG", ())
+
+
+@pytest.mark.parametrize("written", ["USR2@300", "SIGUSR2@300", {"name": "SIGUSR2", "seconds": 300}, {"name": "usr2", "seconds": "300"}])
+def test_a_signal_has_the_same_names_in_both_forms(written: Any) -> None:
+    """With or without ``SIG``, in any case."""
+    signal = normalise(job("job_options", signal=written)).request.job_options.signal
+    assert signal
+    assert (signal.name, signal.seconds) == ("USR2", 300)
 
 
 def test_one_section_is_chosen_the_other_is_named() -> None:

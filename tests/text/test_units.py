@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.text import units
+from modak.text import amounts, units
 
 DURATIONS = [
     ("12:00:00", 43_200),
@@ -19,6 +21,13 @@ DURATIONS = [
     ("90 min", 5400),
     ("1.5h", 5400),
     ("2d", 172_800),
+    ("1 h 30 min", 5400),
+    ("1h30m", 5400),
+    ("54 min 52 s", 3292),
+    ("1d 12h", 129_600),
+    ("60m", 3600),
+    ("PT1H30M", 5400),
+    ("P1DT12H", 129_600),
 ]
 
 
@@ -28,12 +37,29 @@ def test_durations(text: str, seconds: int) -> None:
     assert units.duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "1 day, 2:00:00", "-1:00", "1:60:00", "1:00:00:00", "nan", "1e3", "٣:00", "1 week", "x" * 10_000])
+@pytest.mark.parametrize(
+    "text", ["", "1 day, 2:00:00", "-1:00", "1:60:00", "1:00:00:00", "nan", "1e3", "٣:00", "1 week", "1h30", "30 min 1 h", "PT", "P1H"]
+)
 def test_what_is_no_duration(text: str) -> None:
-    """Everything else is refused, with a short message."""
+    """Everything else is refused, also 30 minutes or seconds after an hour."""
+    with pytest.raises(ValueError, match="not a duration"):
+        units.duration(text)
+
+
+@pytest.mark.parametrize("text", ["x" * 10_000, "1d" + " " * 10_000 + "x", "1h " * 10_000])
+def test_a_long_text_is_refused_at_once(text: str) -> None:
+    """With a short message."""
+    began = time.process_time()
     with pytest.raises(ValueError, match="not a duration") as caught:
         units.duration(text)
     assert len(str(caught.value)) < 200
+    assert time.process_time() - began < 1
+
+
+@given(st.integers(1, 365 * 86_400))
+def test_a_time_as_answers_print_it_is_read(seconds: int) -> None:
+    """To the accuracy with which it is printed."""
+    assert units.duration(amounts.span(seconds)) == pytest.approx(seconds, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +80,7 @@ def test_a_clock_reads_back(seconds: int) -> None:
     ("text", "size"),
     [
         *(("10 GB", 10**10), ("10G", 10**10), ("512MiB", 2**29), ("1.5 GB", 1_500_000_000), ("2gib", 2**31), ("1T", 10**12)),
-        *(("3 PB", 3 * 10**15), ("3P", 3 * 10**15), ("2 PiB", 2**51)),
+        *(("3 PB", 3 * 10**15), ("3P", 3 * 10**15), ("2 PiB", 2**51), ("4 GBytes", 4 * 10**9), ("4GiByte", 2**32)),
     ],
 )
 def test_memory(text: str, size: int) -> None:
