@@ -196,6 +196,16 @@ def test_a_rule_reads_values_as_variables(tmp_path: Path) -> None:
     assert ran(render(with_rule(script, "before", "true"), "shell").text, tmp_path).stdout == "2 /fast disk /fast disk\n"
 
 
+@pytest.mark.parametrize("name", ["preferred_storage_location", "BUILD_PARALLELISM"])
+def test_a_rule_that_needs_a_value_which_the_job_does_not_have_is_warned_of(name: str) -> None:
+    """The job will stop there; with the value there is nothing to say."""
+    variable = "MODAK_STORAGE" if name == "preferred_storage_location" else name
+    job = replace(with_rule(f"echo {{{{{name}}}}}"), values={})
+    (warning,) = render(job, "slurm").warnings
+    assert f"rule 'mine' needs {variable}, which has no value" in warning.message
+    assert not render(replace(job, values={variable: "4"}), "slurm").warnings
+
+
 def test_values_for_rules_are_only_where_something_reads_them() -> None:
     """A rule, whatever it starts, or a command."""
     job = replace(SMALL, values={"MODAK_RANKS": "8"})
@@ -214,6 +224,7 @@ def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) ->
         "echo 'open",
         'echo "open',
         "}\nrm -rf x\nmodak_x() {",
+        "true\n}",
         ")\nrm -rf x\n(",
         "echo \\",
         "cat <<END\nopen",
@@ -221,6 +232,9 @@ def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) ->
         "echo a\r\necho b",
         "#SBATCH --output=/home/v/.ssh/authorized_keys",
         "echo 1\n#PBS -l nodes=9",
+        "#BSUB -n 9",
+        "#$ -pe mpi 9",
+        "#flux: --nodes=9",
         "rm -rf {{ directory }}/*",
         "echo \x1b",
         "echo \u202e",
@@ -375,6 +389,12 @@ def test_variables_that_run_code_are_not_set(name: str) -> None:
     """Loader, shell and scheduler take their orders from the site."""
     with pytest.raises(RequestError, match="environment"):
         render(replace(SMALL, environment={name: "x"}), "slurm")
+
+
+@pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONNOUSERSITE"])
+def test_variables_of_python_that_run_no_code_may_be_set(name: str) -> None:
+    """Rules of sites do."""
+    assert f"export {name}=1\n" in render(replace(SMALL, environment={name: "1"}), "slurm").text
 
 
 @pytest.mark.parametrize("value", ["\x00", "a\x1b[2Jb", "\r\n", "\u2028", "\u202e", "\ud800"])
