@@ -209,8 +209,9 @@ def test_a_rule_that_needs_a_value_which_the_job_does_not_have_is_warned_of(name
 def test_values_for_rules_are_only_where_something_reads_them() -> None:
     """A rule, whatever it starts, or a command."""
     job = replace(SMALL, values={"MODAK_RANKS": "8"})
-    read = (replace(job, rules=(RuleText("r", "after", "true"),)), replace(job, post=words.parse("touch ${MODAK_RANKS}")))
-    assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, True, True]
+    naming = words.parse("touch ${MODAK_RANKS}")
+    read = (replace(job, rules=(RuleText("r", "after", "true"),)), replace(job, post=naming), replace(job, launcher_options=naming))
+    assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, True, True, True]
 
 
 def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) -> None:
@@ -549,6 +550,18 @@ def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about(field: str) 
     assert [w.field for w in render(job, "slurm").warnings] == ["job_options.copy_environment_variable"]
     asked = replace(job, attributes=replace(job.attributes, copy_variables=("WORKSPACE_DIR",)))
     assert render(asked, "slurm").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("variable", "policy", "told"),
+    [("SINGULARITY_DIR", "NONE", True), ("HOME", "NONE", False), ("WORKSPACE_DIR", "ALL", False), ("WORKSPACE_DIR", "site", False)],
+)
+def test_only_variables_that_users_set_are_missing_where_no_environment_is_passed_on(variable: str, policy: str, *, told: bool) -> None:
+    """The machine sets the others, wherever a job starts."""
+    assert GAN.system is not None
+    site = GAN.system.model_copy(update={"export_policy": policy})
+    job = replace(GAN, system=site, command=words.parse(f"python3 ${{{variable}}}/x.py"))
+    assert bool(render(job, "slurm").warnings) == told
 
 
 # --- build jobs --------------------------------------------------------------------------------------------------------------
