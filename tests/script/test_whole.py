@@ -253,6 +253,12 @@ def test_a_rule_that_cannot_stand_by_itself_is_left_out_with_a_warning(script: s
     assert "'bad'" in written.warnings[0].message
 
 
+@pytest.mark.parametrize(("script", "line"), [("cd /tmp\nls ; ; pwd\ntrue", 2), ("cd /tmp\nls\necho 'open", 3), ("ls\n(pwd", 2)])
+def test_the_line_of_a_rule_that_is_no_bash_is_named(script: str, line: int) -> None:
+    """A rule may have many."""
+    assert f"line {line} is no bash" in rule_fault(script)
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -422,6 +428,7 @@ def test_a_script_of_more_than_a_mebibyte_is_refused() -> None:
         ("./solver", "./solver &"),
         ("./solver", "A=1 ./solver"),
         ("./solver", "./solver '' "),
+        ("./solver", "! ./solver"),
         ("#SBATCH --nodes=1", "#SBATCH --nodes=1 --wrap=id"),
         ("#SBATCH --nodes=1", "#SBATCH --nodes=1\n#PBS -l nodes=2"),
         ("./solver", "./solver\n#SBATCH --output=x"),
@@ -441,7 +448,7 @@ def test_the_gate_sees_what_was_not_planned(before: str, after: str) -> None:
 def test_the_gate_sees_an_option_that_would_be_ignored() -> None:
     """Below the first command no scheduler reads options any more."""
     text = render(SMALL, "slurm").text
-    last = f"#SBATCH {gate.header(text, '#SBATCH')[-1][0]}\n"
+    last = f"#SBATCH {options_of(text)[-1][0]}\n"
     moved = text.replace(last, "").replace("set -e -o pipefail\n", f"set -e -o pipefail\n{last}")
     with pytest.raises(RequestError, match="header would not be read as planned"):
         look_at(moved, planned=text)
@@ -466,7 +473,12 @@ def look_at(text: str, planned: str) -> None:
     """The last look at a text that was meant to be another one."""
     head, body = text.split("\n\n", 1)
     meant = bash.Line(body, tuple(meaning(planned)))
-    gate.check_script(f"{head}\n", gate.header(planned, "#SBATCH"), [meant], "#SBATCH")
+    gate.check_script(f"{head}\n", options_of(planned), [meant], "#SBATCH")
+
+
+def options_of(text: str) -> list[tuple[str, ...]]:
+    """The words of each option of a script for Slurm."""
+    return gate.header(text.split("\n\n", 1)[0], "#SBATCH")
 
 
 # --- what does not go together -----------------------------------------------------------------------------------------------
@@ -571,7 +583,7 @@ def test_a_build_is_one_process_on_one_node_with_time_enough() -> None:
     """Not under the MPI launcher, without the job's GPUs, array and files."""
     told = replace(GAN, attributes=replace(GAN.attributes, signal=Signal(name="USR1", seconds=600)))
     text = render_build(told, SOURCES, "slurm").text
-    options = {option[0] for option in gate.header(text, "#SBATCH")}
+    options = {option[0] for option in options_of(text)}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=48", "--time=02:00:00", "--job-name=3dgan-build"} <= options
     assert not any(option.startswith("--signal") for option in options)  # nothing there waits for it: it would end the build
     assert "srun" not in text
@@ -586,7 +598,7 @@ def test_a_build_starts_as_soon_as_it_can() -> None:
 def test_a_build_keeps_what_the_job_says_of_itself() -> None:
     """Whom it is charged to, where it may run, what it uses and whom to tell; not what is the run's own."""
     text = render_build(replace(SMALL, attributes=SAID), SOURCES, "slurm").text
-    options = {option[0] for option in gate.header(text, "#SBATCH")}
+    options = {option[0] for option in options_of(text)}
     assert options >= {
         *("--account=project1", "--partition=main", "--licenses=matlab:2", "--constraint=ssd&fast", "--exclusive", "--requeue"),
         *("--mail-user=someone@example.org", "--mail-type=BEGIN,END,FAIL,TIME_LIMIT", "--export=ALL,ONE,TWO"),
@@ -629,7 +641,7 @@ def test_a_build_has_the_memory_of_a_node_of_its_job(memory: dict[str, int], wor
 def test_a_build_of_a_crowded_job_is_one_process_with_the_cores_of_a_node() -> None:
     """Its own processes are not those of the job, which share cores."""
     crowded = replace(BUSY, resources=replace(BUSY.resources, nodes=2, total_ranks=15, node_cores=4))
-    options = {option[0] for option in gate.header(render_build(crowded, SOURCES, "slurm").text, "#SBATCH")}
+    options = {option[0] for option in options_of(render_build(crowded, SOURCES, "slurm").text)}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=4"} <= options
     assert not {"--overcommit", "--ntasks=15"} & options
 
