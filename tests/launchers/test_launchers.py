@@ -133,6 +133,8 @@ def test_srun_takes_the_interface_that_the_images_open_mpi_has(mpi: str, version
     """Since version 5 that is PMIx alone, whatever the site uses else."""
     image = Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif", mpi=mpi, mpi_version=version)
     assert f" --mpi={told} " in line(replace(JOB, launcher="srun", pmi=asked, container=image))
+    bound = replace(image, host_mpi=HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"))
+    assert f" --mpi={asked} " in line(replace(JOB, launcher="srun", pmi=asked, container=bound)), "ranks use the host's"
 
 
 @pytest.mark.parametrize(
@@ -470,7 +472,7 @@ def test_flux_run_shares_gpus_out_but_hides_none() -> None:
     assert said == "flux run -N 2 -n 8 -c 12 -g 1 -o gpu-affinity=off -o cpu-affinity=per-task -o pmi=pmix ./solver -x"
 
 
-@pytest.mark.parametrize("gpus", [2, 3])
+@pytest.mark.parametrize("gpus", [1, 2, 3])
 def test_ranks_that_share_gpus_get_those_of_their_node_under_flux(gpus: int) -> None:
     """By node instead of by rank, for as many ranks on each node; others are refused."""
     job = replace(JOB, launcher="flux", resources=replace(LAYOUT, gpus_per_node=gpus))
@@ -479,7 +481,9 @@ def test_ranks_that_share_gpus_get_those_of_their_node_under_flux(gpus: int) -> 
     assert said == f"flux run -N 2 {ranks} -o gpu-affinity=off -o cpu-affinity=per-task ./solver -x"
     flux = plugins.find("launchers", "flux"), plugins.find("schedulers", "flux")
     assert flux[0].unfit(job, flux[1]) == ""
-    assert "7 ranks on 2 nodes" in flux[0].unfit(replace(job, resources=replace(job.resources, total_ranks=7)), flux[1])
+    uneven = replace(job, resources=replace(job.resources, total_ranks=7))
+    assert "7 ranks on 2 nodes" in flux[0].unfit(uneven, flux[1])
+    assert flux[0].unfit(replace(uneven, resources=replace(LAYOUT, total_ranks=7)), flux[1]) == ""
 
 
 @pytest.mark.parametrize(
