@@ -33,7 +33,7 @@ class Sarus(Runtime):
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A hook provides the host's MPI; it needs an MPI with MPICH's binary interface in the image."""
-        if container(job).mpi != "openmpi" or job.resources.ranks == 1:
+        if container(job).mpi != "openmpi" or not by_mpi(job):
             return unproven(job)
         advice = (
             "Sarus' MPI hook replaces libraries of MPICH's interface; the image holds Open MPI, whose ranks use the image's own library"

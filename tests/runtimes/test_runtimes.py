@@ -482,7 +482,9 @@ def test_sarus_replaces_mpi_of_mpichs_interface() -> None:
     )
     other = having(job, mpi="openmpi")
     assert "--mpi" not in line("sarus", other)
-    assert plugins.find("runtimes", "sarus").warnings(other)
+    alone, torch = replace(other, resources=Resources()), replace(other, launcher="torchrun")
+    found = [plugins.find("runtimes", "sarus").warnings(each) for each in (other, job, alone, torch)]
+    assert [bool(warnings) for warnings in found] == [True, False, False, False], "where MPI connects no ranks there is nothing to replace"
 
 
 def test_pyxis_stands_on_srun_and_enroot_by_itself() -> None:
