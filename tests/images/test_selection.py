@@ -225,6 +225,12 @@ def test_a_measured_image_is_found_among_many_of_a_kind() -> None:
     assert name(pick(many, seconds=((many[-1].reference, 3.0),))) == many[-1].reference
 
 
+def test_a_measured_image_of_another_version_is_not_taken() -> None:
+    """However fast it was: the request asks for one version."""
+    old, new = image("docker://a/b:1.14.0", version="1.14.0"), image("docker://a/b:2.1.0")
+    assert name(pick([old, new], version="1.14", seconds=((new.reference, 3.0),))) == old.reference
+
+
 def test_a_gpu_image_serves_a_cpu_job_only_where_nothing_better_is_there() -> None:
     """PyTorch's official images all carry CUDA; on processors they run, but an image for processors goes first."""
     assert name(pick([GPU, PLAIN])) == PLAIN.reference
@@ -233,26 +239,25 @@ def test_a_gpu_image_serves_a_cpu_job_only_where_nothing_better_is_there() -> No
     assert "which this job does not use" in alone.decisions[0]
 
 
+APPTAINERS = "docker://a/b:1 oras://a/b:1 library://a/b:1 shub://a/b:1 private://a/b:1 a.sif a.simg"
+
+
 @pytest.mark.parametrize(
-    ("reference", "runtime", "reads"),
+    ("runtime", "reads"),
     [
-        ("docker://a/b:1", "charliecloud", True),
-        ("site/tf.sif", "charliecloud", False),
-        ("site/tf.sif", "apptainer", True),
-        ("site/tf.simg", "apptainer", True),
-        ("site/tf.simg", "charliecloud", False),
-        ("site/tf.sqfs", "charliecloud", True),
-        ("site/tf.sqfs", "singularity", False),
-        ("site/tf.sqsh", "enroot", True),
-        ("site/tf.sqsh", "charliecloud", True),
-        ("site/tf.sqfs", "enroot", True),
-        ("library://a/b:1", "podman-hpc", False),
-        ("library://a/b:1", None, True),
+        ("apptainer", APPTAINERS),
+        ("singularity", APPTAINERS),
+        ("charliecloud", "docker://a/b:1 private://a/b:1 a.sqfs a.sqsh"),
+        ("enroot", "docker://a/b:1 private://a/b:1 a.sqfs a.sqsh"),
+        ("podman-hpc", "docker://a/b:1 private://a/b:1"),
+        ("sarus", "docker://a/b:1 private://a/b:1"),
+        (None, f"{APPTAINERS} a.sqfs a.sqsh"),
     ],
 )
-def test_the_runtime_can_read_the_image(reference: str, runtime: str | None, reads: bool) -> None:
+def test_the_runtime_can_read_the_image(runtime: str | None, reads: str) -> None:
     """Each runtime is offered only the forms of images that it reads."""
-    assert (name(pick([image(reference)], runtime=runtime)) is not None) is reads
+    forms = [*APPTAINERS.split(), "a.sqfs", "a.sqsh"]
+    assert [form for form in forms if name(pick([image(form)], runtime=runtime))] == reads.split()
 
 
 def test_without_containers_there_is_no_image() -> None:
@@ -271,6 +276,7 @@ def test_an_mpi_of_the_same_binary_interface_is_a_stopgap() -> None:
     stopgap = pick([mpich, openmpi], mpi="intel-mpi")
     assert (name(stopgap), stopgap.exact) == (mpich.reference, True)
     assert ["MPICH ABI" in warning.message for warning in stopgap.warnings] == [True]
+    assert pick([mpich]).warnings == (), "the job asks for none"
 
 
 def test_the_host_s_version_of_mpi_goes_first() -> None:
@@ -380,6 +386,18 @@ def test_an_image_that_told_nothing_when_run_is_not_said_to_be_verified() -> Non
 
 
 SOME = [
+    image("private://hub/tf:2.1.0", compilers=("xla",)),
+    image("docker://hub/tf:2.1.0-haswell", compilers=("xla",), microarchitecture="haswell"),
+    image("docker://hub/tf:2.1.0-arm", compilers=("xla",), architecture="aarch64"),
+    image("docker://hub/tf:2.1.0-cuda", compilers=("xla",), accelerator="nvidia", cuda="12.4", compute_capability_min="7.0"),
+    image("docker://hub/tf:2.1.0-horovod", compilers=("xla",), distribution=("horovod",), mpi="openmpi", mpi_version="4.1"),
+    image("docker://hub/tf:2.1.0-verified", compilers=("ngraph", "xla"), mpi="openmpi", verified=date(2026, 1, 31)),
+    image("docker://hub/tf:2.1.0-refuted", compilers=("ngraph", "xla"), mpi="openmpi").model_copy(update={"refuted": ("framework",)}),
+    *(image(f"docker://{source}/tf:2.1.0", compilers=("xla",), source=source) for source in ("hub", "pip", "opt-build")),
+    image("docker://hub/tf:2.1.0-old", compilers=("xla",), accelerator="nvidia", compute_capability_max="7.5"),
+    image("tf.sqfs", compilers=("xla",)),
+]
+SOME += [
     image(f"docker://{source}/tf:{version}-{number}", version=version, source=source, accelerator=accelerator, mpi=mpi, compilers=compilers)
     for number, (version, source, accelerator, mpi, compilers) in enumerate(
         [
@@ -414,12 +432,25 @@ def test_the_order_of_images_decides_nothing(
     st.sampled_from([None, "2.1", "2.*", ">=1.14,<2.1", "9.9"]),
     st.sampled_from([(), ("xla",)]),
     st.sampled_from([None, "openmpi", "mpich"]),
+    st.sampled_from(
+        [
+            {},
+            {"microarchitecture": "skylake_avx512"},
+            {"architecture": "aarch64"},
+            {"accelerator": "nvidia", "compute_capability": "6.1"},
+            {"accelerator": "nvidia", "compute_capability": "8.0", "driver_cuda": "11.4"},
+            {"distribution": "horovod", "mpi_version": "4.1"},
+            {"opt_build": True},
+            {"runtime": "charliecloud"},
+            {"runtime": "apptainer"},
+        ]
+    ),
 )
 def test_looking_at_kinds_finds_what_looking_at_each_would(
-    images: list[Image], version: str | None, compilers: tuple[str, ...], mpi: str | None
+    images: list[Image], version: str | None, compilers: tuple[str, ...], mpi: str | None, more: dict[str, Any]
 ) -> None:
     """Of the images without an obstacle and of that version, the least by the criteria is chosen."""
-    wanted = asking(version=version, compilers=compilers, mpi=mpi)
+    wanted = asking(version=version, compilers=compilers, mpi=mpi, **more)
     able = [one for one in images if obstacle(one, wanted) is None and (version is None or allows(version, Version(one.labels.version)))]
     best = min(able, key=lambda one: [value for _, value in criteria(one, wanted)], default=None)
     assert best is None or choose(catalogue(images), wanted).image == best

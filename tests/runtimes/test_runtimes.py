@@ -12,8 +12,7 @@ import pytest
 
 from modak import plugins
 from modak.errors import Conflict
-from modak.facts import HostMpi, Image, ImageLabels, RuntimePolicy
-from modak.images.fit import Wanted, obstacle
+from modak.facts import HostMpi, RuntimePolicy
 from modak.jobs.spec import Container, JobSpec, Resources, Staging
 from modak.script.job import render
 from modak.text import words
@@ -401,24 +400,6 @@ def test_podman_hpc_looks_for_an_image_under_its_own_name_for_it(reference: str,
     podman, job = plugins.find("runtimes", "podman-hpc"), having(reference=reference)
     assert setup("podman-hpc", job) == [f"MODAK_IMAGE={called}"]
     assert any(each.text.startswith(f"podman-hpc images 2>&1 | grep -F -e {listed} >") for each in podman.preflight(job))
-
-
-@pytest.mark.parametrize(
-    ("name", "reads"),
-    [
-        ("apptainer", "docker://x/y:1 oras://x/y:1 library://x/y:1 shub://x/y:1 private://x/y:1 a.sif a.simg"),
-        ("charliecloud", "docker://x/y:1 private://x/y:1 a.sqfs a.sqsh"),
-        ("enroot", "docker://x/y:1 private://x/y:1 a.sqfs a.sqsh"),
-        ("podman-hpc", "docker://x/y:1 private://x/y:1"),
-        ("sarus", "docker://x/y:1 private://x/y:1"),
-    ],
-)
-def test_a_runtime_is_offered_the_images_that_it_can_run(name: str, reads: str) -> None:
-    """Of registries that it knows, and files of its own formats."""
-    registries = [f"{scheme}://x/y:1" for scheme in ("docker", "oras", "library", "shub", "private")]
-    labels = ImageLabels(framework="tensorflow", version="2.1.0", source="hub")
-    images = [Image(reference=form, labels=labels, source="a test") for form in (*registries, "a.sif", "a.simg", "a.sqfs", "a.sqsh")]
-    assert [image.reference for image in images if obstacle(image, Wanted("tensorflow", runtime=name)) is None] == reads.split()
 
 
 @pytest.mark.parametrize(
