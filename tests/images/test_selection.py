@@ -12,7 +12,7 @@ from packaging.version import Version
 from modak import knowledge
 from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted, allows, criteria, distance, obstacle, runs_on
-from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose, passed_over
+from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose, newest_like, passed_over
 from modak.recipes.plan import Extras, Hardware
 
 HLRS: dict[str, Any] = {"accelerator": "nvidia", "compute_capability": "6.1", "microarchitecture": "broadwell", "runtime": "singularity"}
@@ -279,6 +279,16 @@ def test_an_mpi_of_the_same_binary_interface_is_a_stopgap() -> None:
     assert pick([mpich]).warnings == (), "the job asks for none"
 
 
+def test_the_mpi_of_the_measured_runs_goes_first() -> None:
+    """Then one of the same binary interface, then any, in which the runs may take another time; last an image without."""
+    none, other, near, same = (image(f"docker://a/{at}:1", mpi=mpi) for at, mpi in enumerate((None, "openmpi", "intel-mpi", "mpich")))
+    library = image("docker://a/9:1", framework="mpich")
+    chosen = [pick(images, own_mpi="mpich") for images in ([none, other, near, same], [none, other, near], [none, other], [none])]
+    assert [name(choice) for choice in chosen] == [each.reference for each in (same, near, other, none)]
+    assert [choice.exact for choice in chosen] == [True, False, False, False]
+    assert pick([library], framework="mpich", own_mpi="mpich").exact
+
+
 def test_the_host_s_version_of_mpi_goes_first() -> None:
     """Of two images with the same MPI family, the one with the host's version."""
     images = [image(f"docker://a/b:{version}", mpi="intel-mpi", mpi_version=version) for version in ("2018", "2019", "2021.14")]
@@ -371,6 +381,18 @@ def test_the_runner_up_is_explained() -> None:
     lines = pick([PLAIN, verified]).decisions
     assert any(PLAIN.reference in line and "it is verified" in line for line in lines)
     assert all("\n" not in line for line in lines)
+
+
+def test_the_newest_image_is_one_that_the_same_job_could_have() -> None:
+    """For the same hardware, and to be had; without another it is the image itself."""
+    old, new = image("docker://a/old:1", version="1.14.0"), image("docker://a/new:1", version="2.1.0")
+    others = (
+        image("docker://a/gpu:1", version="2.9.0", accelerator="nvidia"),
+        image("docker://a/arm:1", version="2.8.0", architecture="aarch64"),
+        image("private://a/own:1", version="2.7.0"),
+    )
+    assert newest_like(catalogue([old, new, *others]), old) == new
+    assert newest_like(catalogue([old, *others]), old) == old
 
 
 def test_a_verified_image_is_told_with_its_day() -> None:

@@ -72,6 +72,7 @@ def test_labels_that_hold() -> None:
         ("version", {"says": {"version": "2.12.0"}}),
         ("python", {"python": "3.11.2"}),
         ("mpi", {"mpi": {"mpich": "4.0.2"}}),
+        ("mpi", {"mpi": {"mpich": "4.0.2"}, "mpi_library": "/usr/lib/libmpich.so.12"}),
         ("mpi", {"mpi": {}}),
         ("mpi_version", {"mpi": {"openmpi": "5.0.3"}}),
         ("cuda", {"says": {"version": "2.13.0", "cuda": "11.8"}}),
