@@ -336,6 +336,8 @@ def test_a_source_build_that_was_asked_for_goes_first() -> None:
     """enable_opt_build prefers a source build for the target; without it the project's own image is taken."""
     wanted = {"microarchitecture": "broadwell", "recipe_version": "2.1.0"}
     assert name(pick([XLA, BUILT], opt_build=True, **wanted)) == BUILT.reference
+    newer = image("docker://a/newer:1", version="2.2.0")
+    assert [name(pick([newer, BUILT], opt_build=asked, **wanted)) for asked in (True, False)] == [BUILT.reference, newer.reference]
     assert name(pick([XLA, BUILT], **wanted)) == XLA.reference
 
 
@@ -362,6 +364,7 @@ def test_the_project_s_own_image_goes_first() -> None:
 def test_an_image_without_spare_parts_goes_first() -> None:
     """Horovod and MPI that nobody asked for are no advantage."""
     assert name(pick([HOROVOD, PLAIN])) == PLAIN.reference
+    assert name(pick([image("docker://a/mpi:1", mpi="openmpi"), PLAIN])) == PLAIN.reference
 
 
 def test_a_private_image_that_nobody_ran_goes_last() -> None:
@@ -417,6 +420,7 @@ SOME = [
     image("docker://hub/tf:2.1.0-refuted", compilers=("ngraph", "xla"), mpi="openmpi").model_copy(update={"refuted": ("framework",)}),
     *(image(f"docker://{source}/tf:2.1.0", compilers=("xla",), source=source) for source in ("hub", "pip", "opt-build")),
     image("docker://hub/tf:2.1.0-old", compilers=("xla",), accelerator="nvidia", compute_capability_max="7.5"),
+    image("docker://hub/tf:2.1.0-python", compilers=("xla",), python="3.8"),
     image("tf.sqfs", compilers=("xla",)),
 ]
 SOME += [

@@ -44,7 +44,7 @@ def seen(**other: Any) -> Seen:
         "architecture": "x86_64",
         "mpi": {"openmpi": "4.1.8"},
         "python": "3.12.3",
-        "says": {"version": "2.13.0+cpu", "cuda": "12.4"},
+        "says": {"version": "2.13.0+cpu", "cuda": "12.4.1"},
         "checks": {"framework": FINE, "exercise": FINE, "compiler inductor": FINE, "distribution horovod": FINE},
     }
     return Seen(**(values | other))
@@ -233,7 +233,7 @@ def test_labels_that_were_not_refuted_stay(found: dict[str, Any], version: str) 
     """The MPI that was asked for, beside another one or without a word of its version; what was built and works."""
     made = measured(CLAIMS, seen(**found))
     assert (made.mpi, made.mpi_version) == ("openmpi", version)
-    assert (made.compilers, made.distribution, made.cuda) == (("inductor",), ("horovod",), "12.4")
+    assert (made.compilers, made.distribution, made.cuda) == (("inductor",), ("horovod",), "12.4.1")
 
 
 def test_an_image_without_its_framework_gets_no_labels() -> None:
@@ -296,12 +296,14 @@ def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
         ("MPICH Version:     4.0.2 MPICH Release date: Thu Apr  7", "mpich", "4.0.2"),
         ("HYDRA build details:     Version:                                 3.3.2", "mpich", "3.3.2"),
         ("Intel(R) MPI Library for Linux* OS, Version 2021.14 Build 20241121", "intel-mpi", "2021.14"),
+        ("Intel(R) MPI Library 2021.6 for Linux* OS\n", "intel-mpi", "2021.6"),
+        ("Intel(R) MPI Library 2019 Update 9 for Linux* OS", "intel-mpi", "2019"),
         ("MVAPICH Version:       3.0 MVAPICH Release date: x", "mvapich", "3.0"),
         ("MVAPICH2 Version:      2.3.7 MVAPICH2 Release date: x MPICH Version: 3.2.1", "mvapich", "2.3.7"),
     ],
 )
 def test_every_mpi_tells_its_version_in_its_own_way(text: str, family: str, version: str) -> None:
-    """As their own programs print it."""
+    """As their own programs, and the libraries themselves, print it."""
     assert read(f"{MARK}{json.dumps(['mpi', text])}\n").mpi == {family: version}
 
 
