@@ -250,6 +250,17 @@ def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, as
     assert found.partition_for(asked.get("node_count", 1), asked.get("wall_time_limit")) == partition
 
 
+@pytest.mark.parametrize(("policy", "partition"), [(None, "two"), ("always", "two"), ("never", "one")])
+def test_no_other_partition_is_chosen_where_scripts_name_none(known: Known, policy: str | None, partition: str) -> None:
+    """The job could not ask for it."""
+    facts = known(None)
+    partitions = (ONE.model_copy(update={"default": True, "max_nodes": 1}), ONE.model_copy(update={"name": "two"}))
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions, "partition_directive": policy})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, node_count=2)
+    assert found.partition is not None
+    assert found.partition.name == partition
+
+
 @pytest.mark.parametrize(
     ("asked", "most", "limit"),
     [
@@ -443,6 +454,13 @@ def test_a_queue_beside_its_partition_is_asked_for(known: Known) -> None:
     other = place(known, {"name": "supermuc-ng"}, partition="thin", queue="elsewhere")
     assert (here.partition_for(4, None), here.warnings, other.partition_for(4, None)) == ("general", (), "micro")
     assert messages(other)["job_options.queue"].startswith("elsewhere is left out: job_options.partition names 'thin' (queues: micro, ")
+
+
+def test_of_two_queues_the_one_that_is_called_a_partition_is_asked_for(known: Known) -> None:
+    """A job has one; the other is left out, and that is said."""
+    found = place(known, {"name": "supermuc-ng"}, partition="general", queue="micro")
+    assert found.partition_for(4, None) == "general"
+    assert messages(found)["job_options.queue"].startswith("micro is left out: job_options.partition names 'general'")
 
 
 @pytest.mark.parametrize("runtime", ["singularity", "apptainer"])
