@@ -63,6 +63,35 @@ def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named
     assert ("does not allow singularity" in messages(found).get("target.container_runtime", "")) == named
 
 
+@pytest.mark.parametrize(
+    ("asked", "name", "why"),
+    [
+        (None, "charliecloud", "runtime: charliecloud if an image is used, the first that hlrs-testbed allows (not allowed: apptainer)"),
+        ("charliecloud", "charliecloud", "runtime: charliecloud, as requested and allowed on hlrs-testbed"),
+        (
+            "enroot",
+            "charliecloud",
+            "runtime: charliecloud if an image is used, the first that hlrs-testbed allows (not allowed: apptainer)",
+        ),
+        ("none", None, "runtime: none, as requested"),
+    ],
+)
+def test_the_runtime_is_the_requests_or_the_first_that_the_site_allows(asked: str | None, name: str | None, why: str, known: Known) -> None:
+    """And the reasons say so."""
+    facts = known(None)
+    policies = tuple(RuntimePolicy(name=each, allowed=each != "apptainer") for each in ("apptainer", "charliecloud", "sarus"))
+    systems = {**facts.systems, "hlrs-testbed": facts.systems["hlrs-testbed"].model_copy(update={"runtimes": policies})}
+    found = place(lambda _: replace(facts, systems=systems), {"name": "hlrs-testbed", "container_runtime": asked})
+    assert (found.runtime.name if found.runtime else None, why in found.decisions) == (name, True)
+
+
+@pytest.mark.parametrize(("asked", "name"), [("enroot", "enroot"), ("none", None), (None, "apptainer")])
+def test_of_a_place_that_nobody_described_the_request_says_the_runtime(asked: str | None, name: str | None, known: Known) -> None:
+    """Apptainer, which most sites have, where it says none."""
+    found = place(known, {"job_scheduler_type": "slurm", "container_runtime": asked})
+    assert (found.runtime.name if found.runtime else None) == name
+
+
 def test_a_queue_that_is_named_twice_is_named(known: Known) -> None:
     """As partition and as queue: nothing is left out."""
     found = place(known, {"name": "supermuc-ng"}, partition="general", queue="general")
@@ -85,7 +114,7 @@ def test_an_unknown_queue_is_like_the_partition_that_the_job_would_get(asked: di
     system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
     found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, queue="gpuq", **asked)
     assert (found.partition_for(1, None), found.partition and found.partition.name) == ("gpuq", like)
-    assert f"with the limits of {like!r}" in messages(found)["job_options.queue"]
+    assert all(text in messages(found)["job_options.queue"] for text in (f"with the limits of {like!r}", "(known: one, gpu)"))
 
 
 @pytest.mark.parametrize(
@@ -120,6 +149,15 @@ def test_a_queue_that_is_a_quality_of_service_names_its_field(known: Known) -> N
 def test_queues_follow_the_size_of_the_job(nodes: int, queue: str, known: Known) -> None:
     """The first queue that takes the job."""
     assert place(known, {"name": "supermuc-ng"}).partition_for(nodes, None) == queue
+
+
+@pytest.mark.parametrize(("nodes", "queue"), [(4, "small"), (6, "large"), (20, "large")])
+def test_a_job_that_no_queue_takes_asks_for_the_nearest(nodes: int, queue: str, known: Known) -> None:
+    """The site may make an exception there."""
+    found = place(known, {"name": "supermuc-ng"})
+    queues = (Queue(name="large", min_nodes=8, max_nodes=16), Queue(name="small", max_nodes=2))
+    assert found.partition is not None
+    assert replace(found, partition=found.partition.model_copy(update={"queues": queues})).partition_for(nodes, None) == queue
 
 
 @pytest.mark.parametrize(
@@ -248,6 +286,17 @@ def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, as
     system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
     found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
     assert found.partition_for(asked.get("node_count", 1), asked.get("wall_time_limit")) == partition
+
+
+@pytest.mark.parametrize(("policy", "partition"), [(None, "two"), ("always", "two"), ("never", "one")])
+def test_no_other_partition_is_chosen_where_scripts_name_none(known: Known, policy: str | None, partition: str) -> None:
+    """The job could not ask for it."""
+    facts = known(None)
+    partitions = (ONE.model_copy(update={"default": True, "max_nodes": 1}), ONE.model_copy(update={"name": "two"}))
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions, "partition_directive": policy})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, node_count=2)
+    assert found.partition is not None
+    assert found.partition.name == partition
 
 
 @pytest.mark.parametrize(
@@ -443,6 +492,13 @@ def test_a_queue_beside_its_partition_is_asked_for(known: Known) -> None:
     other = place(known, {"name": "supermuc-ng"}, partition="thin", queue="elsewhere")
     assert (here.partition_for(4, None), here.warnings, other.partition_for(4, None)) == ("general", (), "micro")
     assert messages(other)["job_options.queue"].startswith("elsewhere is left out: job_options.partition names 'thin' (queues: micro, ")
+
+
+def test_of_two_queues_the_one_that_is_called_a_partition_is_asked_for(known: Known) -> None:
+    """A job has one; the other is left out, and that is said."""
+    found = place(known, {"name": "supermuc-ng"}, partition="general", queue="micro")
+    assert found.partition_for(4, None) == "general"
+    assert messages(found)["job_options.queue"].startswith("micro is left out: job_options.partition names 'general'")
 
 
 @pytest.mark.parametrize("runtime", ["singularity", "apptainer"])

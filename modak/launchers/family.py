@@ -26,7 +26,7 @@ USUAL_PMI: Final[Mapping[str, str]] = {"openmpi": "pmix", "mpich": "pmi2", "mvap
 """The interface to Slurm that each family's libraries are commonly built with."""
 WITHOUT_MPI: Final = frozenset({"torchrun", "none"})
 """Launchers whose processes no MPI connects: what is known of the MPI, and options for its launcher, do not concern them."""
-ONE_ABI: Final = (frozenset({"mpich", "intel-mpi", "mvapich"}),)
+ONE_ABI: Final = frozenset({"mpich", "intel-mpi", "mvapich"})
 """Families with the same binary interface (the MPICH ABI initiative): programs built with one run with library and launcher of another."""
 
 
@@ -54,7 +54,7 @@ def pmi(job: JobSpec) -> str | None:
 
 def compatible(one: str, other: str) -> bool:
     """Whether programs built with one family run with the library and launcher of the other."""
-    return one == other or any({one, other} <= group for group in ONE_ABI)
+    return one == other or {one, other} <= ONE_ABI
 
 
 def answers(command: str, texts: Iterable[str], advice: str) -> Line:

@@ -69,7 +69,7 @@ class Mpirun(Launcher):
     def untold(self, job: JobSpec, scheduler: Scheduler, signal: str) -> str:
         """Each family passes some signals on."""
         family = flavour(job)
-        return kept_back(f"{self.name} of {TITLES[family]}", HANDED_ON[family], signal) if family in HANDED_ON else ""
+        return kept_back(f"{self.name} of {TITLES[family]}", HANDED_ON[family], signal)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Ranks, their place and their binding, in the flavour's own words."""

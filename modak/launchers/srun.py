@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import fill
 
-from modak.jobs.spec import JobSpec, Resources
+from modak.jobs.spec import JobSpec
 from modak.launchers.base import Launcher, openmp
 from modak.launchers.family import answers, pmi
 from modak.schedulers import Scheduler
@@ -48,8 +48,24 @@ class Srun(Launcher):
         return (answers("srun --mpi=list", (wanted,), f"this Slurm does not offer {wanted}: the ranks could not connect to each other"),)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
-        """A step on the whole allocation."""
-        return step(job, job.resources)
+        """A step on the whole allocation.
+
+        Since Slurm 22.05 a step does not inherit ``--cpus-per-task``; it does inherit ``--export=NONE`` of the job.
+        A hint and ``--cpu-bind`` exclude each other (srun would ignore the hint). The hint also binds ranks to cores, one thread per core.
+        """
+        has, single, manager = job.resources, hint(job), pmi(job)
+        return (
+            "srun",
+            f"--nodes={has.nodes}",
+            f"--ntasks={has.ranks}",
+            f"--ntasks-per-node={has.ranks_per_node}",
+            f"--cpus-per-task={job.cpus_per_task}",
+            f"--hint={single}" if single else "--cpu-bind=none" if has.oversubscribed else "--cpu-bind=cores",
+            *((f"--mpi={manager}",) if manager else ()),
+            *(("--overcommit",) if has.oversubscribed else ()),
+            "--export=ALL",
+            "--kill-on-bad-exit=1",
+        )
 
 
 def own_environment(job: JobSpec, *more: str) -> tuple[Line, ...]:
@@ -64,24 +80,3 @@ def _unset(names: tuple[str, ...]) -> Line:
     short = [name.removeprefix("SLURM_") for name in names]
     groups = [group.replace(" ", ",") for group in fill(" ".join(short), WIDEST - 10).split("\n")]
     return ours("unset " + " \\\n    ".join("SLURM_" + (f"{{{group}}}" if "," in group else group) for group in groups))
-
-
-def step(job: JobSpec, has: Resources) -> tuple[Word, ...]:
-    """One step on the allocation.
-
-    Since Slurm 22.05 a step does not inherit ``--cpus-per-task``; it does inherit ``--export=NONE`` of the job.
-    A hint and ``--cpu-bind`` exclude each other (srun would ignore the hint). The hint also binds ranks to cores, one thread per core.
-    """
-    single = hint(job)
-    return (
-        "srun",
-        f"--nodes={has.nodes}",
-        f"--ntasks={has.ranks}",
-        f"--ntasks-per-node={has.ranks_per_node}",
-        f"--cpus-per-task={job.cpus_per_task * (job.resources.ranks_per_node // has.ranks_per_node)}",
-        f"--hint={single}" if single else "--cpu-bind=none" if has.oversubscribed else "--cpu-bind=cores",
-        *((f"--mpi={pmi(job)}",) if pmi(job) else ()),
-        *(("--overcommit",) if has.oversubscribed else ()),
-        "--export=ALL",
-        "--kill-on-bad-exit=1",
-    )

@@ -62,7 +62,7 @@ class Torchrun(Launcher):
     def needs_ssh(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """If the launcher that starts it does."""
         starter, agents = self._agents(job, scheduler)
-        return job.resources.nodes > 1 and starter.needs_ssh(agents, scheduler)
+        return starter.needs_ssh(agents, scheduler)
 
     def slurm_step(self, job: JobSpec, scheduler: Scheduler) -> bool:
         """If srun starts it on several nodes."""

@@ -70,6 +70,6 @@ def _places(job: JobSpec) -> tuple[Place, ...]:
     if not mpi:
         return ()
     library: Place = (mpi.library_dir,) if mpi.library_dir else (variable(mpi.library_dir_variable or ""),)
-    managed = mpi.family == "intel-mpi" and mpi.pmi_library and job.launcher == "srun"
-    managed_by: tuple[Place, ...] = ((mpi.pmi_library,),) if managed and mpi.pmi_library else ()
+    manager = mpi.pmi_library if mpi.family == "intel-mpi" and job.launcher == "srun" else None
+    managed_by: tuple[Place, ...] = ((manager,),) if manager else ()
     return (library, *((folder,) for folder in mpi.fabric_dirs), *managed_by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from typing import Final
 
@@ -83,6 +84,15 @@ def registry_name(job: JobSpec, runtime: str) -> str:
     if "://" not in reference:
         raise Conflict(f"{runtime} runs images of a registry, not the file {reference}", field="application.container_runtime")
     return reference.split("://", 1)[1]
+
+
+def untagged(name: str) -> str:
+    """An image's name without tag and digest, which lists of images have in columns of their own.
+
+    >>> untagged("localhost:5000/solver:1"), untagged("x/y@sha256:0")
+    ('localhost:5000/solver', 'x/y')
+    """
+    return re.sub("[:@][^/]*$", "", name)
 
 
 def locate(job: JobSpec, folder: str, name: str) -> Line:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.launchers.family import ONE_ABI
 from modak.runtimes.base import Runtime
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
+from modak.runtimes.image import (
+    IMAGE,
+    NO_IMAGE,
+    bind_paths,
+    bound,
+    by_mpi,
+    container,
+    fetch,
+    registry_name,
+    runtime_present,
+    unproven,
+    untagged,
+)
 from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.text.grammar import registry_host
 from modak.text.words import Word
-
-_TAG: Final = re.compile("[:@][^/]*$")
-_MPI: Final = {("openmpi", "pmix"): "--openmpi-pmix", ("openmpi", "pmi2"): "--openmpi-pmi2"}
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,7 @@ class PodmanHpc(Runtime):
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A module of the site provides the host's MPI; it is not bound."""
-        has = container(job)
-        if not (has.host_mpi and has.host_mpi.library_dir):
+        if not container(job).host_mpi:
             return unproven(job)
         advice = "Podman-HPC provides the host's MPI by a module of the site (--mpich, --openmpi-pmix): its library is not bound"
         return (*unproven(job), Notice(field="target.container_runtime", message=advice))
@@ -44,7 +51,7 @@ class PodmanHpc(Runtime):
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks of the command, the image, and what is bound. ``image exists`` would not find an image that another node pulled."""
         how = self.fetching(job) or "load it there under that name"
-        there = holds(run(self.name, "images"), _TAG.sub("", self._called(job)))
+        there = holds(run(self.name, "images"), untagged(self._called(job)))
         return (runtime_present(self.name), need(there, NO_IMAGE, IMAGE, f" is not among podman-hpc's images: {how}"), *bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -74,7 +81,9 @@ class PodmanHpc(Runtime):
         if not by_mpi(job):
             return ("--ipc=host", *(("--network=host", "--uts=host") if job.resources.nodes > 1 else ()))
         family = container(job).mpi or job.launcher_flavour
-        return (_MPI.get((family or "", job.pmi or ""), "--mpich" if family in {"mpich", "mvapich", "intel-mpi"} else "--openmpi-pmix"),)
+        if family in ONE_ABI:
+            return ("--mpich",)
+        return ("--openmpi-pmi2" if family == "openmpi" and job.pmi == "pmi2" else "--openmpi-pmix",)
 
 
 def _full(name: str) -> str:

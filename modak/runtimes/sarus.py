@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.runtimes.base import Runtime
-from modak.runtimes.image import IMAGE, NO_IMAGE, bind_paths, bound, by_mpi, container, fetch, registry_name, runtime_present, unproven
+from modak.runtimes.image import (
+    IMAGE,
+    NO_IMAGE,
+    bind_paths,
+    bound,
+    by_mpi,
+    container,
+    fetch,
+    registry_name,
+    runtime_present,
+    unproven,
+    untagged,
+)
 from modak.script.bash import Line, assign, holds, need, run, variable, word
 from modak.text.words import Word
 
@@ -21,7 +33,7 @@ class Sarus(Runtime):
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A hook provides the host's MPI; it needs an MPI with MPICH's binary interface in the image."""
-        if container(job).mpi != "openmpi" or job.resources.ranks == 1:
+        if container(job).mpi != "openmpi" or not by_mpi(job):
             return unproven(job)
         advice = (
             "Sarus' MPI hook replaces libraries of MPICH's interface; the image holds Open MPI, whose ranks use the image's own library"
@@ -40,7 +52,7 @@ class Sarus(Runtime):
         """Checks of the command, the image in its storage, and what is bound."""
         name = registry_name(job, self.name)
         how = self.fetching(job) or "load it there under that name"
-        listed = holds(run(self.name, "images"), name.rsplit(":", 1)[0].removeprefix("library/"))
+        listed = holds(run(self.name, "images"), untagged(name).removeprefix("library/"))
         return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job, ","))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:

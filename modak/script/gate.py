@@ -131,31 +131,26 @@ def _control(text: str) -> re.Match[str] | None:
 # --- the header
 
 _QUOTES: Final = re.compile(r"[\\\"'#]|[^\x20-\x7e]")
-_COMMAND: Final = re.compile(r"(?<=\n)(?!#)[^\S\n]*\S")
-"""The beginning of the first line that is no comment and not empty."""
 
 
 def header(text: str, prefix: str) -> list[tuple[str, ...]]:
-    """Words of the options as a scheduler reads them: those of every line before the first command that starts with ``prefix``.
+    """Words of the options as a scheduler reads them: those of every line that starts with ``prefix``.
 
-    Options of another scheduler, and options after the first command, are returned as ``("stray", LINE)``, which is never planned.
+    Options of another scheduler, and lines that are no comments, are returned as ``("stray", LINE)``, which is never planned.
     """
-    command = _COMMAND.search(text)
-    above, below = (text[: command.start()], text[command.start() :]) if command else (text, "")
-    first, *lines = above.split("\n")
+    first, *lines = text.removesuffix("\n").split("\n")
     wrong = [] if first == "#!/bin/bash" else [("stray", first)]
-    found = [option for line in lines if (option := _option(line, prefix))]
-    late = [("stray", line) for line in below.split("\n") if _option(line, prefix)]
-    return [*wrong, *found, *late]
+    return [*wrong, *[option for line in lines if (option := _option(line, prefix))]]
 
 
 def _option(line: str, prefix: str) -> tuple[str, ...]:
-    """The words of an option; empty for a line that no scheduler reads. Lines with quotes are split by a shell's rules."""
+    """The words of an option; empty for a comment that no scheduler reads. Lines with quotes are split by a shell's rules."""
     if prefix and line.startswith(prefix + " "):
         text = line[len(prefix) :]
         words = tuple(shlex.split(text, comments=True) if _QUOTES.search(text) else text.split())
         return words or ("stray", line)
-    return ("stray", line) if DIRECTIVE.match(line) or (prefix and line.startswith(prefix)) else ()
+    read = DIRECTIVE.match(line) or (prefix and line.startswith(prefix))
+    return ("stray", line) if read or not line.startswith("#") else ()
 
 
 # --- what is said of a script that is refused

@@ -65,9 +65,8 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *rules(job, "after"),
         *ended(job, timed(job, scheduler)),
     )
-    has = launcher.asks(job.resources)
     return finish(
-        job if has is job.resources else replace(job, resources=has),
+        changed(job, resources=launcher.asks(job.resources)),
         scheduler,
         body,
         (
@@ -85,10 +84,8 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
 def _with_sound_rules(job: JobSpec) -> tuple[JobSpec, tuple[Notice, ...]]:
     """The job without rules that cannot be in a script, and a warning for each: one bad rule must not stop all jobs of a site."""
     faults = [(rule, rule_fault(rule.script)) for rule in job.rules]
-    dropped = (Notice(field="rules", message=f"rule {rule.rule!r:.80} is left out: {fault}") for rule, fault in faults if fault)
-    if not any(fault for _, fault in faults):
-        return job, ()
-    return replace(job, rules=tuple(rule for rule, fault in faults if not fault)), tuple(dropped)
+    dropped = [Notice(field="rules", message=f"rule {rule.rule!r:.80} is left out: {fault}") for rule, fault in faults if fault]
+    return changed(job, rules=tuple([rule for rule, fault in faults if not fault])), tuple(dropped)
 
 
 def _with_needed_values(job: JobSpec) -> JobSpec:
@@ -145,6 +142,5 @@ def _started_by(job: JobSpec, program: Word) -> tuple[Line, ...]:
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:
     """Launcher, runtime and application as one command, each on a line of its own."""
     words.check_program(job.command, field="application.executable")
-    own = launcher.inside(job, scheduler)
-    inside = [each if isinstance(each, str) else words.replaced(each, around.inside) for each in own]
+    inside = [words.replaced(each, around.inside) for each in launcher.inside(job, scheduler)]
     return continued(around.start, inside) if around.start.words else command_line(inside)

@@ -19,7 +19,7 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_S
 """The published placeholders ``{{ NAME }}``, and the variable that each stands for."""
 
 _PART: Final = re.compile(r"@([A-Z]+)@")
-_OF_KIND: Final = re.compile(r"^(.*) @([a-z]+)@\n", re.MULTILINE)
+_OF_KIND: Final = re.compile(r"(.*) @([a-z]+)@\n")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 
@@ -41,7 +41,7 @@ def rule_fault(text: str) -> str:
         closed = meaning(inside.text) == list(inside.events)
     except Unparsable as error:
         return f"it cannot be checked as bash: {error}"
-    return "" if closed else "it ends within a quote, a here-document or after a backslash"
+    return "" if closed else "it has a } without its {"
 
 
 def substituted(text: str) -> str:

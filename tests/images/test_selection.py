@@ -12,7 +12,7 @@ from packaging.version import Version
 from modak import knowledge
 from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted, allows, criteria, distance, obstacle, runs_on
-from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose, passed_over
+from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose, newest_like, passed_over
 from modak.recipes.plan import Extras, Hardware
 
 HLRS: dict[str, Any] = {"accelerator": "nvidia", "compute_capability": "6.1", "microarchitecture": "broadwell", "runtime": "singularity"}
@@ -232,6 +232,12 @@ def test_a_measured_image_is_found_among_many_of_a_kind() -> None:
     assert name(pick(many, seconds=((many[-1].reference, 3.0),))) == many[-1].reference
 
 
+def test_a_measured_image_of_another_version_is_not_taken() -> None:
+    """However fast it was: the request asks for one version."""
+    old, new = image("docker://a/b:1.14.0", version="1.14.0"), image("docker://a/b:2.1.0")
+    assert name(pick([old, new], version="1.14", seconds=((new.reference, 3.0),))) == old.reference
+
+
 def test_a_gpu_image_serves_a_cpu_job_only_where_nothing_better_is_there() -> None:
     """PyTorch's official images all carry CUDA; on processors they run, but an image for processors goes first."""
     assert name(pick([GPU, PLAIN])) == PLAIN.reference
@@ -240,26 +246,25 @@ def test_a_gpu_image_serves_a_cpu_job_only_where_nothing_better_is_there() -> No
     assert "which this job does not use" in alone.decisions[0]
 
 
+APPTAINERS = "docker://a/b:1 oras://a/b:1 library://a/b:1 shub://a/b:1 private://a/b:1 a.sif a.simg"
+
+
 @pytest.mark.parametrize(
-    ("reference", "runtime", "reads"),
+    ("runtime", "reads"),
     [
-        ("docker://a/b:1", "charliecloud", True),
-        ("site/tf.sif", "charliecloud", False),
-        ("site/tf.sif", "apptainer", True),
-        ("site/tf.simg", "apptainer", True),
-        ("site/tf.simg", "charliecloud", False),
-        ("site/tf.sqfs", "charliecloud", True),
-        ("site/tf.sqfs", "singularity", False),
-        ("site/tf.sqsh", "enroot", True),
-        ("site/tf.sqsh", "charliecloud", True),
-        ("site/tf.sqfs", "enroot", True),
-        ("library://a/b:1", "podman-hpc", False),
-        ("library://a/b:1", None, True),
+        ("apptainer", APPTAINERS),
+        ("singularity", APPTAINERS),
+        ("charliecloud", "docker://a/b:1 private://a/b:1 a.sqfs a.sqsh"),
+        ("enroot", "docker://a/b:1 private://a/b:1 a.sqfs a.sqsh"),
+        ("podman-hpc", "docker://a/b:1 private://a/b:1"),
+        ("sarus", "docker://a/b:1 private://a/b:1"),
+        (None, f"{APPTAINERS} a.sqfs a.sqsh"),
     ],
 )
-def test_the_runtime_can_read_the_image(reference: str, runtime: str | None, reads: bool) -> None:
+def test_the_runtime_can_read_the_image(runtime: str | None, reads: str) -> None:
     """Each runtime is offered only the forms of images that it reads."""
-    assert (name(pick([image(reference)], runtime=runtime)) is not None) is reads
+    forms = [*APPTAINERS.split(), "a.sqfs", "a.sqsh"]
+    assert [form for form in forms if name(pick([image(form)], runtime=runtime))] == reads.split()
 
 
 def test_without_containers_there_is_no_image() -> None:
@@ -278,6 +283,17 @@ def test_an_mpi_of_the_same_binary_interface_is_a_stopgap() -> None:
     stopgap = pick([mpich, openmpi], mpi="intel-mpi")
     assert (name(stopgap), stopgap.exact) == (mpich.reference, True)
     assert ["MPICH ABI" in warning.message for warning in stopgap.warnings] == [True]
+    assert pick([mpich]).warnings == (), "the job asks for none"
+
+
+def test_the_mpi_of_the_measured_runs_goes_first() -> None:
+    """Then one of the same binary interface, then any, in which the runs may take another time; last an image without."""
+    none, other, near, same = (image(f"docker://a/{at}:1", mpi=mpi) for at, mpi in enumerate((None, "openmpi", "intel-mpi", "mpich")))
+    library = image("docker://a/9:1", framework="mpich")
+    chosen = [pick(images, own_mpi="mpich") for images in ([none, other, near, same], [none, other, near], [none, other], [none])]
+    assert [name(choice) for choice in chosen] == [each.reference for each in (same, near, other, none)]
+    assert [choice.exact for choice in chosen] == [True, False, False, False]
+    assert pick([library], framework="mpich", own_mpi="mpich").exact
 
 
 def test_the_host_s_version_of_mpi_goes_first() -> None:
@@ -327,6 +343,8 @@ def test_a_source_build_that_was_asked_for_goes_first() -> None:
     """enable_opt_build prefers a source build for the target; without it the project's own image is taken."""
     wanted = {"microarchitecture": "broadwell", "recipe_version": "2.1.0"}
     assert name(pick([XLA, BUILT], opt_build=True, **wanted)) == BUILT.reference
+    newer = image("docker://a/newer:1", version="2.2.0")
+    assert [name(pick([newer, BUILT], opt_build=asked, **wanted)) for asked in (True, False)] == [BUILT.reference, newer.reference]
     assert name(pick([XLA, BUILT], **wanted)) == XLA.reference
 
 
@@ -353,6 +371,7 @@ def test_the_project_s_own_image_goes_first() -> None:
 def test_an_image_without_spare_parts_goes_first() -> None:
     """Horovod and MPI that nobody asked for are no advantage."""
     assert name(pick([HOROVOD, PLAIN])) == PLAIN.reference
+    assert name(pick([image("docker://a/mpi:1", mpi="openmpi"), PLAIN])) == PLAIN.reference
 
 
 def test_a_private_image_that_nobody_ran_goes_last() -> None:
@@ -374,6 +393,18 @@ def test_the_runner_up_is_explained() -> None:
     assert all("\n" not in line for line in lines)
 
 
+def test_the_newest_image_is_one_that_the_same_job_could_have() -> None:
+    """For the same hardware, and to be had; without another it is the image itself."""
+    old, new = image("docker://a/old:1", version="1.14.0"), image("docker://a/new:1", version="2.1.0")
+    others = (
+        image("docker://a/gpu:1", version="2.9.0", accelerator="nvidia"),
+        image("docker://a/arm:1", version="2.8.0", architecture="aarch64"),
+        image("private://a/own:1", version="2.7.0"),
+    )
+    assert newest_like(catalogue([old, new, *others]), old) == new
+    assert newest_like(catalogue([old, *others]), old) == old
+
+
 def test_a_verified_image_is_told_with_its_day() -> None:
     """Since then it may have changed."""
     lines = pick([image("docker://a/z:1", verified=date(2026, 1, 2))]).decisions
@@ -387,6 +418,19 @@ def test_an_image_that_told_nothing_when_run_is_not_said_to_be_verified() -> Non
 
 
 SOME = [
+    image("private://hub/tf:2.1.0", compilers=("xla",)),
+    image("docker://hub/tf:2.1.0-haswell", compilers=("xla",), microarchitecture="haswell"),
+    image("docker://hub/tf:2.1.0-arm", compilers=("xla",), architecture="aarch64"),
+    image("docker://hub/tf:2.1.0-cuda", compilers=("xla",), accelerator="nvidia", cuda="12.4", compute_capability_min="7.0"),
+    image("docker://hub/tf:2.1.0-horovod", compilers=("xla",), distribution=("horovod",), mpi="openmpi", mpi_version="4.1"),
+    image("docker://hub/tf:2.1.0-verified", compilers=("ngraph", "xla"), mpi="openmpi", verified=date(2026, 1, 31)),
+    image("docker://hub/tf:2.1.0-refuted", compilers=("ngraph", "xla"), mpi="openmpi").model_copy(update={"refuted": ("framework",)}),
+    *(image(f"docker://{source}/tf:2.1.0", compilers=("xla",), source=source) for source in ("hub", "pip", "opt-build")),
+    image("docker://hub/tf:2.1.0-old", compilers=("xla",), accelerator="nvidia", compute_capability_max="7.5"),
+    image("docker://hub/tf:2.1.0-python", compilers=("xla",), python="3.8"),
+    image("tf.sqfs", compilers=("xla",)),
+]
+SOME += [
     image(f"docker://{source}/tf:{version}-{number}", version=version, source=source, accelerator=accelerator, mpi=mpi, compilers=compilers)
     for number, (version, source, accelerator, mpi, compilers) in enumerate(
         [
@@ -421,12 +465,25 @@ def test_the_order_of_images_decides_nothing(
     st.sampled_from([None, "2.1", "2.*", ">=1.14,<2.1", "9.9"]),
     st.sampled_from([(), ("xla",)]),
     st.sampled_from([None, "openmpi", "mpich"]),
+    st.sampled_from(
+        [
+            {},
+            {"microarchitecture": "skylake_avx512"},
+            {"architecture": "aarch64"},
+            {"accelerator": "nvidia", "compute_capability": "6.1"},
+            {"accelerator": "nvidia", "compute_capability": "8.0", "driver_cuda": "11.4"},
+            {"distribution": "horovod", "mpi_version": "4.1"},
+            {"opt_build": True},
+            {"runtime": "charliecloud"},
+            {"runtime": "apptainer"},
+        ]
+    ),
 )
 def test_looking_at_kinds_finds_what_looking_at_each_would(
-    images: list[Image], version: str | None, compilers: tuple[str, ...], mpi: str | None
+    images: list[Image], version: str | None, compilers: tuple[str, ...], mpi: str | None, more: dict[str, Any]
 ) -> None:
     """Of the images without an obstacle and of that version, the least by the criteria is chosen."""
-    wanted = asking(version=version, compilers=compilers, mpi=mpi)
+    wanted = asking(version=version, compilers=compilers, mpi=mpi, **more)
     able = [one for one in images if obstacle(one, wanted) is None and (version is None or allows(version, Version(one.labels.version)))]
     best = min(able, key=lambda one: [value for _, value in criteria(one, wanted)], default=None)
     assert best is None or choose(catalogue(images), wanted).image == best

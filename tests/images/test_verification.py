@@ -26,9 +26,13 @@ CLAIMS: Claims = {
     "framework": "pytorch",
     "version": "2.13.0",
     "source": "pip",
+    "architecture": "x86_64",
     "compilers": ["inductor"],
+    "distribution": ["horovod"],
     "python": "3.12",
+    "cuda": "12.4",
     "mpi": "openmpi",
+    "mpi_version": "4.1",
 }
 FINE = Check(0)
 
@@ -40,8 +44,8 @@ def seen(**other: Any) -> Seen:
         "architecture": "x86_64",
         "mpi": {"openmpi": "4.1.8"},
         "python": "3.12.3",
-        "says": {"version": "2.13.0+cpu"},
-        "checks": {"framework": FINE, "exercise": FINE, "compiler inductor": FINE},
+        "says": {"version": "2.13.0+cpu", "cuda": "12.4.1"},
+        "checks": {"framework": FINE, "exercise": FINE, "compiler inductor": FINE, "distribution horovod": FINE},
     }
     return Seen(**(values | other))
 
@@ -57,8 +61,9 @@ def test_the_last_words_of_a_runtime_are_its_reason() -> None:
 
 
 def test_labels_that_hold() -> None:
-    """A version's local part is the builder's own; 3.12 holds for 3.12.3."""
-    assert set(verdicts({**CLAIMS, "mpi_version": "4.1"}, seen()).values()) == {"holds"}
+    """Each of them is looked at. A version's local part is the builder's own; 3.12 holds for 3.12.3."""
+    labels = ("framework", "version", "compiler inductor", "distribution horovod", "mpi", "mpi_version", "python", "cuda", "architecture")
+    assert verdicts(CLAIMS, seen()) == dict.fromkeys(labels, "holds")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,12 @@ def test_labels_that_hold() -> None:
         ("version", {"says": {"version": "2.12.0"}}),
         ("python", {"python": "3.11.2"}),
         ("mpi", {"mpi": {"mpich": "4.0.2"}}),
+        ("mpi", {"mpi": {"mpich": "4.0.2"}, "mpi_library": "/usr/lib/libmpich.so.12"}),
         ("mpi", {"mpi": {}}),
+        ("mpi_version", {"mpi": {"openmpi": "5.0.3"}}),
+        ("cuda", {"says": {"version": "2.13.0", "cuda": "11.8"}}),
+        ("architecture", {"architecture": "aarch64"}),
+        ("distribution horovod", {"checks": {"framework": FINE, "exercise": FINE, "distribution horovod": Check(1, why="no module")}}),
         ("compiler inductor", {"checks": {"framework": FINE, "exercise": FINE, "compiler inductor": Check(1, why="no compiler")}}),
         ("framework", {"checks": {"framework": Check(1, why="no module"), "exercise": Check(1)}}),
         ("framework", {"checks": {"framework": FINE, "exercise": Check(-4)}}),
@@ -126,6 +136,7 @@ def test_an_image_that_runs_nowhere_is_refuted(words: str) -> None:
         (Check(1, why="OSError: [Errno 28] No space left on device"), True),
         (Check(1, why="RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), True),
         (Check(-9), True),
+        (Check(137), True),
         (Check(1, why="ModuleNotFoundError: No module named 'torch'"), False),
         (Check(-4), False),
         (FINE, False),
@@ -146,6 +157,8 @@ def test_an_instruction_that_the_machine_lacks_refutes_no_image_for_another() ->
     ("label", "claims", "other"),
     [
         ("compiler inductor", CLAIMS, {"checks": {"framework": FINE, "exercise": FINE, "compiler inductor": Check(75)}}),
+        ("framework", CLAIMS, {"checks": {"framework": FINE}}),
+        ("distribution horovod", CLAIMS, {"checks": {"framework": FINE, "exercise": FINE}}),
         ("mpi", CLAIMS, {"mpi": {}, "mpi_library": "/usr/lib/libmpi.so.40"}),
         ("microarchitecture", {**CLAIMS, "microarchitecture": "skylake_avx512"}, {"processor_flags": frozenset(("sse2",))}),
     ],
@@ -162,7 +175,9 @@ def test_the_processor_that_it_was_compiled_for(flag: str, verdict: str) -> None
 
     able = frozenset(archspec.cpu.TARGETS["skylake_avx512"].features)
     found = seen(processor_flags=able, says={"version": "2.13.0", "flags": f"CXX_FLAGS= {flag} -O2"})
-    assert verdicts({**CLAIMS, "microarchitecture": "skylake_avx512"}, found)["microarchitecture"] == verdict
+    claims = {**CLAIMS, "microarchitecture": "skylake_avx512"}
+    assert verdicts(claims, found)["microarchitecture"] == verdict
+    assert measured(claims, found).microarchitecture == ("skylake_avx512" if verdict == "holds" else None)
 
 
 def test_an_image_that_does_not_run() -> None:
@@ -201,9 +216,24 @@ def test_the_version_of_an_mpi_library_is_the_one_that_it_tells() -> None:
 
 def test_labels_are_what_was_seen() -> None:
     """Not what was asked for: another processor, another Python, a compiler that does not work, an MPI that nobody spoke of."""
-    checks = {"framework": FINE, "exercise": FINE, "compiler inductor": Check(1)}
+    checks = {"framework": FINE, "exercise": FINE, "compiler inductor": Check(1), "distribution horovod": Check(1)}
     made = measured({**CLAIMS, "mpi": None}, seen(architecture="aarch64", python="3.11.2", checks=checks, mpi={"mpich": "4.0.2"}))
-    assert (made.architecture, made.python, made.compilers, made.mpi, made.mpi_version) == ("aarch64", "3.11", (), "mpich", "4.0.2")
+    assert (made.architecture, made.python, made.mpi, made.mpi_version) == ("aarch64", "3.11", "mpich", "4.0.2")
+    assert (made.compilers, made.distribution) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("found", "version"),
+    [
+        ({"mpi": {"mpich": "4.0.2", "openmpi": "4.1.8"}}, "4.1.8"),
+        ({"mpi": {}, "mpi_library": "/usr/lib/libmpi.so.40"}, "4.1"),
+    ],
+)
+def test_labels_that_were_not_refuted_stay(found: dict[str, Any], version: str) -> None:
+    """The MPI that was asked for, beside another one or without a word of its version; what was built and works."""
+    made = measured(CLAIMS, seen(**found))
+    assert (made.mpi, made.mpi_version) == ("openmpi", version)
+    assert (made.compilers, made.distribution, made.cuda) == (("inductor",), ("horovod",), "12.4.1")
 
 
 def test_an_image_without_its_framework_gets_no_labels() -> None:
@@ -255,7 +285,7 @@ def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
     found = read_probe(ran.stdout)
     assert (found.ran, ran.stderr) == (True, "")
     assert found.processor_flags
-    assert set(found.checks) == {"framework", "exercise", "compiler inductor"}
+    assert set(found.checks) == {"framework", "exercise", "compiler inductor", "distribution horovod"}
 
 
 @pytest.mark.parametrize(
@@ -266,11 +296,14 @@ def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
         ("MPICH Version:     4.0.2 MPICH Release date: Thu Apr  7", "mpich", "4.0.2"),
         ("HYDRA build details:     Version:                                 3.3.2", "mpich", "3.3.2"),
         ("Intel(R) MPI Library for Linux* OS, Version 2021.14 Build 20241121", "intel-mpi", "2021.14"),
+        ("Intel(R) MPI Library 2021.6 for Linux* OS\n", "intel-mpi", "2021.6"),
+        ("Intel(R) MPI Library 2019 Update 9 for Linux* OS", "intel-mpi", "2019"),
+        ("MVAPICH Version:       3.0 MVAPICH Release date: x", "mvapich", "3.0"),
         ("MVAPICH2 Version:      2.3.7 MVAPICH2 Release date: x MPICH Version: 3.2.1", "mvapich", "2.3.7"),
     ],
 )
 def test_every_mpi_tells_its_version_in_its_own_way(text: str, family: str, version: str) -> None:
-    """As their own programs print it."""
+    """As their own programs, and the libraries themselves, print it."""
     assert read_probe(f"{MARK}{json.dumps(['mpi', text])}\n").mpi == {family: version}
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from modak import plugins
+from modak.facts import HostMpi
 from modak.jobs.spec import Container, JobSpec, Resources, RuleText, Staging
 from modak.launchers.base import kept_back, openmp
 from modak.script.job import render
@@ -62,6 +63,9 @@ def test_srun_counts_hardware_threads_where_slurm_does_and_they_are_used() -> No
 def test_intel_mpi_under_srun_finds_slurms_process_manager() -> None:
     """By the library that the site names; another family does not need it."""
     assert variables(GAN)["I_MPI_PMI_LIBRARY"] == "/usr/lib64/libpmi2.so"
+    assert LARGE.mpi[0].family == "intel-mpi"
+    both = LARGE.model_copy(update={"mpi": (HostMpi(family="openmpi", pmi_library="/usr/lib64/libpmix.so"), *LARGE.mpi)})
+    assert variables(replace(GAN, system=both))["I_MPI_PMI_LIBRARY"] == "/usr/lib64/libpmi2.so"
     assert "I_MPI_PMI_LIBRARY" not in variables(replace(GAN, launcher_flavour="openmpi"))
 
 
@@ -97,6 +101,7 @@ def test_mpirun_is_of_the_images_family_where_the_hosts_does_not_fit() -> None:
     job = replace(JOB, launcher="mpirun", launcher_flavour="intel-mpi", container=image)
     assert line(job).startswith("mpirun -n 8 --map-by ppr:4:node")
     assert "-genvall" in line(replace(job, container=replace(image, mpi="mpich")))
+    assert "-genvall" in line(replace(job, container=replace(image, mpi="mvapich")))
     assert "-genvall" in line(replace(job, container=replace(image, mpi=None)))
 
 
@@ -104,6 +109,7 @@ def test_on_one_node_mpirun_hands_nothing_over() -> None:
     """Its ranks have the environment anyway."""
     job = replace(JOB, launcher="mpirun", resources=replace(LAYOUT, nodes=1))
     assert line(job, "torque", ("A",)) == "mpirun -n 4 --map-by ppr:4:node:PE=12 --bind-to core ./solver -x"
+    assert line(replace(job, launcher_flavour="intel-mpi")) == "mpirun -n 4 -ppn 4 -genvall ./solver -x", "srun need not be there"
 
 
 @pytest.mark.parametrize(("flavour", "unset"), [("mpich", True), ("openmpi", False)])
@@ -127,6 +133,8 @@ def test_srun_takes_the_interface_that_the_images_open_mpi_has(mpi: str, version
     """Since version 5 that is PMIx alone, whatever the site uses else."""
     image = Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif", mpi=mpi, mpi_version=version)
     assert f" --mpi={told} " in line(replace(JOB, launcher="srun", pmi=asked, container=image))
+    bound = replace(image, host_mpi=HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"))
+    assert f" --mpi={asked} " in line(replace(JOB, launcher="srun", pmi=asked, container=bound)), "ranks use the host's"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +200,8 @@ def test_mvapich_leaves_ranks_on_the_cores_that_they_have(launcher: str, told: b
     """By itself it binds each to one core, with all of its threads. The workers of torchrun do not use it."""
     has = replace(LAYOUT, nodes=1, ranks_per_node=1) if launcher == "none" else LAYOUT
     job = replace(JOB, launcher=launcher, launcher_flavour="mvapich", resources=has, command=("./solver",))
-    assert ("export MV2_ENABLE_AFFINITY=0" in render(job, "slurm").text) is told
+    text = render(job, "slurm").text
+    assert ["export MV2_ENABLE_AFFINITY=0" in text, "export MVP_ENABLE_AFFINITY=0" in text] == [told, told]
     assert "MV2_" not in render(replace(job, launcher_flavour="mpich"), "slurm").text
 
 
@@ -332,6 +341,7 @@ def test_torchrun_is_one_task_a_node_with_all_its_cores() -> None:
         ("pbspro", None, None, 'mpirun --hostfile "${PBS_NODEFILE:?}" -n 2 --map-by ppr:1:node --bind-to none -x PATH -x A '),
         ("pbspro", "mpich", "pals", "mpiexec -n 2 --ppn 1 --depth 64 --cpu-bind depth "),
         ("torque", "mpich", "none", "mpirun -n 2 -ppn 1 -bind-to none "),
+        ("torque", "mpich", "torchrun", "mpirun -n 2 -ppn 1 -bind-to none "),
         ("lsf", "intel-mpi", None, "mpirun -bootstrap lsf -n 2 -ppn 1 -genvall "),
     ],
 )
@@ -388,6 +398,13 @@ def test_intel_mpi_heeds_one_process_a_node_of_torchruns() -> None:
     assert not any("OMP_" in each for each in said)
 
 
+def test_torchrun_on_other_nodes_has_what_modules_set() -> None:
+    """By ssh, the mpirun that starts it hands over what the script finds out before."""
+    rule = RuleText("fabric", "environment", "export NCCL_SOCKET_IFNAME=ib0")
+    text = render(replace(TORCH, launcher_flavour="openmpi", rules=(rule,)), "torque").text
+    assert 0 < text.index("MODAK_NAMED=(") < text.index('"${MODAK_NAMED[@]:?}" ')
+
+
 def test_torchruns_starter_is_of_the_hosts_mpi_whatever_the_image_holds() -> None:
     """It is what is checked, and the options are its own: no rank uses the image's MPI."""
     assert TORCH.container is not None
@@ -413,9 +430,10 @@ def test_pals_leaves_hyper_threads_free() -> None:
 @pytest.mark.parametrize(
     ("launcher", "flavour", "scheduler", "nodes", "signals"),
     [
-        ("flux", None, "flux", 2, {"TERM", "HUP", "USR1", "USR2"}),
-        ("mpirun", "mpich", "torque", 2, {"TERM", "INT", "USR1"}),
-        ("mpirun", "mvapich", "torque", 2, {"TERM", "INT", "USR1"}),
+        ("flux", None, "flux", 2, {"TERM", "HUP", "ALRM", "USR1", "USR2"}),
+        ("mpirun", "openmpi", "torque", 2, {"USR1", "USR2"}),
+        ("mpirun", "mpich", "torque", 2, {"TERM", "INT", "ALRM", "USR1"}),
+        ("mpirun", "mvapich", "torque", 2, {"TERM", "INT", "ALRM", "USR1"}),
         ("mpirun", "intel-mpi", "torque", 2, set()),
         ("torchrun", "openmpi", "torque", 1, {"TERM", "INT", "HUP"}),
         ("torchrun", "openmpi", "torque", 2, set()),
@@ -428,7 +446,7 @@ def test_signals_that_reach_the_ranks(launcher: str, flavour: str | None, schedu
     """All that stands between must hand them on; a sentence says what to take instead, if there is anything."""
     job = replace(JOB, launcher=launcher, launcher_flavour=flavour, resources=replace(LAYOUT, nodes=nodes))
     found, under = plugins.find("launchers", launcher), plugins.find("schedulers", scheduler)
-    why = {each: found.untold(job, under, each) for each in ("TERM", "INT", "HUP", "USR1", "USR2")}
+    why = {each: found.untold(job, under, each) for each in ("TERM", "INT", "HUP", "ALRM", "USR1", "USR2")}
     assert {each for each, said in why.items() if not said} == signals
     assert all((", or application.checkpoint" in said) == bool(signals) for said in why.values() if said)
 
@@ -454,7 +472,7 @@ def test_flux_run_shares_gpus_out_but_hides_none() -> None:
     assert said == "flux run -N 2 -n 8 -c 12 -g 1 -o gpu-affinity=off -o cpu-affinity=per-task -o pmi=pmix ./solver -x"
 
 
-@pytest.mark.parametrize("gpus", [2, 3])
+@pytest.mark.parametrize("gpus", [1, 2, 3])
 def test_ranks_that_share_gpus_get_those_of_their_node_under_flux(gpus: int) -> None:
     """By node instead of by rank, for as many ranks on each node; others are refused."""
     job = replace(JOB, launcher="flux", resources=replace(LAYOUT, gpus_per_node=gpus))
@@ -463,7 +481,9 @@ def test_ranks_that_share_gpus_get_those_of_their_node_under_flux(gpus: int) -> 
     assert said == f"flux run -N 2 {ranks} -o gpu-affinity=off -o cpu-affinity=per-task ./solver -x"
     flux = plugins.find("launchers", "flux"), plugins.find("schedulers", "flux")
     assert flux[0].unfit(job, flux[1]) == ""
-    assert "7 ranks on 2 nodes" in flux[0].unfit(replace(job, resources=replace(job.resources, total_ranks=7)), flux[1])
+    uneven = replace(job, resources=replace(job.resources, total_ranks=7))
+    assert "7 ranks on 2 nodes" in flux[0].unfit(uneven, flux[1])
+    assert flux[0].unfit(replace(uneven, resources=replace(LAYOUT, total_ranks=7)), flux[1]) == ""
 
 
 @pytest.mark.parametrize(
@@ -492,7 +512,10 @@ def test_horovod_on_gpus_is_bound_to_nothing(version: str | None, older: bool) -
     transport = "--mca pml ob1 --mca btl '^openib' " if older else ""
     assert line(job) == f"mpirun -n 8 --map-by ppr:4:node --bind-to none {transport}-x PATH ./solver -x"
     assert variables(job) == {"OMP_NUM_THREADS": "12"}
+    assert "--bind-to none" in line(replace(job, resources=replace(LAYOUT, gpus_per_node=1)))
     assert "--bind-to core" in line(replace(job, resources=LAYOUT))
+    hydra = replace(job, launcher_flavour="mpich")
+    assert ("-bind-to core:12" in line(hydra), variables(hydra)["OMP_PLACES"]) == (True, "cores")
 
 
 def test_more_ranks_than_cores_are_not_bound() -> None:

@@ -82,9 +82,14 @@ def test_an_image_with_an_absolute_path_is_looked_for_there_alone() -> None:
     ("image", "how"),
     [
         ({"to_build": True}, "submit the build job first, which creates the image"),
+        ({"to_build": True, "reference": "/data/own.sif"}, "submit the build job first, which creates the image"),
         ({"reference": "/data/own.sif"}, "the job uses it under this path: is its file system mounted on this node?"),
         ({"reference": "own.sif"}, "set SINGULARITY_DIR to its directory"),
         ({}, "apptainer pull y_1.sif docker://x/y:1 fetches it, or set SINGULARITY_DIR to its directory"),
+        *(
+            ({"reference": f"{kind}://x/y:1"}, f"apptainer pull y_1.sif {kind}://x/y:1 fetches it, or set SINGULARITY_DIR to its directory")
+            for kind in ("oras", "library", "shub")
+        ),
     ],
 )
 def test_of_an_image_that_is_missing_the_script_says_how_to_get_it(image: dict[str, Any], how: str, tmp_path: Path) -> None:
@@ -139,6 +144,7 @@ def test_ranks_of_a_node_share_a_charliecloud_container() -> None:
     assert setup("charliecloud", job)[2] == 'MODAK_GROUP="${SLURM_JOB_ID:-${PBS_JOBID:-$$}}"'
     assert "--join" not in line("charliecloud", replace(job, launcher="torchrun"))
     assert "--join" not in line("charliecloud", replace(job, resources=Resources()))
+    assert "--join" not in line("charliecloud", replace(job, resources=Resources(nodes=2))), "each has its node for itself"
 
 
 def test_directories_that_the_command_names_are_bound_into_a_read_only_image() -> None:
@@ -153,6 +159,8 @@ def test_directories_that_the_command_names_are_bound_at_their_own_place() -> No
     """Apptainer makes the mount point; home is there anyway."""
     said = line("apptainer", JOB, parse("run ${SCRATCH}/a ${HOME}/b"))
     assert said == 'apptainer exec --bind "${SCRATCH:?}" "${MODAK_IMAGE:?}" run "${SCRATCH:?}"/a "${HOME:?}"/b'
+    others = line("apptainer", JOB, parse("run ${WORKSPACE_DIR}/a ${WORK}/b ${PROJECT}/c"))
+    assert 'exec --bind "${PROJECT:?}" --bind "${WORK:?}" --bind "${WORKSPACE_DIR:?}" "${MODAK_IMAGE:?}"' in others
 
 
 def test_a_gpu_under_charliecloud_is_warned_about() -> None:
@@ -259,6 +267,7 @@ def test_charliecloud_looks_for_mount_points_in_a_directory_alone(file: str, ins
     """In an image of one file none could be found, and the job would stop for it; the host's directories are looked for anyway."""
     checks = [each.text for each in plugins.find("runtimes", "charliecloud").preflight(having(GAN, file=file, reference=f"/i/{file}"))]
     assert any(check.startswith('test -e "${MODAK_IMAGE:?}"') for check in checks) == inside
+    assert any(check.startswith("[[ -d ${MODAK_IMAGE:?}/mnt/0 ") for check in checks) == inside
     assert any(check.startswith('test -e "${I_MPI_ROOT:?}"') for check in checks)
 
 
@@ -298,11 +307,11 @@ def test_without_a_container_there_is_the_command() -> None:
         ),
         (
             "charliecloud",
-            "Y_1.sif",
+            "Y+1.sif",
             [
-                "ch-image build --force -t y_1 -f d/recipe d",
+                "ch-image build --force -t y-1 -f d/recipe d",
                 'MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"',
-                'ch-convert -i ch-image -o dir y_1 "${MODAK_PART:?}"',
+                'ch-convert -i ch-image -o dir y-1 "${MODAK_PART:?}"',
                 'mv -f -T --backup=numbered -- "${MODAK_PART:?}" "${MODAK_IMAGE:?}"',
             ],
         ),
@@ -333,6 +342,8 @@ def test_podman_hpc_brings_gpus_and_mpi_in_by_modules() -> None:
         '"${MODAK_IMAGE:?}" python3 train.py'
     )
     assert " --openmpi-pmi2 " in line("podman-hpc", replace(having(job, mpi="openmpi"), pmi="pmi2"))
+    assert " --openmpi-pmix " in line("podman-hpc", replace(having(job, mpi="openmpi"), pmi="pmix"))
+    assert all(" --mpich " in line("podman-hpc", replace(having(job, mpi=mpi), pmi="pmi2")) for mpi in ("mvapich", "intel-mpi"))
     assert "--mpich" not in line("podman-hpc", having(mpi="mpich"))
 
 
@@ -365,11 +376,30 @@ def test_the_sites_mpi_is_for_several_ranks(ranks: int, connected: bool) -> None
     assert (" --mpich " in line("podman-hpc", job), " --mpi " in line("sarus", job)) == (connected, connected)
 
 
-@pytest.mark.parametrize("host_mpi", [HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"), None])
-def test_enroot_says_that_it_binds_no_mpi_of_the_host_where_one_is_wanted(host_mpi: HostMpi | None) -> None:
-    """Ranks use the image's."""
-    found = plugins.find("runtimes", "enroot").warnings(having(host_mpi=host_mpi))
-    assert any("the host's MPI is not bound" in each.message for each in found) == (host_mpi is not None)
+@pytest.mark.parametrize("name", ["enroot", "podman-hpc"])
+@pytest.mark.parametrize(
+    "host_mpi",
+    [HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"), HostMpi(family="intel-mpi", library_dir_variable="I_MPI_ROOT"), None],
+)
+def test_a_runtime_says_that_it_binds_no_mpi_of_the_host_where_one_is_wanted(name: str, host_mpi: HostMpi | None) -> None:
+    """Ranks use the image's, or that of a module of the site's."""
+    found = plugins.find("runtimes", name).warnings(having(host_mpi=host_mpi))
+    assert any("not bound" in each.message for each in found) == (host_mpi is not None)
+
+
+@pytest.mark.parametrize(
+    ("reference", "called", "listed"),
+    [
+        ("docker://x/y:1", "docker.io/x/y:1", "docker.io/x/y"),
+        ("docker://localhost:5000/x/y:1", "localhost:5000/x/y:1", "localhost:5000/x/y"),
+        ("private://x/y:1", "x/y:1", "x/y"),
+    ],
+)
+def test_podman_hpc_looks_for_an_image_under_its_own_name_for_it(reference: str, called: str, listed: str) -> None:
+    """With the registry, and without the tag, which is in another column; a private image has the name that its owner gave it."""
+    podman, job = plugins.find("runtimes", "podman-hpc"), having(reference=reference)
+    assert setup("podman-hpc", job) == [f"MODAK_IMAGE={called}"]
+    assert any(each.text.startswith(f"podman-hpc images 2>&1 | grep -F -e {listed} >") for each in podman.preflight(job))
 
 
 @pytest.mark.parametrize(
@@ -409,9 +439,17 @@ def test_ranks_of_any_launcher_share_a_charliecloud_container(launcher: str) -> 
     assert "--join-ct=4" in line("charliecloud", replace(having(), launcher=launcher, resources=Resources(ranks_per_node=4)))
 
 
-@pytest.mark.parametrize(("reference", "listed"), [("docker://library/ubuntu:24.04", "ubuntu"), ("docker://x/y:1", "x/y")])
+@pytest.mark.parametrize(
+    ("reference", "listed"),
+    [
+        ("docker://library/ubuntu:24.04", "ubuntu"),
+        ("docker://x/y:1", "x/y"),
+        (f"docker://x/y@sha256:{'a' * 64}", "x/y"),
+        ("docker://localhost:5000/x/y", "localhost:5000/x/y"),
+    ],
+)
 def test_sarus_lists_images_without_the_name_of_dockers_own(reference: str, listed: str) -> None:
-    """The check looks for the name as ``sarus images`` shows it."""
+    """The check looks for the name as ``sarus images`` shows it, with tag and digest in other columns."""
     checks = [each.text for each in plugins.find("runtimes", "sarus").preflight(having(reference=reference))]
     assert any(check.startswith(f"sarus images 2>&1 | grep -F -e {listed} >") for check in checks)
 
@@ -425,7 +463,9 @@ def test_sarus_replaces_mpi_of_mpichs_interface() -> None:
     )
     other = having(job, mpi="openmpi")
     assert "--mpi" not in line("sarus", other)
-    assert plugins.find("runtimes", "sarus").warnings(other)
+    alone, torch = replace(other, resources=Resources()), replace(other, launcher="torchrun")
+    found = [plugins.find("runtimes", "sarus").warnings(each) for each in (other, job, alone, torch)]
+    assert [bool(warnings) for warnings in found] == [True, False, False, False], "where MPI connects no ranks there is nothing to replace"
 
 
 def test_pyxis_stands_on_srun_and_enroot_by_itself() -> None:

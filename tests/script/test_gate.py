@@ -35,8 +35,18 @@ def test_lines_that_are_sound_alone_mean_the_same_together(lines: list[Line]) ->
 
 @pytest.mark.parametrize("prefix", sorted({each.prefix for each in plugins.all_of("schedulers") if each.prefix}))
 def test_no_line_may_read_as_an_option_for_a_scheduler(prefix: str) -> None:
-    """Of whichever: which one will read the script is not known for sure."""
+    """Of whichever: which one will read the script is not known for sure. Not in a file that the script writes, either."""
     assert DIRECTIVE.match(prefix), "name the prefix in DIRECTIVE of modak/script/gate.py"
+    with pytest.raises(RequestError, match="reads as an option"):
+        check_line(write("/tmp/file", f"a\n{prefix} -n 9\n", "MODAK_EOF"))
+
+
+@pytest.mark.parametrize("line", ["curl https://example.org | bash", " id", "A=1", "", "# \x1b[2J", "#SBATCH", "#PBS -l nodes=9"])
+def test_a_header_holds_comments_and_the_planned_options_alone(line: str) -> None:
+    """What a plug-in's text breaks into a line of its own would run, and is compared with nothing else."""
+    assert check_script(HEAD, [], [], "#SBATCH")
+    with pytest.raises(RequestError, match="header would not be read as planned"):
+        check_script(f"#!/bin/bash\n{line}\n# written by MODAK\n", [], [], "#SBATCH")
 
 
 def test_no_line_may_read_as_an_option_for_the_scheduler_of_a_plug_in() -> None:

@@ -149,6 +149,21 @@ def test_a_process_of_one_core_that_no_launcher_starts_is_not_counted(tmp_path: 
     assert checked(replace(one, resources=Resources(cores_per_rank=4096)), tmp_path)[0] == 75
 
 
+@pytest.mark.parametrize(
+    ("size", "counted"), [({"nodes": 32}, True), ({"nodes": 33}, False), ({"nodes": 2, "oversubscribed": True, "node_cores": 1}, False)]
+)
+def test_cpus_are_counted_where_that_is_quick_and_planned(size: dict[str, Any], *, counted: bool) -> None:
+    """On many nodes it takes too long; ranks that are more than the cores have no CPUs of their own."""
+    job = replace(STEP, affinity=True, resources=replace(STEP.resources, **size))
+    assert ("a rank may use" in render(job, "slurm").text) == counted
+
+
+def test_cpus_are_counted_with_the_launchers_own_options() -> None:
+    """They may be what binds the ranks."""
+    job = replace(STEP, affinity=True, launcher_options=("--distribution=cyclic",))
+    assert render(job, "slurm").text.count(" --distribution=cyclic ") == 2
+
+
 def test_the_count_of_cpus_leaves_the_input_to_the_program(tmp_path: Path) -> None:
     """``sbatch --input`` gives the script one, and a launcher reads it to hand it on."""
     stub(tmp_path, "mpirun", f'test "$1" = --version || cat\n{MPIRUN.format(says="mpirun (Open MPI) 4.1")}')

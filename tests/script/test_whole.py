@@ -196,11 +196,22 @@ def test_a_rule_reads_values_as_variables(tmp_path: Path) -> None:
     assert ran(render(with_rule(script, "before", "true"), "shell").text, tmp_path).stdout == "2 /fast disk /fast disk\n"
 
 
+@pytest.mark.parametrize("name", ["preferred_storage_location", "BUILD_PARALLELISM"])
+def test_a_rule_that_needs_a_value_which_the_job_does_not_have_is_warned_of(name: str) -> None:
+    """The job will stop there; with the value there is nothing to say."""
+    variable = "MODAK_STORAGE" if name == "preferred_storage_location" else name
+    job = replace(with_rule(f"echo {{{{{name}}}}}"), values={})
+    (warning,) = render(job, "slurm").warnings
+    assert f"rule 'mine' needs {variable}, which has no value" in warning.message
+    assert not render(replace(job, values={variable: "4"}), "slurm").warnings
+
+
 def test_values_for_rules_are_only_where_something_reads_them() -> None:
     """A rule, whatever it starts, or a command."""
     job = replace(SMALL, values={"MODAK_RANKS": "8"})
-    read = (replace(job, rules=(RuleText("r", "after", "true"),)), replace(job, post=words.parse("touch ${MODAK_RANKS}")))
-    assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, True, True]
+    naming = words.parse("touch ${MODAK_RANKS}")
+    read = (replace(job, rules=(RuleText("r", "after", "true"),)), replace(job, post=naming), replace(job, launcher_options=naming))
+    assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, True, True, True]
 
 
 def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) -> None:
@@ -214,6 +225,7 @@ def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) ->
         "echo 'open",
         'echo "open',
         "}\nrm -rf x\nmodak_x() {",
+        "true\n}",
         ")\nrm -rf x\n(",
         "echo \\",
         "cat <<END\nopen",
@@ -221,6 +233,9 @@ def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) ->
         "echo a\r\necho b",
         "#SBATCH --output=/home/v/.ssh/authorized_keys",
         "echo 1\n#PBS -l nodes=9",
+        "#BSUB -n 9",
+        "#$ -pe mpi 9",
+        "#flux: --nodes=9",
         "rm -rf {{ directory }}/*",
         "echo \x1b",
         "echo \u202e",
@@ -236,6 +251,12 @@ def test_a_rule_that_cannot_stand_by_itself_is_left_out_with_a_warning(script: s
     assert script.strip("\n") not in written.text
     assert [warning.field for warning in written.warnings] == ["rules"]
     assert "'bad'" in written.warnings[0].message
+
+
+@pytest.mark.parametrize(("script", "line"), [("cd /tmp\nls ; ; pwd\ntrue", 2), ("cd /tmp\nls\necho 'open", 3), ("ls\n(pwd", 2)])
+def test_the_line_of_a_rule_that_is_no_bash_is_named(script: str, line: int) -> None:
+    """A rule may have many."""
+    assert f"line {line} is no bash" in rule_fault(script)
 
 
 @pytest.mark.parametrize(
@@ -377,6 +398,12 @@ def test_variables_that_run_code_are_not_set(name: str) -> None:
         render(replace(SMALL, environment={name: "x"}), "slurm")
 
 
+@pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONNOUSERSITE"])
+def test_variables_of_python_that_run_no_code_may_be_set(name: str) -> None:
+    """Rules of sites do."""
+    assert f"export {name}=1\n" in render(replace(SMALL, environment={name: "1"}), "slurm").text
+
+
 @pytest.mark.parametrize("value", ["\x00", "a\x1b[2Jb", "\r\n", "\u2028", "\u202e", "\ud800"])
 def test_control_characters_are_refused(value: str) -> None:
     """In arguments and in values; a tab and a line break are text."""
@@ -401,6 +428,7 @@ def test_a_script_of_more_than_a_mebibyte_is_refused() -> None:
         ("./solver", "./solver &"),
         ("./solver", "A=1 ./solver"),
         ("./solver", "./solver '' "),
+        ("./solver", "! ./solver"),
         ("#SBATCH --nodes=1", "#SBATCH --nodes=1 --wrap=id"),
         ("#SBATCH --nodes=1", "#SBATCH --nodes=1\n#PBS -l nodes=2"),
         ("./solver", "./solver\n#SBATCH --output=x"),
@@ -420,7 +448,7 @@ def test_the_gate_sees_what_was_not_planned(before: str, after: str) -> None:
 def test_the_gate_sees_an_option_that_would_be_ignored() -> None:
     """Below the first command no scheduler reads options any more."""
     text = render(SMALL, "slurm").text
-    last = f"#SBATCH {gate.header(text, '#SBATCH')[-1][0]}\n"
+    last = f"#SBATCH {options_of(text)[-1][0]}\n"
     moved = text.replace(last, "").replace("set -e -o pipefail\n", f"set -e -o pipefail\n{last}")
     with pytest.raises(RequestError, match="header would not be read as planned"):
         look_at(moved, planned=text)
@@ -445,7 +473,12 @@ def look_at(text: str, planned: str) -> None:
     """The last look at a text that was meant to be another one."""
     head, body = text.split("\n\n", 1)
     meant = bash.Line(body, tuple(meaning(planned)))
-    gate.check_script(f"{head}\n", gate.header(planned, "#SBATCH"), [meant], "#SBATCH")
+    gate.check_script(f"{head}\n", options_of(planned), [meant], "#SBATCH")
+
+
+def options_of(text: str) -> list[tuple[str, ...]]:
+    """The words of each option of a script for Slurm."""
+    return gate.header(text.split("\n\n", 1)[0], "#SBATCH")
 
 
 # --- what does not go together -----------------------------------------------------------------------------------------------
@@ -531,6 +564,18 @@ def test_a_variable_that_the_site_keeps_out_of_jobs_is_warned_about(field: str) 
     assert render(asked, "slurm").warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("variable", "policy", "told"),
+    [("SINGULARITY_DIR", "NONE", True), ("HOME", "NONE", False), ("WORKSPACE_DIR", "ALL", False), ("WORKSPACE_DIR", "site", False)],
+)
+def test_only_variables_that_users_set_are_missing_where_no_environment_is_passed_on(variable: str, policy: str, *, told: bool) -> None:
+    """The machine sets the others, wherever a job starts."""
+    assert GAN.system is not None
+    site = GAN.system.model_copy(update={"export_policy": policy})
+    job = replace(GAN, system=site, command=words.parse(f"python3 ${{{variable}}}/x.py"))
+    assert bool(render(job, "slurm").warnings) == told
+
+
 # --- build jobs --------------------------------------------------------------------------------------------------------------
 
 
@@ -538,7 +583,7 @@ def test_a_build_is_one_process_on_one_node_with_time_enough() -> None:
     """Not under the MPI launcher, without the job's GPUs, array and files."""
     told = replace(GAN, attributes=replace(GAN.attributes, signal=Signal(name="USR1", seconds=600)))
     text = render_build(told, SOURCES, "slurm").text
-    options = {option[0] for option in gate.header(text, "#SBATCH")}
+    options = {option[0] for option in options_of(text)}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=48", "--time=02:00:00", "--job-name=3dgan-build"} <= options
     assert not any(option.startswith("--signal") for option in options)  # nothing there waits for it: it would end the build
     assert "srun" not in text
@@ -553,7 +598,7 @@ def test_a_build_starts_as_soon_as_it_can() -> None:
 def test_a_build_keeps_what_the_job_says_of_itself() -> None:
     """Whom it is charged to, where it may run, what it uses and whom to tell; not what is the run's own."""
     text = render_build(replace(SMALL, attributes=SAID), SOURCES, "slurm").text
-    options = {option[0] for option in gate.header(text, "#SBATCH")}
+    options = {option[0] for option in options_of(text)}
     assert options >= {
         *("--account=project1", "--partition=main", "--licenses=matlab:2", "--constraint=ssd&fast", "--exclusive", "--requeue"),
         *("--mail-user=someone@example.org", "--mail-type=BEGIN,END,FAIL,TIME_LIMIT", "--export=ALL,ONE,TWO"),
@@ -596,7 +641,7 @@ def test_a_build_has_the_memory_of_a_node_of_its_job(memory: dict[str, int], wor
 def test_a_build_of_a_crowded_job_is_one_process_with_the_cores_of_a_node() -> None:
     """Its own processes are not those of the job, which share cores."""
     crowded = replace(BUSY, resources=replace(BUSY.resources, nodes=2, total_ranks=15, node_cores=4))
-    options = {option[0] for option in gate.header(render_build(crowded, SOURCES, "slurm").text, "#SBATCH")}
+    options = {option[0] for option in options_of(render_build(crowded, SOURCES, "slurm").text)}
     assert {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=4"} <= options
     assert not {"--overcommit", "--ntasks=15"} & options
 
