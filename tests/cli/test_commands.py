@@ -312,6 +312,18 @@ def test_predict_keeps_rows_and_order_and_adds_columns(run: Run, tmp_path: Path)
     assert 1 < float(rows[1]["lower"]) < float(rows[1]["predicted"]) < float(rows[1]["upper"]) < 10
 
 
+def test_predict_says_which_metrics_have_no_models(own: Run, tmp_path: Path) -> None:
+    """Not that results are missing, where there are some."""
+    table = "application,system,nodes,metric,value,unit\nsolver,here,1,energy,5,kWh\nsolver,here,1,wall_time,9,s\n"
+    (tmp_path / "mine.csv").write_text(table)
+    assert own("load", str(tmp_path / "mine.csv")).status == 0
+    points = "application,system,nodes,metric\nsolver,here,1,energy\nsolver,here,1,wall_time\nother,here,1,wall_time\n"
+    (tmp_path / "points.csv").write_text(points)
+    (only, missing, *_) = own("predict", str(tmp_path / "points.csv")).err.splitlines()
+    assert only == "warning: metric: 1 of 3 rows are of energy: only times and rates of work are predicted (none)"
+    assert missing.startswith("warning: basis: 1 of 3 rows without a prediction")
+
+
 def test_predict_writes_json_to_a_file_as_to_standard_output(run: Run, tmp_path: Path) -> None:
     """``--json`` says what is written, ``-o`` where."""
     points = tmp_path / "points.csv"
