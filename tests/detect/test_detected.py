@@ -318,6 +318,7 @@ def test_who_may_use_a_partition_is_said() -> None:
     assert partition(found, "batch").qos == "long"
     said = [note.split(" (partition batch)")[0] for note in found.notes if "is not entered" in note]
     assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
+    assert [partition(found, name).only_if_named for name in ("batch", "gpu.v100")] == [True, False]
 
 
 @pytest.mark.parametrize(
