@@ -180,7 +180,7 @@ def test_kinds_of_nodes_of_one_name_are_named_where_one_takes_longer_jobs(known:
 
 def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known: Known) -> None:
     """In a queue of its own, for jobs of one node."""
-    with pytest.raises(Infeasible, match=r"continues it; 2-12:00:00 is the most, in single \(1 to 1 node\)$"):
+    with pytest.raises(Infeasible, match=r"continues it; 2-12:00:00 is the most, in single \(1 node\)$"):
         nobody_ran_this(known, (Queue(name="short", max_nodes=64), Queue(name="single", max_nodes=1, max_wall_time_s=216_000)))
 
 

@@ -102,7 +102,8 @@ def _limits(partitions: Iterable[Partition]) -> Iterator[tuple[str, float]]:
     for partition in partitions:
         for queue in partition.queues:
             qos = f"qos {queue.qos}, " if queue.qos else ""
-            yield f"{queue.name} ({qos}{queue.min_nodes} to {counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
+            fewest = f"{queue.min_nodes} to " if queue.min_nodes < queue.max_nodes else ""
+            yield f"{queue.name} ({qos}{fewest}{counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
         if not partition.queues:
             yield partition.queue or partition.name, partition.max_wall_time_s or math.inf
 
