@@ -55,6 +55,7 @@ def test_torchrun_starts_outside_the_environment_that_another_program_opens(exec
         ("${HOME}/env/bin/python3.11 train.py", True, True),
         ("env/bin/python train.py", True, True),
         ("/opt/conda/bin/python train.py", True, False),
+        ("/app/env/bin/python train.py", True, False),
         ("python train.py", True, False),
         ("/home/me/env/bin/python train.py", False, False),
     ],
