@@ -490,6 +490,17 @@ def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float 
     assert any(text.startswith("wall time: ") and why in text for text in found.plan.decisions)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({}, "wall time: no limit, because a plain shell has none"), ({"wall_time_limit": 600}, "a plain shell does not stop the run then")],
+)
+def test_a_plain_shell_is_not_said_to_limit_a_run(options: dict[str, Any], said: str, known: Known) -> None:
+    """Nor to be a scheduler to which something is left."""
+    job = {"application": {"executable": "./a"}, "target": {"job_scheduler_type": "shell"}, "job_options": options}
+    decisions = optimise(normalise({"job": job}).request, known(None)).plan.decisions
+    assert [one.endswith(said) for one in decisions if one.startswith("wall time")] == [True]
+
+
 @pytest.mark.parametrize(("required", "wall_time"), [("-l walltime=", 7200), ("-W group_list=", None), (None, None)])
 def test_a_wall_time_that_the_site_wants_is_the_limit_where_none_is_known(
     known: Known, required: str | None, wall_time: int | None
