@@ -163,6 +163,12 @@ def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
     return [{"field": "gpus_per_node", "message": message}] if rows else []
 
 
+def counted_ranks(count: int, rows: int) -> list[Json]:
+    """A warning if ``count`` rows give no ranks, while results are over ranks."""
+    message = f"{count} of {rows} rows name none, and results are over ranks: one on each node is counted"
+    return [{"field": "ranks_per_node", "message": message}] if count else []
+
+
 def calibrated_by_few(count: int, rows: int) -> list[Json]:
     """A warning if ``count`` rows are of a system on which a few runs would tell the others."""
     what = f"known on other systems, where {FEW} runs or more of some of them would tell the rest better"

@@ -365,6 +365,18 @@ def test_predict_counts_as_many_gpus_on_a_system_without_facts_as_its_results_ha
     assert (float(row["predicted"]), row["basis"]) == (2400, "measured")
 
 
+def test_predict_counts_one_rank_where_results_are_over_ranks_and_a_row_names_none(own: Run, tmp_path: Path) -> None:
+    """The warning says so: the number looks like any other."""
+    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
+    rows = "".join(f"solver,{ranks},wall_time,{96 / ranks},s\n" for ranks in (1, 2, 4, 8))
+    measured.write_text(f"application,ranks_per_node,metric,value,unit\n{rows}")
+    assert own("load", measured).status == 0
+    asked.write_text("application,nodes,ranks_per_node,metric\nsolver,1,,wall_time\nsolver,1,4,wall_time\n")
+    ran = own("predict", asked)
+    assert [float(row["predicted"]) for row in csv.DictReader(io.StringIO(ran.out))] == pytest.approx([96, 24], rel=0.05)
+    assert "ranks_per_node: 1 of 2 rows name none, and results are over ranks: one on each node is counted" in ran.err
+
+
 def test_predict_counts_gpus_of_whole_runs_under_another_name_too(own: Run, tmp_path: Path) -> None:
     """The row of the other name is about the same run."""
     measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
