@@ -187,7 +187,7 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
         return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)
     if spec.container is None:
-        return ()
+        return _activated(before)
     own, found = "for an environment of your own set target.container_runtime to 'none'", list[Notice]()
     if command and is_python(command[0]) and _of_user(command[0], own_image=bool(application.container_runtime)):
         why = "this Python starts in the container, where packages of the host may not work"
@@ -196,6 +196,14 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         why = "it runs on the node, outside the container, which does not see what it installs or activates"
         found.append(Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages"))
     return tuple(found)
+
+
+def _activated(before: list[str]) -> tuple[Notice, ...]:
+    """A warning if a command that only an interactive shell knows is to open the environment."""
+    if not (before[:1] and before[0] in _OPENERS and before[1:2] == ["activate"]):
+        return ()
+    way = "write 'source PATH/TO/bin/activate NAME', or begin the executable with the path of the environment's Python"
+    return (Notice(field="application.pre-execution", message=f"the shell of a job does not know '{before[0]} activate': {way}"),)
 
 
 def _of_user(path: Word, *, own_image: bool) -> bool:
