@@ -105,9 +105,8 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
     limit = beyond(request, there, system, facts)
     if not limit:
         return None
-    able = [
-        one for one in system.partitions if _accelerators(one.node) == _accelerators(there.node) and not beyond(request, one, system, facts)
-    ]
+    like = [one for one in _open(system) if _accelerators(one.node) == _accelerators(there.node)]
+    able = [one for one in like if not beyond(request, one, system, facts)]
     if options.architecture_constraint:
         needed = _node_features(options.architecture_constraint) & _features(there)
         able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
@@ -115,6 +114,11 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
         return None
     found = min(able, key=lambda one: processors_of(one.node) != processors_of(there.node))
     return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
+
+
+def _open(system: System) -> list[Partition]:
+    """The partitions that take jobs which do not name them."""
+    return [one for one in system.partitions if not one.only_if_named or one is system.default_partition]
 
 
 def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
@@ -195,9 +199,9 @@ def _with_features(request: Request, system: System) -> Where | None:
     features, default = _node_features(request.job_options.architecture_constraint), system.default_partition
     if not features or features <= _features(default):
         return None
-    meant = next((one for one in system.partitions if features <= _features(one)), None)
+    meant = next((one for one in _open(system) if features <= _features(one)), None)
     if meant is None and not _node_features(default.constraint) & features:
-        meant = next((one for one in system.partitions if one.constraint and _node_features(one.constraint) <= features), None)
+        meant = next((one for one in _open(system) if one.constraint and _node_features(one.constraint) <= features), None)
     return Where(meant, _called(meant), (f"partition: {meant.name}, whose nodes have the requested features",)) if meant else None
 
 
@@ -208,8 +212,8 @@ def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
     measured = ran_on_gpus(system, facts)
     on_gpus = kind in VENDORS if kind else prepared(facts).only_on_gpus or bool(measured)
     wanted = int(on_gpus) if asked is None else asked
-    gpus = {partition.name: _gpus(partition, kind, facts) for partition in system.partitions}
-    able = [one for one in system.partitions if gpus[one.name] >= min(wanted, max(gpus.values()))]
+    gpus = {partition.name: _gpus(partition, kind, facts) for partition in _open(system)}
+    able = [one for one in _open(system) if gpus[one.name] >= min(wanted, max(gpus.values()))]
     if default in able:
         if system.partition_directive == "always":
             return Where(default, _called(default))

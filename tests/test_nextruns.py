@@ -398,6 +398,19 @@ def test_runs_are_planned_with_the_library_that_the_request_names(known: Known) 
     assert {one.choice.configuration.mpi for one in found.proposals} == {"openmpi"}
 
 
+def test_runs_that_torchrun_starts_have_no_mpi_library(known: Known) -> None:
+    """Not even that of the host: their results will name none, as those name none that are there."""
+    series = SeriesKey(application="net", framework="pytorch", system="supermuc-ng", metric="wall_time", unit="s")
+    models = fit(Result(series=series, layout=Layout(nodes=n, ranks_per_node=2, threads_per_rank=24), value=100.0 / n) for n in (1, 2))
+    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
+    application = {"app_tag": "net", "app_type": "python", "executable": "train.py"}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
+    found = next_runs(normalise({"job": job}).request, replace(known(None), models=models))
+    runs = [one.choice.configuration for one in found.proposals]
+    assert {(one.mpi, one.mpi_from) for one in runs} == {(None, None)}
+    assert {one.ranks_per_node for one in runs} - {2}
+
+
 @pytest.mark.parametrize("most", [1, 2])
 def test_as_many_runs_as_were_asked_for_are_not_called_the_last(most: int, known: Known) -> None:
     """Further ones may narrow the interval, too."""

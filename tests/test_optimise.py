@@ -180,7 +180,7 @@ def test_kinds_of_nodes_of_one_name_are_named_where_one_takes_longer_jobs(known:
 
 def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known: Known) -> None:
     """In a queue of its own, for jobs of one node."""
-    with pytest.raises(Infeasible, match=r"continues it; 2-12:00:00 is the most, in single \(1 to 1 node\)$"):
+    with pytest.raises(Infeasible, match=r"continues it; 2-12:00:00 is the most, in single \(1 node\)$"):
         nobody_ran_this(known, (Queue(name="short", max_nodes=64), Queue(name="single", max_nodes=1, max_wall_time_s=216_000)))
 
 
@@ -488,6 +488,17 @@ def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float 
     found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=fit(results)))
     assert found.plan.wall_time_s == wall_time
     assert any(text.startswith("wall time: ") and why in text for text in found.plan.decisions)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({}, "wall time: no limit, because a plain shell has none"), ({"wall_time_limit": 600}, "a plain shell does not stop the run then")],
+)
+def test_a_plain_shell_is_not_said_to_limit_a_run(options: dict[str, Any], said: str, known: Known) -> None:
+    """Nor to be a scheduler to which something is left."""
+    job = {"application": {"executable": "./a"}, "target": {"job_scheduler_type": "shell"}, "job_options": options}
+    decisions = optimise(normalise({"job": job}).request, known(None)).plan.decisions
+    assert [one.endswith(said) for one in decisions if one.startswith("wall time")] == [True]
 
 
 @pytest.mark.parametrize(("required", "wall_time"), [("-l walltime=", 7200), ("-W group_list=", None), (None, None)])

@@ -300,6 +300,35 @@ def test_no_other_partition_is_chosen_where_scripts_name_none(known: Known, poli
 
 
 @pytest.mark.parametrize(
+    ("asked", "partition"),
+    [
+        ({"wall_time_limit": 1801}, "long"),
+        ({"request_gpus": 1}, "gpu"),
+        ({"architecture_constraint": "ssd"}, "fast"),
+    ],
+)
+def test_a_partition_that_has_to_be_named_is_not_chosen(known: Known, asked: dict[str, Any], partition: str) -> None:
+    """It would take the job; named, it does."""
+    facts = known(None)
+    gpu = ONE.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    usual = Partition(name="short", nodes=8, node=ONE.node, default=True, max_wall_time_s=1800)
+    others = (
+        Partition(name="long", nodes=8, node=ONE.node),
+        Partition(name="gpu", nodes=8, node=gpu),
+        Partition(name="fast", nodes=8, node=ONE.node, max_wall_time_s=1800, features=("ssd",)),
+    )
+
+    def asked_for(*, only_if_named: bool, **options: Any) -> str | None:
+        there = tuple(one.model_copy(update={"only_if_named": only_if_named}) for one in others)
+        system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (usual, *there)})
+        return place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **options).partition_for(1, None)
+
+    assert asked_for(only_if_named=False, **asked) == partition
+    assert asked_for(only_if_named=True, **asked) is None
+    assert asked_for(only_if_named=True, **asked, partition=partition) == partition
+
+
+@pytest.mark.parametrize(
     ("asked", "most", "limit"),
     [
         ({"wall_time_limit": 3600}, 1, "runs such jobs for at most 00:30:00"),

@@ -16,7 +16,7 @@ from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import REDUCED, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
-from modak.choosing.wishes import is_hybrid, is_single_threaded
+from modak.choosing.wishes import by_torchrun, is_hybrid, is_single_threaded
 from modak.dsl import Request
 from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
@@ -89,7 +89,9 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
 
 def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:
     """The host's MPI, which starts unmeasured candidates, with the label of results if there are any with it, and whose MPI the ranks use.
-    ``None``: there is none, or not the one that the request names."""
+    ``None``: there is none, or not the one that the request names, or torchrun starts the ranks."""
+    if by_torchrun(request):
+        return None, None
     measured = next((shape.mpi for shape in found.shapes if shape.mpi_from == "host"), None)
     host, _ = host_mpi(request, target)
     return (measured, "host") if measured else (host.family, target.mpi_from(host)) if host else (None, None)

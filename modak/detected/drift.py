@@ -66,9 +66,11 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
     for sizes in seen.queues:
         least = min((one.min_nodes for one in stored.queues if one.name == sizes.name), default=1)
         yield Drift(f"{at}.min_nodes", least, sizes.min_nodes)
-    for name in ("default_memory_gb", "default_memory_per_cpu_gb"):
+    for name in ("default_wall_time_s", "default_memory_gb", "default_memory_per_cpu_gb"):
         if getattr(seen, name):
             yield Drift(f"{at}.{name}", getattr(stored, name), getattr(seen, name))
+    if seen.features and {*seen.features} != {*stored.features}:
+        yield Drift(f"{at}.features", ", ".join(stored.features) or None, ", ".join(seen.features))
     if seen.qos:
         yield Drift(f"{at}.qos", (queue and queue.qos) or stored.qos, seen.qos)
     for name in sorted(seen.node.model_fields_set - {"numa_modes"}):

@@ -215,6 +215,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
     entry = {
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
+        "only_if_named": seen.reserved or None,
         "nodes": there,
         "max_nodes": seen.max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,

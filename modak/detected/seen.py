@@ -78,6 +78,8 @@ class SeenPartition:
     """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
     restricted: bool = False
     """Whether it takes the jobs of some users only, or those in a reservation."""
+    reserved: bool = False
+    """Whether it takes jobs in a reservation only."""
     closed: str = ""
     """Why users' jobs do not start there; empty: they do."""
 

@@ -152,6 +152,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         qos=sole,
         conditions=tuple(f"{name}={value}" for name, value in said.items()),
         restricted=restricted,
+        reserved=said.get("ReqResv") == "YES",
         closed="it is for root alone" if root == "YES" else closed,
     )
 

@@ -55,6 +55,8 @@ class Partition(Fact):
     node: Node
     default: bool = False
     """Whether jobs that name no partition go there."""
+    only_if_named: bool = False
+    """Whether jobs go there only if they name it, as where each needs a reservation; of the default, it says nothing."""
     max_nodes: Count | None = None
     """Nodes that one job may have, where that is fewer than there are."""
     island_nodes: Count | None = None

@@ -30,6 +30,9 @@ _OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pi
 """Programs that run another one in an environment: ``conda run python train.py``."""
 _INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
+_HOMES: Final = ("/home/", "/users/")
+_IN_IMAGES: Final = ("/usr/", "/bin/", "/opt/", "/root/")
+"""Where the images of the catalogue have programs."""
 
 
 def of_configuration(
@@ -185,9 +188,9 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
         return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)
     if spec.container is None:
-        return ()
+        return _activated(before)
     own, found = "for an environment of your own set target.container_runtime to 'none'", list[Notice]()
-    if command and is_python(command[0]) and _of_user(command[0]):
+    if command and is_python(command[0]) and _of_user(command[0], own_image=bool(application.container_runtime)):
         why = "this Python starts in the container, where packages of the host may not work"
         found.append(Notice(field="application.executable", message=f"{why}: {own}; for that of the image write 'python3'"))
     if before and (before[0] in _INSTALLERS or before[1:] in _MODULES or before[1:2] == ["activate"]):
@@ -196,10 +199,24 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return tuple(found)
 
 
-def _of_user(path: Word) -> bool:
-    """Whether a program's path is one that users have, not images.
+def _activated(before: list[str]) -> tuple[Notice, ...]:
+    """A warning if a command that only an interactive shell knows is to open the environment."""
+    if not (before[:1] and before[0] in _OPENERS and before[1:2] == ["activate"]):
+        return ()
+    way = "write 'source PATH/TO/bin/activate NAME', or begin the executable with the path of the environment's Python"
+    return (Notice(field="application.pre-execution", message=f"the shell of a job does not know '{before[0]} activate': {way}"),)
 
-    >>> _of_user("/home/me/env/bin/python"), _of_user("env/bin/python"), _of_user("/opt/conda/bin/python"), _of_user("python")
-    (True, True, False, False)
+
+def _of_user(path: Word, *, own_image: bool) -> bool:
+    """Whether a program's path is one that users have, and not an image: one of their own may have programs anywhere but in homes.
+
+    >>> _of_user("/home/me/env/bin/python", own_image=True), _of_user("env/bin/python", own_image=True)
+    (True, True)
+    >>> [_of_user(path, own_image=False) for path in ("/scratch/me/env/bin/python", "/opt/conda/bin/python", "python")]
+    [True, False, False]
     """
-    return not isinstance(path, str) or path.startswith(("/home/", "/users/", "./", "../")) or ("/" in path and not path.startswith("/"))
+    if not isinstance(path, str):
+        return True
+    if not path.startswith("/"):
+        return "/" in path
+    return path.startswith(_HOMES) if own_image else not path.startswith(_IN_IMAGES)

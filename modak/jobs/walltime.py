@@ -27,29 +27,38 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
     Raises :class:`modak.errors.Infeasible` if more is requested than a job there can have, unless the run is over before, or is to be
     continued by another job: then it gets all that there is.
     """
+    seconds, why = _wall_time(request, decision)
+    if decision.target.scheduler != "shell":
+        return seconds, (why,)
+    return seconds, (
+        f"{why}; a plain shell does not stop the run then" if seconds else "wall time: no limit, because a plain shell has none",
+    )
+
+
+def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
     if asked and (limit := _binding(request, decision)):
         if not (_is_continued(request) or _is_over_by(limit, decision)):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
-        return limit, (f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested",)
+        return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
     if asked:
-        return asked, (f"wall time: {clock(asked)}, as requested",)
+        return asked, f"wall time: {clock(asked)}, as requested"
     upper = decision.evidence.upper(decision.best)
     if upper is None:
         if default := partition.default_wall_time_s if partition else None:
-            return default, (f"wall time: {clock(default)}, the partition's default, because there is no prediction",)
+            return default, f"wall time: {clock(default)}, the partition's default, because there is no prediction"
         if (most := decision.target.max_wall_time_s(decision.nodes)) and _has_to_be_given(decision):
-            return most, (f"wall time: {clock(most)}, the partition's limit, because the site wants one and there is no prediction",)
-        return None, ("wall time: left to the scheduler, because there is no prediction",)
+            return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and there is no prediction"
+        return None, "wall time: left to the scheduler, because there is no prediction"
     bound, sure = "the upper bound of the prediction", objective.confidence
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(sure)}"
     wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
-        return limit, (f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}",)
-    return wanted, (f"wall time: {clock(wanted)}, {bound} plus start-up",)
+        return limit, f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}"
+    return wanted, f"wall time: {clock(wanted)}, {bound} plus start-up"
 
 
 def _binding(request: Request, decision: Decision) -> int | None:
@@ -102,7 +111,8 @@ def _limits(partitions: Iterable[Partition]) -> Iterator[tuple[str, float]]:
     for partition in partitions:
         for queue in partition.queues:
             qos = f"qos {queue.qos}, " if queue.qos else ""
-            yield f"{queue.name} ({qos}{queue.min_nodes} to {counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
+            fewest = f"{queue.min_nodes} to " if queue.min_nodes < queue.max_nodes else ""
+            yield f"{queue.name} ({qos}{fewest}{counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
         if not partition.queues:
             yield partition.queue or partition.name, partition.max_wall_time_s or math.inf
 

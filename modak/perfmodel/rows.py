@@ -230,6 +230,15 @@ def gpus_meant(row: Row, curves: Sequence[Curve], there: int | None) -> int | No
     return there or max((max(curve.per_node) for curve in here if curve.scale == "gpus"), default=1)
 
 
+def of_one_rank(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> int:
+    """The number of rows that give no ranks, and are answered as of one on each node: all results (of their system, if there are some) are
+    over ranks."""
+    kinds = Counter((row["application"], row.get("metric"), row.get("system")) for row in rows if row.get("ranks_per_node") is None)
+    known = {kind: _measured(curves.get(kind[0], ()), *kind[1:]) for kind in kinds}
+    over = [kind for kind, (asked, here) in known.items() if asked and all(curve.scale == "ranks" for curve in here or asked)]
+    return sum(kinds[kind] for kind in over)
+
+
 def of_several(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> Counter[str]:
     """The number of rows that leave open the data set, or a parameter, although there are results for several; by column."""
     found: Counter[str] = Counter()

@@ -270,7 +270,8 @@ def _unit_in(name: str) -> str | None:
         return f"unknown metric {name!r}; write {metric!r}, and {unit!r} into the column 'unit'"
     if not known or metric or known.kind == "other":
         return None
-    return f"{name!r} is a unit, and goes into the column 'unit'; the metric may be {known.kind!r}"
+    usual = next((one.name for one in METRICS.values() if one.kind == "throughput" and one.unit == known.base), known.kind)
+    return f"{name!r} is a unit, and goes into the column 'unit'; the metric may be {usual!r}"
 
 
 def _units(base: str, kind: Kind, factors: Mapping[str, float]) -> dict[str, Unit]:

@@ -16,6 +16,7 @@ from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unseen import FEW
+from modak.results.metrics import METRICS
 from modak.store import LoadReport, Page
 from modak.store.audit import Entry
 from modak.store.values import Item, Judged, Replaced
@@ -158,6 +159,12 @@ def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
     return [{"field": "gpus_per_node", "message": message}] if rows else []
 
 
+def counted_ranks(count: int, rows: int) -> list[Json]:
+    """A warning if ``count`` rows give no ranks, while results are over ranks."""
+    message = f"{count} of {rows} rows name none, and results are over ranks: one on each node is counted"
+    return [{"field": "ranks_per_node", "message": message}] if count else []
+
+
 def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Json]:
     """Warnings of rows that a few runs on their system would tell better: some of the table, or of other applications."""
     known = sum(one.comparable for one in found if one.places)
@@ -178,12 +185,22 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
         "heuristic": "from too few sizes to know how the program scales",
         "none": "without a prediction: no results of that application can be used",
     }
+    unlike = [row["metric"] for row in rows if row["basis"] == "none" and _untold(row.get("metric"))]
     counts = {basis: sum(row["basis"] == basis for row in rows) for basis in means}
+    counts["none"] -= len(unlike)
     far = sum((row["extrapolation"] or 0.0) > FAR_DOUBLINGS for row in rows)
     guesses = f"{far} of {len(rows)} rows more than {FAR_DOUBLINGS:g} doublings beyond what is measured: guesses; measure in between first"
+    only = f"{len(unlike)} of {len(rows)} rows are of {', '.join(sorted(set(unlike)))}: only times and rates of work are predicted (none)"
     return [
-        {"field": "basis", "message": f"{count} of {len(rows)} rows {means[basis]} ({basis})"} for basis, count in counts.items() if count
-    ] + ([{"field": "extrapolation", "message": guesses}] if far else [])
+        *([{"field": "metric", "message": only}] if unlike else []),
+        *({"field": "basis", "message": f"{n} of {len(rows)} rows {means[basis]} ({basis})"} for basis, n in counts.items() if n),
+        *([{"field": "extrapolation", "message": guesses}] if far else []),
+    ]
+
+
+def _untold(metric: str | None) -> bool:
+    known = METRICS.get(metric or "")
+    return known is not None and not known.tells_cost
 
 
 def calibration_notes(found: Sequence[CalibrationRuns], rows: int) -> list[str]:

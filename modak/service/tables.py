@@ -34,7 +34,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     from modak.ingest.sources import from_bytes
     from modak.perfmodel.configurations import by_configuration
     from modak.perfmodel.improving import improve_rows
-    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, of_several, only_doubted, predict_rows
+    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, of_one_rank, of_several, only_doubted, predict_rows
 
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
@@ -57,6 +57,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         *records.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
         *records.of_several(of_several(questions, curves), len(rows)),
         *records.counted_gpus(gpus),
+        *records.counted_ranks(of_one_rank(questions, curves), len(rows)),
         *records.calibrated_by_few(_lacking_runs(questions, answered, known, reader), len(rows)),
     ]
     return {"rows": rows, "level": level, "warnings": warnings}

@@ -314,6 +314,18 @@ def test_predict_keeps_rows_and_order_and_adds_columns(run: Run, tmp_path: Path)
     assert 1 < float(rows[1]["lower"]) < float(rows[1]["predicted"]) < float(rows[1]["upper"]) < 10
 
 
+def test_predict_says_which_metrics_have_no_models(own: Run, tmp_path: Path) -> None:
+    """Not that results are missing, where there are some."""
+    table = "application,system,nodes,metric,value,unit\nsolver,here,1,energy,5,kWh\nsolver,here,1,wall_time,9,s\n"
+    (tmp_path / "mine.csv").write_text(table)
+    assert own("load", str(tmp_path / "mine.csv")).status == 0
+    points = "application,system,nodes,metric\nsolver,here,1,energy\nsolver,here,1,wall_time\nother,here,1,wall_time\n"
+    (tmp_path / "points.csv").write_text(points)
+    (only, missing, *_) = own("predict", str(tmp_path / "points.csv")).err.splitlines()
+    assert only == "warning: metric: 1 of 3 rows are of energy: only times and rates of work are predicted (none)"
+    assert missing.startswith("warning: basis: 1 of 3 rows without a prediction")
+
+
 def test_predict_writes_json_to_a_file_as_to_standard_output(run: Run, tmp_path: Path) -> None:
     """``--json`` says what is written, ``-o`` where."""
     points = tmp_path / "points.csv"
@@ -353,6 +365,18 @@ def test_predict_counts_as_many_gpus_on_a_system_without_facts_as_its_results_ha
     asked.write_text("application,system,nodes,metric\nnet,ours,2,throughput\n")
     (row,) = csv.DictReader(io.StringIO(own("predict", asked).out))
     assert (float(row["predicted"]), row["basis"]) == (2400, "measured")
+
+
+def test_predict_counts_one_rank_where_results_are_over_ranks_and_a_row_names_none(own: Run, tmp_path: Path) -> None:
+    """The warning says so: the number looks like any other."""
+    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
+    rows = "".join(f"solver,{ranks},wall_time,{96 / ranks},s\n" for ranks in (1, 2, 4, 8))
+    measured.write_text(f"application,ranks_per_node,metric,value,unit\n{rows}")
+    assert own("load", measured).status == 0
+    asked.write_text("application,nodes,ranks_per_node,metric\nsolver,1,,wall_time\nsolver,1,4,wall_time\n")
+    ran = own("predict", asked)
+    assert [float(row["predicted"]) for row in csv.DictReader(io.StringIO(ran.out))] == pytest.approx([96, 24], rel=0.05)
+    assert "ranks_per_node: 1 of 2 rows name none, and results are over ranks: one on each node is counted" in ran.err
 
 
 def test_predict_counts_gpus_of_whole_runs_under_another_name_too(own: Run, tmp_path: Path) -> None:

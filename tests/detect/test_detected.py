@@ -318,6 +318,7 @@ def test_who_may_use_a_partition_is_said() -> None:
     assert partition(found, "batch").qos == "long"
     said = [note.split(" (partition batch)")[0] for note in found.notes if "is not entered" in note]
     assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
+    assert [partition(found, name).only_if_named for name in ("batch", "gpu.v100")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -839,6 +840,28 @@ def test_a_changed_size_of_jobs_is_drift() -> None:
         for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")))
     )
     assert drift(now, stored) == ()
+
+
+def test_a_changed_default_time_is_drift() -> None:
+    """Jobs without a prediction get it."""
+    shown = read(MIXED["scontrol-partition"])
+    before, after, none = (
+        seen({**MIXED, **XEON}, scontrol_partition=shown.replace("DefaultTime=01:00:00", f"DefaultTime={time}")).system
+        for time in ("00:10:00", "00:20:00", "NONE")
+    )
+    assert drift(before, after) == tuple(Drift(f"partitions.{name}.default_wall_time_s", 600, 1200) for name in ("batch", "batch-kind2"))
+    assert drift(after, none) == ()
+
+
+def test_changed_features_are_drift_in_whatever_order_they_are() -> None:
+    """They lead jobs that ask for them to a partition."""
+    now = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"}).system
+
+    def with_features(*features: str) -> System:
+        return now.model_copy(update={"partitions": tuple(one.model_copy(update={"features": features}) for one in now.partitions)})
+
+    assert drift(with_features("ssd", "v100"), with_features("v100", "ssd")) == ()
+    assert {one[1:] for one in drift(with_features("ssd"), with_features("v100", "ssd"))} == {("ssd", "v100, ssd")}
 
 
 def test_drift_names_field_stored_and_seen() -> None:

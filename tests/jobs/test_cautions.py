@@ -55,6 +55,7 @@ def test_torchrun_starts_outside_the_environment_that_another_program_opens(exec
         ("${HOME}/env/bin/python3.11 train.py", True, True),
         ("env/bin/python train.py", True, True),
         ("/opt/conda/bin/python train.py", True, False),
+        ("/app/env/bin/python train.py", True, False),
         ("python train.py", True, False),
         ("/home/me/env/bin/python train.py", False, False),
     ],
@@ -70,11 +71,14 @@ def test_a_python_of_the_users_own_does_not_belong_into_a_container(executable: 
         ("pip install -r requirements.txt", True, True),
         ("python3 -m pip install --user torch", True, True),
         ("source ${HOME}/env/bin/activate", True, True),
+        ("conda activate torch", True, True),
+        ("conda activate torch", False, True),
+        ("source ${HOME}/miniconda3/bin/activate torch", False, False),
         ("pip install -r requirements.txt", False, False),
         ("source setup.sh", True, False),
         ("python3 prepare.py", True, False),
     ],
 )
 def test_what_is_installed_before_the_run_is_not_in_the_container(command: str, image: bool, warned: bool) -> None:
-    """It runs on the node."""
+    """It runs on the node. There, ``conda activate`` is a function of interactive shells."""
     assert bool(told("pre-execution", image=image, **{"pre-execution": command})) == warned

@@ -115,6 +115,7 @@ def test_the_direction_follows_from_the_metric_or_the_unit(name: str, unit: str 
         ("figure_of_merit", None, "needs a 'unit'"),
         ("time_s", None, "^metric: unknown metric 'time_s'; write 'time', and 's' into the column 'unit'$"),
         ("ns/day", None, "'ns/day' is a unit, and goes into the column 'unit'; the metric may be 'throughput'$"),
+        ("GFLOPS", None, "'GFLOPS' is a unit, and goes into the column 'unit'; the metric may be 'performance'$"),
         ("figure_of_merit", "1", "whether less or more is better"),
         ("figure_of_merit", "GB", "whether less or more is better"),
         ("wall_time", "images/s", "allowed: s, min, h, d, ms, us, ns$"),
