@@ -24,7 +24,7 @@ COLUMNS: Final = (
     *("dataset", "framework", "framework_version", "compiler", "image", "precision", "partition", "mpi", "runtime", "source"),
     *("params.x", "params.OMP_PLACES", "params.workers"),
 )
-PROSE: Final = f"x\n#SBATCH --wrap={CANARY}\ntouch {CANARY}\n$(touch {CANARY})\r\n`touch {CANARY}`"
+PROSE: Final = f"x\n#SBATCH --wrap={CANARY}\ntouch {CANARY}\n$(touch {CANARY})\n`touch {CANARY}`"
 
 
 def row(application: str, column: str, text: str, nodes: int) -> dict[str, Any]:
@@ -98,3 +98,13 @@ def test_no_text_of_a_system_file_reaches_a_script(site: Site) -> None:
     assert site.call("POST", "/systems?replace=true", admin, json={**system, "name": "other"}).status_code in (200, 201)
     made = site.call("POST", "/optimise", json=asked("3dgan", "other")).json()["job"]
     assert CANARY not in made["job_content"]
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "x\x07", "a\rb", "\u202egpj.exe", "\u2066x", "a\u2028b"])
+@pytest.mark.parametrize(("kind", "field"), [("systems", "title"), ("rules", "title"), ("rules", "advice"), ("rules", "source")])
+def test_prose_controls_no_terminal_and_turns_no_line_around(shared: Site, kind: str, field: str, text: str) -> None:
+    """Whoever reads an entry before adding it sees what it says, in every program that shows it."""
+    entry = shared.call("GET", f"/{kind}?limit=1").json()["items"][0]
+    answer = shared.call("POST", f"/{kind}?replace=true", shared.keys["admin"], json={**entry, field: text})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == field
