@@ -21,7 +21,7 @@ from fastapi.routing import APIRoute
 import modak
 from modak import schemas
 from modak.api import answers, builds, native, openapi, pages, published, writing
-from modak.api.access import guard, issuer_of, scope_of
+from modak.api.access import RESULT, guard, issuer_of, scope_of
 from modak.api.direct import Direct
 from modak.api.examples import add_examples
 from modak.api.layers import Head, Lifespan
@@ -33,6 +33,7 @@ from modak.errors import DataError
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings, split_list
 from modak.text.amounts import printable
+from modak.web.reference import GROUPS
 
 LOG: Final = logging.getLogger("modak.serve")
 YOUNG: Final = 20_000
@@ -44,7 +45,22 @@ BROWSERS: Final[dict[str, Any]] = {
     "expose_headers": ["ETag", "Location", "Retry-After", "X-Request-ID"],
 }
 """What pages of another site may send and read (cross-origin resource sharing), where settings name that site. Never cookies."""
-SUMMARY: Final = "Choose container, configuration and job script from measured results."
+DESCRIPTION: Final = """Choose container, configuration and job script from measured results.
+
+**First requests.** `POST /optimise` answers a request document with the configuration, its predicted time, the reasons and the job script;
+`POST /validations` checks a document, `POST /recommendations` ranks the configurations. `GET /schema/request` is the schema for editors.
+
+**Errors** are `application/problem+json` for every address. 400: no JSON, or JSON that readers interpret differently; 401: a token is
+needed, or this one is unknown; 403: its scope does not allow this; 404: unknown address or name; 409: the values do not fit together, the
+system, or what is there; 413, 415: body too large, or of another type; 422: a value is wrong, `field` says which; 429, 503: try again after
+`Retry-After` seconds. Warnings are part of good answers; `strict=true` makes them errors.
+
+**Tokens** are sent as `Authorization: Bearer …`. `security` names the scope that an address needs: `read`, `optimise`, `load` or `admin`,
+which includes the others; `result` is a token of `POST /plans/{id}/token`, for one result of that plan.
+
+**Lists** come in pages: send `next` of an answer as `cursor` to get the following page; the last one has no `next`. Systems, images, rules
+and models have an `ETag`: send it as `If-None-Match` to get 304 where nothing has changed.
+"""
 
 
 def create_app(settings: Settings, issuer: Issuer | None = None) -> FastAPI:
@@ -56,7 +72,7 @@ def create_app(settings: Settings, issuer: Issuer | None = None) -> FastAPI:
     app = FastAPI(
         title="MODAK",
         version=modak.__version__,
-        description=SUMMARY,
+        description=DESCRIPTION,
         openapi_url=None,  # FastAPI's own route writes the document for each request
         docs_url=None,  # these pages load their scripts from a public server, which a site without internet cannot reach
         redoc_url=None,
@@ -144,6 +160,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         components |= {**answers.components(), **builds.schemas(), **published.schemas()}
         document["components"]["securitySchemes"] = {"token": TOKEN}
         document["security"] = [{}, {"token": []}] if app.state.settings.anonymous else [{"token": []}]
+        document["tags"] = [{"name": name, "description": heading} for name, heading in GROUPS.items()]
         if app.state.settings.public_url:
             document["servers"] = [{"url": app.state.settings.public_url}]
         add_examples(document)
@@ -159,12 +176,20 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
                 operation["responses"].pop("422", None)
                 for response in operation["responses"].values():
                     response["headers"] = {**response.get("headers", {}), "X-Request-ID": REQUEST_ID}
-                if needed not in ("read", "optimise"):
-                    operation["security"] = [{"token": []}] if needed else [{}]
+                operation["security"] = _security(needed, anonymous=app.state.settings.anonymous)
         for unused in ("HTTPValidationError", "ValidationError"):
             components.pop(unused, None)
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _security(needed: str | None, *, anonymous: bool) -> list[dict[str, list[str]]]:
+    """What a request needs, in OpenAPI's words: one of these, each a token with a scope, or nothing."""
+    if needed is None:
+        return [{}]
+    scopes = [needed, "load"] if needed == RESULT else [needed]
+    nothing: list[dict[str, list[str]]] = [{}] if anonymous and needed in ("read", "optimise") else []
+    return [*nothing, *({"token": [scope]} for scope in scopes)]
 
 
 REQUEST_ID: Final = {"description": "names the request in logs; that of the request where it gave one", "schema": openapi.TEXT}

@@ -26,6 +26,8 @@ MOST_HEADERS: Final = 100
 CALLERS: Final = 10_000
 """Most callers whose requests are counted; beyond that, the counts of the least active are dropped."""
 RETRY_S: Final = 5
+LONGEST_NAME: Final = 64
+"""Characters of a caller's name that are kept."""
 
 
 class RateLimit:
@@ -63,13 +65,15 @@ class RateLimit:
 def caller(host: str | None) -> str:
     """The name under which requests of an address are counted: of an IPv6 host its network, which has 2^64 addresses; empty for loopback.
 
-    >>> caller("192.0.2.7"), caller("2001:db8:1:2:3::4"), caller("127.0.0.1")
-    ('192.0.2.7', '2001:db8:1:2::', '')
+    >>> caller("192.0.2.7"), caller("2001:db8:1:2:3::4"), caller("127.0.0.1"), caller("unknown")
+    ('192.0.2.7', '2001:db8:1:2::', '', 'unknown')
     """
-    try:
-        address = ip_address(host or "")
-    except ValueError:  # a Unix socket has no address
+    if not host:  # a Unix socket has no address
         return ""
+    try:
+        address = ip_address(host)
+    except ValueError:  # what a proxy says instead of an address
+        return host[:LONGEST_NAME]
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped:
             return caller(str(address.ipv4_mapped))

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from modak.api.counts import FOLDER, count_together
+from modak.api.openapi import text
 from modak.errors import ModakError
 
 if TYPE_CHECKING:
@@ -142,8 +143,11 @@ def add_observation(app: FastAPI) -> None:
     ProcessCollector(registry=own)
     app.add_middleware(Observer, registry=own)
 
-    @app.get("/metrics", tags=["operations"], summary="Figures for Prometheus", response_class=Response)
+    figures = {200: {"description": "The figures", "content": {"text/plain": {"schema": text("in Prometheus' text format")}}}}
+
+    @app.get("/metrics", tags=["operations"], summary="Figures for Prometheus", response_class=Response, responses=figures)  # type: ignore[arg-type]
     def metrics(request: Request) -> Response:
+        """Requests by address and status, their duration, the state of the database and of its models, builds."""
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 

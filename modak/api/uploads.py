@@ -13,7 +13,8 @@ from modak.errors import BadSyntax
 from modak.ingest.sources import Source, from_bytes
 
 KINDS: Final = {**TABLES, "text/plain": "body.txt"}
-MOST_FILES: Final = 1000
+MOST_PARTS: Final = 1000
+"""Files and other parts of a form: an empty one costs as much as a small file."""
 LONGEST: Final = 200
 """Characters of a file's name that are kept, from its end."""
 
@@ -55,6 +56,7 @@ class _Form:
         self._header = self._value = b""
         self._name = ""
         self._content = bytearray()
+        self._begun = 0
 
     def callbacks(self) -> dict[str, Any]:
         """The parser's callbacks."""
@@ -69,8 +71,9 @@ class _Form:
         }
 
     def _begin(self) -> None:
-        if len(self.files) >= MOST_FILES:
-            raise BadSyntax(f"at most {MOST_FILES} files")
+        self._begun += 1
+        if self._begun > MOST_PARTS:
+            raise BadSyntax(f"a multipart form with more than {MOST_PARTS} parts")
         self._name, self._content = "", bytearray()
 
     def _field(self, data: bytes, start: int, end: int) -> None:

@@ -7,11 +7,12 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import ConfigDict, Field
 
 from modak.text.described import Described
+from modak.text.grammar import SoundText
 
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 Positive = Annotated[float, Field(ge=1e-9, le=1e12, allow_inf_nan=False)]
 """A figure of hardware, or a price: within what products and quotients of a few of them can be computed for."""
-Prose = Annotated[str, Field(min_length=1, max_length=2000)]
+Prose = Annotated[SoundText, Field(min_length=1, max_length=2000)]
 Vendor = Literal["nvidia", "amd", "intel"]
 """Makers of GPUs."""
 VENDORS: Final[tuple[Vendor, ...]] = get_args(Vendor)

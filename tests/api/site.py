@@ -46,7 +46,7 @@ class Site:
         read = Settings(database_url=f"sqlite:///{database}", **settings)
         issuer = issuer_of(read)
         self.app = create_app(read, replace(issuer, timeout_s=PATIENCE_S, clock=clock) if issuer else None)
-        self.web = TestClient(self.app, raise_server_exceptions=False)
+        self.web = TestClient(self.app, raise_server_exceptions=False, client=("127.0.0.1", 1))
         made = {scope: self.app.state.keys.create(scope, [scope], None, Actor("test")) for scope in SCOPES}
         self.keys = {scope: token for scope, (token, _) in made.items()}
         self.ids = {scope: key.id for scope, (_, key) in made.items()}

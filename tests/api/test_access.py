@@ -292,6 +292,7 @@ def test_a_forwarded_address_is_believed_from_named_proxies_alone(opened: ExitSt
     assert [ask("203.0.113.9", "198.51.100.3"), ask("203.0.113.9", "198.51.100.4")] == [200, 429]
     assert ask("10.0.0.5", "127.0.0.1, 198.51.100.1") == 429
     assert [ask("10.0.0.5", "2001:db8::1"), ask("10.0.0.5", "2001:db8::2"), ask("10.0.0.5", "2001:db8:0:1::1")] == [200, 429, 200]
+    assert [ask("10.0.0.5", "unknown"), ask("10.0.0.5", "unknown"), ask("10.0.0.5", "x" * 90), ask("10.0.0.5", "x" * 91)] == [200, 429] * 2
 
 
 def test_a_bucket_fills_again() -> None:
@@ -327,6 +328,8 @@ def test_counting_callers_takes_no_more_room_than_it_has() -> None:
         ("127.8.9.1", ""),
         ("::ffff:127.0.0.1", ""),
         (None, ""),
+        ("unknown", "unknown"),
+        ("x" * 90, "x" * 64),
     ],
 )
 def test_what_counts_as_one_caller(host: str | None, counted: str) -> None:

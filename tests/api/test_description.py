@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from modak.api import create_app
+from modak.auth import SCOPES
 from modak.settings import Settings
 from tests.api.site import Site
 
@@ -56,11 +57,11 @@ def schemas_in(part: Any) -> Iterator[Json]:
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS, ids=lambda word: word.strip("/").replace("/", "-"))
 def test_every_answer_has_a_type(path: str, method: str) -> None:
-    """None is "any JSON"; only figures for Prometheus are no document and no text."""
+    """None is "any JSON"."""
     responses = API["paths"][path][method]["responses"]
     bodies = [body["schema"] for status, response in responses.items() if status != "304" for body in response.get("content", {}).values()]
     assert all(bodies), "give the type of the answer: add(…, responses=told(SCHEMA))"
-    assert len(bodies) > 1 or path == "/metrics"
+    assert len(bodies) > 1
 
 
 @pytest.mark.parametrize("path", ["/results", "/systems", "/images", "/rules", "/models", "/health", "/ready", "/builds"])
@@ -240,18 +241,33 @@ def test_every_parameter_is_described() -> None:
     assert [name for name, description in told.items() if not description] == []
 
 
+def test_every_tag_is_described() -> None:
+    """Tools show addresses under the names of their groups."""
+    told = {tag["name"] for tag in API["tags"] if tag["description"]}
+    assert {tag for path, method in OPERATIONS for tag in API["paths"][path][method]["tags"]} == told
+
+
+def test_what_holds_for_every_address_is_said_at_the_top() -> None:
+    """Whoever has the document alone learns of errors, tokens and their scopes, and pages."""
+    told = API["info"]["description"]
+    assert [word for word in ("problem+json", "422", "Retry-After", "Bearer", *SCOPES, "cursor", "ETag") if word not in told] == []
+
+
 def test_what_needs_a_token_says_so() -> None:
-    """A client knows from the description where to send one."""
+    """A client knows from the description where to send one, and of which scope."""
     told = {
         (path, method): operation.get("security", API["security"])
         for path, each in API["paths"].items()
         for method, operation in each.items()
     }
-    assert {} in told["/optimise", "post"]
-    assert told["/results", "post"] == told["/audit", "get"] == [{"token": []}]
+    assert told["/optimise", "post"] == [{}, {"token": ["optimise"]}]
+    assert told["/results", "post"] == told["/plans/{id}/token", "post"] == [{"token": ["load"]}]
+    assert told["/systems", "post"] == told["/audit", "get"] == [{"token": ["admin"]}]
+    assert told["/plans/{id}/result", "post"] == [{"token": ["result"]}, {"token": ["load"]}]
     assert told["/health", "get"] == [{}]
     closed = create_app(NOWHERE.model_copy(update={"anonymous": False})).openapi()
     assert closed["security"] == [{"token": []}]
+    assert closed["paths"]["/optimise"]["post"]["security"] == [{"token": ["optimise"]}]
     assert closed["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
 
 

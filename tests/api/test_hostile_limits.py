@@ -196,6 +196,14 @@ def test_a_table_that_is_wrong_loads_nothing(loader: Site, content: bytes) -> No
             "multipart/form-data; boundary=b",
             400,
         ),
+        (
+            b"--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n" * 1000
+            + b"--b\r\nContent-Disposition: form-data; name=a; filename=x\r\n\r\n"
+            + HEADER.encode()
+            + b"a,4,wall_time,1,s\r\n--b--\r\n",
+            "multipart/form-data; boundary=b",
+            400,
+        ),
         (b"--" + b"b" * 60_000, "multipart/form-data; boundary=" + "b" * 2000, 400),
     ],
 )
