@@ -135,7 +135,9 @@ def as_object(value: Any, path: str, keys: Collection[str] = ()) -> Read:
     if isinstance(value, str):
         try:
             inner = strict_json(value) if value.strip() else {}
-        except BadSyntax:
+        except BadSyntax as error:
+            if value.lstrip().startswith("{"):
+                return wrong(path, f"{an_object(keys)}; its text cannot be read: {error}")
             inner = None
         if isinstance(inner, Mapping):
             return Read(inner, (Fault(path, "the text is read as the object in it"),))

@@ -428,6 +428,19 @@ def test_a_fault_is_where_it_was_written() -> None:
     assert set(faulty(job("optimisation", **sections))) == fields
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"app_type": "hpc", "app_type": "hpc"}', "the key 'app_type' appears twice"),
+        ('{"app_type": ', "line 1, column"),
+        (' {"workload": {"epochs": 1e400}}', "beyond the range of a double"),
+    ],
+)
+def test_a_section_as_text_that_cannot_be_read_says_why(text: str, why: str) -> None:
+    """Its writer sent an object, so that an object is allowed says nothing."""
+    assert why in faulty({"job": {"optimisation": text}})["optimisation"]
+
+
 @pytest.mark.parametrize("document", [[], None, "x", 1, {}, {"job": []}, {"job": 1}, {"jobs": {}}, {"job": None}])
 def test_what_is_no_request_is_refused(document: Any) -> None:
     """A document without a job says what a request looks like."""
