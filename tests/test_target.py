@@ -686,6 +686,8 @@ def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: 
     parts = tuple(one.model_copy(update=called) if one.name == "gpu" else one for one in system.partitions)
     renamed = replace(facts, systems={"mixed": system.model_copy(update={"partitions": parts})})
     assert partition_of(renamed, job_options={"request_gpus": 2}) == "accel"
+    named = resolve(normalise({"job": {"target": {"name": "mixed"}, "job_options": {"partition": "accel"}}}).request, renamed)
+    assert (named.partition and named.partition.name, named.warnings) == ("gpu", ()), "it is known under that name, too"
 
 
 def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:
