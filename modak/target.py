@@ -75,7 +75,7 @@ class Target:
 
     def qos_for(self, nodes: int, seconds: int | None) -> str | None:
         """The quality of service that a script for that many nodes and seconds (``None``: any) names; ``None``: the site's default."""
-        queue = None if self.qos else self.queue_for(nodes, seconds)
+        queue = self.queue_for(nodes, seconds)
         return self.qos or (queue.qos if queue else None) or (self.partition.qos if self.partition and self.is_recorded else None)
 
     @cached_property

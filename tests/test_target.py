@@ -85,6 +85,16 @@ def test_the_runtime_is_the_requests_or_the_first_that_the_site_allows(asked: st
     assert (found.runtime.name if found.runtime else None, why in found.decisions) == (name, True)
 
 
+def test_a_site_that_says_nothing_of_runtimes_refuses_none(known: Known) -> None:
+    """And that it is only the request which says so."""
+    facts = known(None)
+    systems = {**facts.systems, "hlrs-testbed": facts.systems["hlrs-testbed"].model_copy(update={"runtimes": ()})}
+    found = place(lambda _: replace(facts, systems=systems), {"name": "hlrs-testbed", "container_runtime": "enroot"})
+    assert found.runtime == RuntimePolicy(name="enroot")
+    assert "runtime: enroot, as requested; hlrs-testbed states no policy" in found.decisions
+    assert "target.container_runtime" not in messages(found)
+
+
 @pytest.mark.parametrize(("asked", "name"), [("enroot", "enroot"), ("none", None), (None, "apptainer")])
 def test_of_a_place_that_nobody_described_the_request_says_the_runtime(asked: str | None, name: str | None, known: Known) -> None:
     """Apptainer, which most sites have, where it says none."""
@@ -103,6 +113,8 @@ def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:
     found = place(known, {"name": "supermuc-ng"}, partition="special")
     assert (found.partition_for(4, None), found.partition and found.partition.name) == ("special", "thin")
     assert "no partition 'special' is recorded" in messages(found)["job_options.partition"]
+    both = place(known, {"name": "supermuc-ng"}, partition="special", queue="short")
+    assert messages(both) == messages(found) | {"job_options.queue": "short is left out: job_options.partition names 'special'"}
 
 
 @pytest.mark.parametrize(("asked", "like"), [({"request_gpus": 2}, "gpu"), ({"request_gpus": 0}, "one"), ({}, "one")])
@@ -215,6 +227,16 @@ def test_features_of_a_partition_choose_it(known: Known, features: str | None, p
     found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, architecture_constraint=features)
     assert found.partition is not None
     assert found.partition.name == partition
+
+
+def test_features_that_the_default_partition_has_lead_to_no_other(known: Known) -> None:
+    """Whichever comes first in the system's file."""
+    facts = known(None)
+    kinds = [ONE.model_copy(update={"name": name, "features": ("ssd",), "default": name == "usual"}) for name in ("first", "usual")]
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": tuple(kinds)})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, architecture_constraint="ssd")
+    assert found.partition is not None
+    assert found.partition.name == "usual"
 
 
 @pytest.mark.parametrize(
@@ -507,6 +529,7 @@ def test_a_partition_of_the_request_is_that_partition(known: Known) -> None:
     """Facts and limits of the fat nodes, and their queue."""
     found = place(known, {"name": "supermuc-ng"}, partition="fat")
     assert (found.partition and found.partition.job_nodes, found.partition_for(4, None)) == (144, "fat")
+    assert not [line for line in found.decisions if line.startswith("partition: ")], "nothing was decided"
 
 
 def test_a_queue_by_size_names_its_partition(known: Known) -> None:
@@ -593,6 +616,8 @@ def partition_of(facts: Facts, **job: Any) -> str | None:
 def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str | None, known: Known) -> None:
     """To the first partition with enough of them, or with the most; without a wish for GPUs to the default."""
     assert partition_of(mixed(known), job_options={"request_gpus": gpus}) == partition
+    asked = normalise({"job": {"target": {"name": "mixed"}, "job_options": {"request_gpus": gpus}}}).request
+    assert ("because the job requests GPUs" in resolve(asked, mixed(known)).decisions[0]) == bool(partition)
 
 
 LARGE = [
@@ -690,6 +715,8 @@ def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: 
     parts = tuple(one.model_copy(update=called) if one.name == "gpu" else one for one in system.partitions)
     renamed = replace(facts, systems={"mixed": system.model_copy(update={"partitions": parts})})
     assert partition_of(renamed, job_options={"request_gpus": 2}) == "accel"
+    named = resolve(normalise({"job": {"target": {"name": "mixed"}, "job_options": {"partition": "accel"}}}).request, renamed)
+    assert (named.partition and named.partition.name, named.warnings) == ("gpu", ()), "it is known under that name, too"
 
 
 def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:

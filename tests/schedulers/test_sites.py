@@ -73,6 +73,7 @@ def test_a_partition_is_asked_for_nodes_in_the_sites_words(scheduler: str, direc
     added, gone = [option for option in found if option not in usual], [option for option in usual if option not in found]
     rest = [option for option in usual if option in found and option not in options]
     assert (sorted({*added, *options}), warned) == (sorted(options), [])
+    assert set(options) <= set(found)
     assert gone
     assert all("name" in option or option[:2] in ("-S", "-N", "-J", "-o") or option == "-cwd" for option in rest)
 
