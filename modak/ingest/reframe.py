@@ -49,7 +49,8 @@ def _case(case: LocatedObject, found: RowCollector) -> None:
         return
     nodes = case.get("job_nodelist")
     cells = test_cells(title, case, len(nodes) if isinstance(nodes, list) else None)
-    source = f"reframe {text(case.get('uuid')) or text(case.get('session_uuid')) or ''}".strip()
+    job = text(case.get("jobid"))  # as in the performance log, which ReFrame writes of the same runs
+    source = f"reframe job {job}" if job else f"reframe {text(case.get('uuid')) or text(case.get('session_uuid')) or ''}".strip()
     figures = case.get("perfvalues") or {}
     if not figures:
         found.leave(case.line, f"test {title[:80]!r} has no performance figures")
