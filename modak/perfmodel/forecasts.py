@@ -100,7 +100,7 @@ class Forecasts:
 def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> PooledForecast:
     """The curve's own forecast at ``sizes [n]`` on ``nodes [n]``, pooled with its kin where these were measured; intervals at ``level``.
 
-    ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere else: alone it
+    ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
     nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_moved`). Beyond its sizes,
     where no kin was measured, another configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is
@@ -121,9 +121,8 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     """The forecast of the curve's own forms; pooled with its kin where these were measured, and with the forecasts of these beyond."""
     beside = at.beside(curve)
     own = scaling.evaluate(curve.mixture, at.sizes, beside)
-    beyond = own.doublings > 0
-    few = ~curve.measured_at(at.sizes, at.nodes) & (len(curve.sizes) <= FEW_SIZES)
-    alike = kinship.alike(curve, curves) if (few | beyond).any() else []
+    few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
+    alike = kinship.alike(curve, curves) if few or beyond.any() else []
     kin = kinship.kin_of(curve, alike)
     reached = relatives.reached(kin, at.sizes, beside)
     measured, continued = (beyond | few) & reached, beyond & ~reached & kinship.continued_by(kin, curve)

@@ -125,7 +125,7 @@ class NearestAnswer:
             doublings=forecast.doublings,
             curve=curve,
             differences=match.differences,
-            others=forecast.others,
+            others=forecast.at(np.flatnonzero(~measured)).others,  # where it was measured, they contribute nothing
             smallest=forecast.smallest,
         )
 

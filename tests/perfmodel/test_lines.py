@@ -51,6 +51,17 @@ def test_more_threads_are_on_the_same_nodes() -> None:
     assert (line.x[-1], line.y[-1]) == pytest.approx((256.0, predict(found, asked, [1]).value[0]))
 
 
+@pytest.mark.parametrize("sizes", [(4,), (2, 8)], ids=str)
+def test_the_interval_is_no_wider_where_it_was_measured(sizes: tuple[int, ...]) -> None:
+    """Also of a curve of few sizes, which is drawn with its relatives."""
+    few, others = curves(ranks=8, sizes=sizes), curves()
+    (line,) = plot_lines(few, (*few, *others))
+    width = dict(zip(line.x, np.log(np.array(line.upper) / line.lower), strict=True))
+    for size in sizes:
+        beside = min((x for x in line.x if abs(x - size) > 1e-9), key=lambda x: abs(x - size))
+        assert width[size] <= width[beside] + 1e-9
+
+
 def test_the_interval_widens_with_its_level() -> None:
     """And beyond the measured sizes."""
     (half,), (most,) = plot_lines(curves(), level=0.5), plot_lines(curves(), level=0.95)

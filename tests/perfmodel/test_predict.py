@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, NodePower, Portion, Predictions, Question, Used, fit, portions, predict, predict_rows
 from modak.perfmodel.intervals import Z90, Sides
+from modak.perfmodel.matching import Matcher
 from modak.perfmodel.predictions import together
 from modak.perfmodel.questions import SPREAD
 
@@ -69,6 +71,17 @@ def test_the_interval_widens_with_each_other_parameter(there: dict[str, str], ti
         predict(curves(params=params, **key), Question({**HERE, "params": asked}), [4]).width.middle[0] for params in (asked, there)
     )
     assert other**2 - same**2 == pytest.approx(times * (Z90 * SPREAD["params"]) ** 2, rel=0.01)
+
+
+def test_two_configurations_differ_by_their_own_parameters() -> None:
+    """Whichever of them is that of the question: what they differ in is between them alone."""
+    key = {"metric": "throughput", "unit": "samples/s"}
+    there = curves(system="there", params={"mode": "infer", "release": "v2"}, **key)
+    here = curves(params={"mode": "train", "release": "v2"}, **key)
+    asked = Question({**HERE, "params": {"mode": "infer", "release": "v1"}}, Layout(ranks_per_node=2))
+    one, other = Matcher(None).matches((*there, *here), asked)
+    apart = math.hypot(SPREAD["system"], SPREAD["params"])
+    assert (one.unlike(other), other.unlike(one)) == (pytest.approx(apart), pytest.approx(apart))
 
 
 def test_few_sizes_are_heuristic_between_and_measured_at() -> None:
