@@ -75,13 +75,12 @@ def test_the_interval_widens_with_each_other_parameter(there: dict[str, str], ti
 
 def test_two_configurations_differ_by_their_own_parameters() -> None:
     """Whichever of them is that of the question: what they differ in is between them alone."""
-    key = {"metric": "throughput", "unit": "samples/s"}
-    there = curves(system="there", params={"mode": "infer", "release": "v2"}, **key)
-    here = curves(params={"mode": "train", "release": "v2"}, **key)
+    rate: dict[str, Any] = {"metric": "throughput", "unit": "samples/s"}
+    there = curves(system="there", params={"mode": "infer", "release": "v2"}, **rate)
+    here = curves(params={"mode": "train", "release": "v2"}, **rate)
     asked = Question({**HERE, "params": {"mode": "infer", "release": "v1"}}, Layout(ranks_per_node=2))
     one, other = Matcher(None).matches((*there, *here), asked)
-    apart = math.hypot(SPREAD["system"], SPREAD["params"])
-    assert (one.unlike(other), other.unlike(one)) == (pytest.approx(apart), pytest.approx(apart))
+    assert [one.unlike(other), other.unlike(one)] == pytest.approx([math.hypot(SPREAD["system"], SPREAD["params"])] * 2)
 
 
 def test_few_sizes_are_heuristic_between_and_measured_at() -> None:
