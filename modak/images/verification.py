@@ -23,9 +23,9 @@ from modak.text.faults import validated
 Verdict = Literal["holds", "refuted", "unknown"]
 _MPI: Final = {
     "openmpi": re.compile(r"Open MPI\)? v?([0-9][0-9.]*[0-9])"),
-    "intel-mpi": re.compile(r"Intel\(R\) MPI Library(?:.*?Version)? ([0-9][0-9.]*)"),
+    "intel-mpi": re.compile(r"Intel\(R\) MPI Library(?:.{0,100}?Version)? ([0-9][0-9.]*)"),
     "mvapich": re.compile(r"MVAPICH2? Version:?\s+([0-9][0-9.]*[0-9])"),
-    "mpich": re.compile(r"(?:MPICH|HYDRA build details:\s*)\s*Version:?\s+([0-9][0-9.]*[0-9])"),
+    "mpich": re.compile(r"(?:MPICH|HYDRA build details:)\s*Version:?\s+([0-9][0-9.]*[0-9])"),
 }
 """How each MPI library and its programs print its version. MVAPICH and Intel MPI also print MPICH's, so they come first."""
 _BROKEN: Final = re.compile(r"/bin/sh: no such file|image format not recognized|unknown image type", re.IGNORECASE)

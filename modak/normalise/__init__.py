@@ -147,10 +147,15 @@ def _image(value: Any, path: str) -> Read:
     if not isinstance(got.value, str):
         return got
     if (same := same_image(got.value)) != got.value:
-        return noted(path, same, f"{shown(value)} is read as {shown(same)}")
+        return noted(path, same, f"{shown(value)} is read as {_scheme_or_all(same)}")
     if "://" not in got.value and not got.value.endswith(IMAGE_ENDINGS) and not got.value.startswith(("/", ".", "~", "$")):
         return noted(path, f"docker://{got.value}", f"{shown(value)} is read as an image of that name: docker://…")
     return got
+
+
+def _scheme_or_all(image: str) -> str:
+    """An image for a message; of one by its digest, which is long, the scheme."""
+    return shown(image) if len(image) < 39 else f"{image.partition('://')[0]}://…"
 
 
 OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")

@@ -216,6 +216,7 @@ _NOT_HERE: Final[Mapping[str, str]] = {
         "begin the executable with the path of your environment's Python, and set target.container_runtime to 'none'; or use an image "
         "that has the packages",
     ),
+    "image": "application.container_runtime names an image",
     **dict.fromkeys(("working_directory", "workdir", "work_dir", "cwd", "chdir"), "a job starts in the folder from which it is submitted"),
 }
 """What requests are often expected to have, and where it is instead."""
@@ -236,7 +237,7 @@ _MEANT: Final[Mapping[str, str]] = {
         "copy_environment": ("export",),
         "account": ("project",),
         "executable": ("command", "cmd", "program", "script"),
-        "container_runtime": ("image", "container"),
+        "container_runtime": ("container",),
         "ai_framework": ("framework",),
     }.items()
     for word in words

@@ -482,6 +482,14 @@ def test_the_scheme_of_an_image_may_have_capitals() -> None:
     assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
 
 
+def test_how_a_long_image_is_read_is_told_by_its_scheme() -> None:
+    """Messages hold the first characters of a value, which those of an image with its digest may not even name."""
+    images = ("site/solver:1", f"site/solver@sha256:{'0' * 64}")
+    messages = [normalise(job("application", container_runtime=image)).warnings[0].message for image in images]
+    assert messages[0] == "'site/solver:1' is read as 'docker://site/solver:1'"
+    assert messages[1].endswith(" is read as docker://…")
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
@@ -913,13 +921,15 @@ def test_a_field_of_another_section_is_told_its_place(section: str, key: str, me
         ("environment", "optimisation.autotuning.setting.environment"),
         ("requirements", "target.container_runtime to 'none'"),
         ("workdir", "submitted"),
+        ("image", "application.container_runtime"),
     ],
 )
 def test_what_people_miss_is_told_where_it_is(key: str, where: str) -> None:
     """No field of that name exists, but what it is wanted for does."""
-    (warning,) = normalise(job("application", **{key: ["gcc"]})).warnings
-    assert warning.field == f"application.{key}"
-    assert where in warning.message
+    for section in ("application", "target"):
+        (warning,) = normalise(job(section, **{key: ["gcc"]})).warnings
+        assert warning.field == f"{section}.{key}"
+        assert where in warning.message
 
 
 def test_a_value_that_is_wrong_is_not_missing_as_well() -> None:
