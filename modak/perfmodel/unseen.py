@@ -118,8 +118,8 @@ def _calibration(
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
         every = _compared(configuration, measured, described, described.keys())
-        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every) if len(here) < MANY else 0)
-    comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared)
+        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every, described) if len(here) < MANY else 0)
+    comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared, described)
     rows = [one for one in {**here, **wanted} if one in compared.applications]
     there = sum(one in here for one in rows)
     if there >= enough:
@@ -135,11 +135,11 @@ def _calibration(
     return CalibrationRuns(tuple(wanted[rows[number]] for number in order), comparable, there, others)
 
 
-def _told_by_parameters(asked: Sequence[RunKind], compared: Compared) -> int:
+def _told_by_parameters(asked: Sequence[RunKind], compared: Compared, described: Described) -> int:
     """How many runs, of applications that nobody measured, others tell by their parameters once there are calibration runs."""
     if not _distinguish(compared.columns) or len(compared.applications) < MANY:
         return 0
-    return sum(run.identity not in compared.applications and run.features.keys() >= set(compared.columns) for run in asked)
+    return sum(run.identity not in described and run.features.keys() >= set(compared.columns) for run in asked)
 
 
 def _of_configuration(
