@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -103,22 +104,21 @@ class CalibrationRuns(NamedTuple):
 def calibrations(asked: Sequence[RunKind], known: MeasuredRuns, most: int, enough: float = math.inf) -> tuple[CalibrationRuns, ...]:
     """For each configuration of the asked runs the ``most`` runs to measure there; none where as many as ``enough`` were measured."""
     found = []
+    every = cache(lambda: _compared(None, known.measured, known.described, known.described.keys()))
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
-        here = _calibration([asked[place] for place in places], known.measured, known.described, most, enough)
+        here = _calibration([asked[place] for place in places], known, every, most, enough)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
     return tuple(found)
 
 
-def _calibration(
-    asked: Sequence[RunKind], measured: Mapping[Configuration, Throughputs], described: Described, most: int, enough: float
-) -> CalibrationRuns:
-    """Of runs in one configuration."""
+def _calibration(asked: Sequence[RunKind], known: MeasuredRuns, every: Callable[[], Compared], most: int, enough: float) -> CalibrationRuns:
+    """Of runs in one configuration. ``every``: what all configurations tell of another one; of many unknown ones it is asked once."""
+    measured, described = known.measured, known.described
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
     here = dict.fromkeys(run.identity for run in measured[configuration].logs) if configuration in measured else {}
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
-        every = _compared(configuration, measured, described, described.keys())
-        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every, described) if len(here) < MANY else 0)
+        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every(), described) if len(here) < MANY else 0)
     comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared, described)
     rows = [one for one in {**here, **wanted} if one in compared.applications]
     there = sum(one in here for one in rows)
@@ -282,7 +282,7 @@ class Compared(NamedTuple):
 
 
 def _compared(
-    configuration: Configuration, measured: Mapping[Configuration, Throughputs], described: Described, here: AbstractSet[Identity]
+    configuration: Configuration | None, measured: Mapping[Configuration, Throughputs], described: Described, here: AbstractSet[Identity]
 ) -> Compared:
     """``here``: applications that are measured in the configuration, or are to be."""
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
