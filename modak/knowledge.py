@@ -146,7 +146,7 @@ def from_document(kind: str, document: object) -> tuple[System | Processor | Acc
     """
     models = _KINDS[kind]
     if not isinstance(document, Mapping):
-        raise DataError(f"allowed: an object: one entry, or {kind} with a list of entries")
+        raise DataError(f"allowed: an object, which is one entry, or has a list of entries in {kind!r}")
     document = without_schema(document)
     if kind not in document:
         entry = _validate(None, models[kind], document, at="")
@@ -222,7 +222,7 @@ def _array(path: Path | None, document: Mapping[str, Any], key: str, model: type
 
 def _no_array(path: Path | None, document: Mapping[str, Any], key: str) -> Iterator[Fault]:
     if not isinstance(document.get(key), list):
-        yield Fault(_where(path, key), f"an array of tables [[{key}]] is required")
+        yield Fault(_where(path, key), f"an array of tables [[{key}]] is required" if path else "allowed: a list of objects")
 
 
 def _validate(path: Path | None, model: type[Model], data: object, *, at: str) -> Model:

@@ -400,6 +400,20 @@ def test_a_star_covers_every_name(tmp_path: Path) -> None:
     assert read_system(path).name == "small"
 
 
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ({"images": {}}, "images: allowed: a list of objects"),
+        ([], "allowed: an object, which is one entry, or has a list of entries in 'images'"),
+    ],
+)
+def test_what_a_document_has_to_be_is_told_in_words_of_json(document: object, says: str) -> None:
+    """It is no TOML file, and has no tables."""
+    with pytest.raises(DataError) as caught:
+        knowledge.from_document("images", document)
+    assert [str(fault) for fault in caught.value.faults] == [says]
+
+
 def test_many_sources_of_many_figures_are_read_at_once() -> None:
     """Figures are looked up, not compared with every source: these would take minutes."""
     queues = [{"name": f"q{number}", "max_nodes": 4} for number in range(5000)]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -103,23 +104,22 @@ class CalibrationRuns(NamedTuple):
 def calibrations(asked: Sequence[RunKind], known: MeasuredRuns, most: int, enough: float = math.inf) -> tuple[CalibrationRuns, ...]:
     """For each configuration of the asked runs the ``most`` runs to measure there; none where as many as ``enough`` were measured."""
     found = []
+    every = cache(lambda: _compared(None, known.measured, known.described, known.described.keys()))
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
-        here = _calibration([asked[place] for place in places], known.measured, known.described, most, enough)
+        here = _calibration([asked[place] for place in places], known, every, most, enough)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
     return tuple(found)
 
 
-def _calibration(
-    asked: Sequence[RunKind], measured: Mapping[Configuration, Throughputs], described: Described, most: int, enough: float
-) -> CalibrationRuns:
-    """Of runs in one configuration."""
+def _calibration(asked: Sequence[RunKind], known: MeasuredRuns, every: Callable[[], Compared], most: int, enough: float) -> CalibrationRuns:
+    """Of runs in one configuration. ``every``: what all configurations tell of another one; of many unknown ones it is asked once."""
+    measured, described = known.measured, known.described
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
     here = dict.fromkeys(run.identity for run in measured[configuration].logs) if configuration in measured else {}
     compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
-        every = _compared(configuration, measured, described, described.keys())
-        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every) if len(here) < MANY else 0)
-    comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared)
+        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every(), described) if len(here) < MANY else 0)
+    comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared, described)
     rows = [one for one in {**here, **wanted} if one in compared.applications]
     there = sum(one in here for one in rows)
     if there >= enough:
@@ -135,11 +135,11 @@ def _calibration(
     return CalibrationRuns(tuple(wanted[rows[number]] for number in order), comparable, there, others)
 
 
-def _told_by_parameters(asked: Sequence[RunKind], compared: Compared) -> int:
+def _told_by_parameters(asked: Sequence[RunKind], compared: Compared, described: Described) -> int:
     """How many runs, of applications that nobody measured, others tell by their parameters once there are calibration runs."""
     if not _distinguish(compared.columns) or len(compared.applications) < MANY:
         return 0
-    return sum(run.identity not in compared.applications and run.features.keys() >= set(compared.columns) for run in asked)
+    return sum(run.identity not in described and run.features.keys() >= set(compared.columns) for run in asked)
 
 
 def _of_configuration(
@@ -282,7 +282,7 @@ class Compared(NamedTuple):
 
 
 def _compared(
-    configuration: Configuration, measured: Mapping[Configuration, Throughputs], described: Described, here: AbstractSet[Identity]
+    configuration: Configuration | None, measured: Mapping[Configuration, Throughputs], described: Described, here: AbstractSet[Identity]
 ) -> Compared:
     """``here``: applications that are measured in the configuration, or are to be."""
     others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]

@@ -9,6 +9,7 @@ from modak import plugins
 from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest_name
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System, same_name, same_runtime
 from modak.knowledge import unknown_hardware, unknown_variants
+from modak.text.faults import join
 from modak.text.grammar import sound
 
 Known = System | Processor | Accelerator | Image | Rule
@@ -80,7 +81,8 @@ def refuse_bad_rules(values: Sequence[Known]) -> None:
     """Raise :class:`modak.errors.DataError` for rules that could not be written into a script."""
     from modak.rules import rule_faults
 
-    _refuse(Fault(f"rules.{rule.name}", str(fault)) for rule in values if isinstance(rule, Rule) for fault in rule_faults(rule))
+    rules = (value for value in values if isinstance(value, Rule))
+    _refuse(Fault(join("rules", rule.name, fault.field), fault.message) for rule in rules for fault in rule_faults(rule))
 
 
 def names_a_place(values: Sequence[Known]) -> bool:
@@ -126,9 +128,9 @@ def odd_cores(values: Sequence[Known], facts: Facts) -> Iterator[str]:
 
 
 def _of_systems(values: Sequence[Known], faults: Callable[[System], Iterable[Fault]]) -> Iterator[Fault]:
-    """The faults of each system, which begin with its name."""
+    """The faults of each system, with their places in a document that has its name."""
     for system in (value for value in values if isinstance(value, System)):
-        yield from (Fault(f"{system.name}: {fault.field}", fault.message) for fault in faults(system))
+        yield from (Fault(join("systems", system.name, fault.field), fault.message) for fault in faults(system))
 
 
 def _refuse(faults: Iterable[Fault]) -> None:

@@ -105,7 +105,7 @@ class FactCache:
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
         version, models = self.store.models_of(application)
         tried = self.store.tried(*switches) if switches else ()
-        doubted = self.store.doubted(application)
+        doubted = self.store.doubted(application)[application]
         similar_application = None if models[application] or doubted else self._similar_application(application)
         facts = knowledge.changed(
             models=knowledge.with_own_names(models[application]),

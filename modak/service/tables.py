@@ -51,7 +51,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     answered = improve_rows(questions, answered, known, level, reader)
 
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
-    doubted = {application: facts.with_own_names(store.doubted(application)) for application in measured}
+    doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
     warnings = [
         *records.weak_bases(rows),
         *records.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),

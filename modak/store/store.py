@@ -165,10 +165,11 @@ class Store:
         with reading(self.engine) as connection:
             return versions.of_all(connection)
 
-    def doubted(self, application: str) -> tuple[Doubted, ...]:
-        """The results of one application that no model uses until they are confirmed."""
+    def doubted(self, *applications: str) -> dict[str, tuple[Doubted, ...]]:
+        """The results of each of these applications that no model uses until they are confirmed."""
         with reading(self.engine) as connection:
-            return suspects.doubted(connection, application)
+            found = grouped(suspects.doubted(connection, applications), lambda one: one.series.application)
+        return {application: tuple(found.get(application, ())) for application in applications}
 
     def snapshot(self) -> Facts:
         """All knowledge, without curves, in one consistent view."""

@@ -161,14 +161,17 @@ def settle(connection: Connection, meant: Meant, number: int, why: str = "") -> 
     return count, review(connection, by_number(connection, series.c.changed == number))
 
 
-def doubted(connection: Connection, application: str) -> tuple[Doubted, ...]:
-    """The results of an application that are left out, by series and layout."""
+def doubted(connection: Connection, applications: Sequence[str]) -> tuple[Doubted, ...]:
+    """The results of applications that are left out, by series and layout."""
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
-    of_it = series.c.application == application
-    rows = select(*columns).join(series, series.c.id == results.c.series_id).where(of_it, LEFT_OUT)
-    counts = Counter(connection.execute(rows).all())  # grouped by the database, SQLite would read all results instead of the index
-    keys = by_number(connection, and_(of_it, series.c.id.in_(select(results.c.series_id).where(LEFT_OUT)))) if counts else {}
-    return tuple(Doubted(series=keys[row.series_id], layout=_layout(row), count=count) for row, count in counts.items())
+    found: list[Doubted] = []
+    for part in chunks(applications):
+        of_them = series.c.application.in_(part)
+        rows = select(*columns).join(series, series.c.id == results.c.series_id).where(of_them, LEFT_OUT)
+        counts = Counter(connection.execute(rows).all())  # grouped by the database, SQLite would read all results instead of the index
+        keys = by_number(connection, and_(of_them, series.c.id.in_(select(results.c.series_id).where(LEFT_OUT)))) if counts else {}
+        found += (Doubted(series=keys[row.series_id], layout=_layout(row), count=count) for row, count in counts.items())
+    return tuple(found)
 
 
 def _parts(connection: Connection, chosen: Selection) -> Sequence[ColumnElement[bool]]:

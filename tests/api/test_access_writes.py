@@ -231,18 +231,26 @@ def test_knowledge_that_is_wrong_is_refused(shared: Site, kind: str, sent: Any, 
 
 
 @pytest.mark.parametrize(
-    ("sent", "field"),
+    ("kind", "sent", "field"),
     [
-        ({**IMAGE, "labels": {}}, "labels.framework"),
-        ({"images": [{**IMAGE, "labels": {}}]}, f"images.{IMAGE['reference']}.labels.framework"),
-        ({"images": [{}]}, "images.0.reference"),
-        ({"images": [], "systems": []}, "systems"),
-        ([], ""),
+        ("images", {**IMAGE, "labels": {}}, "labels.framework"),
+        ("images", {"images": [{**IMAGE, "labels": {}}]}, f"images.{IMAGE['reference']}.labels.framework"),
+        ("images", {"images": [{}]}, "images.0.reference"),
+        ("images", {"images": [], "systems": []}, "systems"),
+        ("images", [], ""),
+        ("rules", {**RULE, "script": "if true; then"}, "script"),
+        ("rules", {**RULE, "environment": {}}, ""),
+        ("rules", {"rules": [{**RULE, "environment": {"PATH": "/pwned"}}]}, "rules.quiet.environment.PATH"),
+        ("systems", {"launcher": "nosuch"}, "launcher"),
+        ("systems", {"systems": [{"launcher": "nosuch"}]}, "systems.zenith.launcher"),
     ],
 )
-def test_what_is_wrong_of_an_entry_is_named_as_it_was_sent(shared: Site, sent: Any, field: str) -> None:
+def test_what_is_wrong_of_an_entry_is_named_as_it_was_sent(shared: Site, kind: str, sent: Any, field: str) -> None:
     """The field is the way to it in the document, so that an editor can show it there."""
-    answer = shared.call("POST", "/images", shared.keys["admin"], json=sent)
+    if kind == "systems":
+        zenith = shared.call("GET", "/systems/zenith").json()
+        sent = {"systems": [zenith | one for one in sent["systems"]]} if "systems" in sent else zenith | sent
+    answer = shared.call("POST", f"/{kind}", shared.keys["admin"], json=sent)
     assert answer.status_code == 422
     assert field in [fault["field"] for fault in answer.json()["errors"]]
 

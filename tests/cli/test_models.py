@@ -274,6 +274,14 @@ def test_runs_that_would_tell_networks_that_nobody_measured_are_named(own: Run, 
     assert "8 of 8 rows from results of relatives alone (transferred)" in own("predict", tmp_path / "alone.csv").err
 
 
+def test_a_network_that_ran_in_another_batch_is_none_that_nobody_measured(own: Run, tmp_path: Path) -> None:
+    """Also where no other configuration knows it."""
+    (tmp_path / "known.csv").write_text(networks("one", 1000, 60) + "new-net,new,throughput,32,1.5,2.5,224,900\n")
+    (tmp_path / "points.csv").write_text(f"{NETWORKS}\nnew-net,new,throughput,64,1.5,2.5,224\nother-net,new,throughput,64,1.5,2.5,256\n")
+    own("load", tmp_path / "known.csv")
+    assert "1 of 2 rows are of applications that nobody measured" in own("predict", tmp_path / "points.csv").err
+
+
 def test_what_was_measured_counts_as_a_calibration_run(own: Run, tmp_path: Path) -> None:
     """Two runs and three further ones are five; the hint of a prediction counts the others alone."""
     (tmp_path / "known.csv").write_text(networks("one", 1000) + networks("new", 2000, count=2).split("\n", 1)[1])

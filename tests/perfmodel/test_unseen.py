@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel.configurations import by_configuration, run_of
+from modak.perfmodel import unseen
+from modak.perfmodel.configurations import RunKind, by_configuration, run_of
 from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.rows import predict_rows
@@ -60,6 +63,22 @@ def test_a_new_system_is_told_from_calibration_runs() -> None:
     ]
     assert len(errors) == 40
     assert np.median(errors) < 0.02
+
+
+def test_what_is_known_is_looked_at_once_however_many_systems_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For networks that nobody measured, all that others know counts: a table of thousands of systems would take minutes."""
+    looked_at: list[RunKind] = []
+    common_columns, known = unseen._common_columns, by_configuration(measured("known", range(50), 1.0))
+
+    def counted(runs: Iterable[RunKind]) -> list[str]:
+        listed = list(runs)
+        looked_at.extend(listed)
+        return common_columns(listed)
+
+    monkeypatch.setattr(unseen, "_common_columns", counted)
+    asked = [run_of(key(f"new{n}", n), Layout(batch_size=64)) for n in range(60, 80)]
+    assert sum(one.others for one in calibrations(asked, known, 1)) == len(asked)
+    assert len(looked_at) == 50
 
 
 def test_a_network_that_nobody_has_measured_is_told_on_a_new_system() -> None:

@@ -262,13 +262,16 @@ def test_a_row_of_another_kind_of_nodes_is_not_measured(service: Service, load: 
     assert (t4["predicted"], t4["upper"] / t4["lower"] > 5) == (pytest.approx(60 * 900 / 320), True)
 
 
-def test_rows_of_unknown_applications_cost_no_query(service: Service) -> None:
-    """However many there are in one table."""
+@pytest.mark.parametrize("name", ["unknown", "known"])
+def test_further_applications_of_a_table_cost_no_query(service: Service, load: Callable[[str], Any], name: str) -> None:
+    """However many there are in one table, and whether they were measured or not."""
+    load("application,metric,value\n" + "".join(f"known{row},wall_time,60\n" for row in range(50)))
+    service.store.models()  # fitted
     asked = list[str]()
     counts = []
     event.listen(service.store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
     for rows in (1, 2, 50):
-        service.predict(("application,metric\n" + "".join(f"unknown{row},wall_time\n" for row in range(rows))).encode(), "asked.csv")
+        service.predict(("application,metric\n" + "".join(f"{name}{row},wall_time\n" for row in range(rows))).encode(), "asked.csv")
         counts.append(len(asked))
         asked.clear()
     assert counts[1] == counts[2]
