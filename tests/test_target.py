@@ -350,6 +350,14 @@ def test_a_partition_that_has_to_be_named_is_not_chosen(known: Known, asked: dic
     assert asked_for(only_if_named=True, **asked, partition=partition) == partition
 
 
+def test_of_the_default_partition_it_says_nothing_that_it_has_to_be_named(known: Known) -> None:
+    """Jobs that name none go there all the same."""
+    facts = known(None)
+    only = Partition(name="short", nodes=8, node=ONE.node, default=True, only_if_named=True)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (only,)})
+    assert place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}).partition == only
+
+
 @pytest.mark.parametrize(
     ("asked", "most", "limit"),
     [

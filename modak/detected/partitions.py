@@ -65,7 +65,7 @@ def described_partitions(cluster: Cluster, here: Machine, probed: Mapping[str, M
     found = _joined([*(_partition(one, cluster, here, probed, known) for one in ordered), Findings(notes=_conditions(cluster))])
     if not found.partitions or any(one.get("default") for one in found.partitions):
         return found
-    largest = max(found.partitions, key=lambda one: int(one["nodes"]))["name"]
+    largest = max(found.partitions, key=lambda one: (not one.get("only_if_named"), int(one["nodes"])))["name"]
     marked = tuple({**one, "default": True} if one["name"] == largest else one for one in found.partitions)
     note = f"no described partition is the scheduler's default; {largest}, the largest, is entered as such, and scripts name it"
     return replace(found, partitions=marked, named=True, notes=(*found.notes, note))

@@ -29,10 +29,13 @@ def meaning(text: str) -> list[Event]:
     """
     from tree_sitter import Parser
 
-    root = Parser(_language()).parse(text.encode()).root_node
-    if root.has_error:
-        raise Unparsable(f"line {_first_error(root).start_point[0] + 1} is no bash that can be checked")
-    return [event for node in _in_order(root) if (event := _event(node))]
+    content = text.encode()
+    root = Parser(_language()).parse(content).root_node
+    nodes = list(_in_order(root))
+    wrong = _first_error(root) if root.has_error else next((node for node in nodes if _is_misread(node, content)), None)
+    if wrong:
+        raise Unparsable(f"line {wrong.start_point[0] + 1} is no bash that can be checked")
+    return [event for node in nodes if (event := _event(node))]
 
 
 @cache
@@ -51,6 +54,16 @@ def _first_error(node: Node) -> Node:
             break
         node = inner
     return node
+
+
+_RESERVED: Final = frozenset({b"then", b"elif", b"else", b"fi", b"do", b"done", b"esac"})
+
+
+def _is_misread(node: Node, content: bytes) -> bool:
+    """Whether the grammar takes a reserved word for a command, or a line that has more than its delimiter for a here-document's end."""
+    if node.type == "heredoc_end":
+        return content[node.end_byte : node.end_byte + 1] not in (b"", b"\n")
+    return node.type == "command_name" and node.text in _RESERVED
 
 
 # --- the nodes that may have an event

@@ -75,6 +75,14 @@ def test_scripts_name_their_partition_where_the_scheduler_has_no_default(default
     assert (found.partition_directive, sum(one.default for one in found.partitions)) == (named, 1)
 
 
+def test_a_partition_for_reservations_is_not_entered_as_the_default() -> None:
+    """Jobs that name none would not start there, however large it is."""
+    shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", "ReqResv=YES", 1).replace("Default=YES", "Default=NO")
+    found = seen({"scontrol-node": MIXED["scontrol-node"], **XEON}, scontrol_partition=shown).system
+    assert max(found.partitions, key=lambda one: one.nodes).only_if_named
+    assert not found.default_partition.only_if_named
+
+
 def test_what_is_not_shown_is_left_out_and_said() -> None:
     """A partition of powered-down nodes, and GPUs whose type three accelerators begin with."""
     found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})

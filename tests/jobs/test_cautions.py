@@ -79,6 +79,7 @@ def test_a_python_of_the_users_own_does_not_belong_into_a_container(executable: 
         ("python3 prepare.py", True, False),
         ("conda run -n tools python3 prepare.py", True, False),
         ("uv sync", True, True),
+        ("python3 -m venv env", True, True),
     ],
 )
 def test_what_is_installed_before_the_run_is_not_in_the_container(command: str, image: bool, warned: bool) -> None:

@@ -237,6 +237,8 @@ def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) ->
         "#$ -pe mpi 9",
         "#flux: --nodes=9",
         "rm -rf {{ directory }}/*",
+        "echo 1; fi",
+        "cat <<'END'\n1\nEND \n",
         "echo \x1b",
         "echo \u202e",
     ],
