@@ -193,7 +193,7 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if command and is_python(command[0]) and _of_user(command[0], own_image=bool(application.container_runtime)):
         why = "this Python starts in the container, where packages of the host may not work"
         found.append(Notice(field="application.executable", message=f"{why}: {own}; for that of the image write 'python3'"))
-    installs = bool(before) and ((before[0] in _INSTALLERS and before[1:2] != ["run"]) or before[1:] in _MODULES)
+    installs = bool(before) and ((before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])) or before[1:] in _MODULES)
     if installs or before[1:2] == ["activate"]:
         why = "it runs on the node, outside the container, which does not see what it installs or activates"
         found.append(Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages"))

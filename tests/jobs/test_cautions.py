@@ -78,6 +78,7 @@ def test_a_python_of_the_users_own_does_not_belong_into_a_container(executable: 
         ("source setup.sh", True, False),
         ("python3 prepare.py", True, False),
         ("conda run -n tools python3 prepare.py", True, False),
+        ("pip download -d wheels torch", True, False),
         ("uv sync", True, True),
         ("python3 -m venv env", True, True),
     ],
