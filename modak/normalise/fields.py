@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from modak.text import words
 
 LONGEST_PROGRAM: Final = 200
 """Longest text of a program, in characters, whose words are cached."""
+_OF_WINDOWS: Final = re.compile(r"(?:^|[\s'\"=])[A-Za-z]:\\[\w.-]+[\\.]")
 _LETTERS: Final[Mapping[str, tuple[str, ...]]] = {"a": ("fail",), "b": ("begin",), "e": ("end",), "n": ("none",)}
 _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{name: (name,) for name in dsl.JobOptions.allowed("request_event_notification")},
@@ -176,7 +177,7 @@ def one_word(names: Collection[str]) -> Reader:
 
 def _command_words(value: Any, path: str, names: Collection[str]) -> tuple[tuple[words.Word, ...], tuple[Fault, ...]]:
     if isinstance(value, str):
-        return words.parse(value, field=path, names=names), ()
+        return words.parse(value, field=path, names=names), tuple(_of_windows(value, path))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (str(value),), (Fault(path, "the number is read as text"),)
     if not isinstance(value, list | tuple) or not all(isinstance(entry, str) for entry in value):
@@ -186,6 +187,14 @@ def _command_words(value: Any, path: str, names: Collection[str]) -> tuple[tuple
     if any("${" in entry for entry in value):
         return tuple(value), (Fault(path, "words of a list are taken literally; write the command as one text to expand ${NAME}"),)
     return tuple(value), ()
+
+
+def _of_windows(command: str, path: str) -> Iterator[Fault]:
+    """A warning if a command names a file as on the user's own computer."""
+    if _OF_WINDOWS.search(command):
+        yield Fault(
+            path, "a path of Windows means nothing there: write where the file is on the system, with /; in a shell, \\ only quotes"
+        )
 
 
 def source(value: Any, path: str) -> Read:

@@ -883,6 +883,23 @@ def test_a_fault_elsewhere_does_not_make_a_copied_variable_unknown() -> None:
     assert faulty({"job": {"job_options": options, "application": {"executable": "./a ${OWN}"}}}).keys() == {"job_options.job_array"}
 
 
+@pytest.mark.parametrize(
+    ("command", "warned"),
+    [
+        (r"C:\Users\me\train.py --epochs 3", True),
+        (r"python train.py --data 'D:\data\train'", True),
+        (r"python C:\train.py", True),
+        (r"python train.py --pattern 'a:\w+'", False),
+        (r"python train.py --out scratch:\data", False),
+        ("python train.py --drive C:", False),
+    ],
+)
+def test_a_path_of_windows_is_told(command: str, warned: bool) -> None:
+    """A shell drops its backslashes, and the system has no such file."""
+    warnings = normalise(job("application", executable=command)).warnings
+    assert any("path of Windows" in each.message and each.field == "application.executable" for each in warnings) is warned
+
+
 @pytest.mark.parametrize("given", [1_500_000_000_000, "1500000000000", "1500 GB", "1.5 TB"])
 def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None:
     """Nodes with more than a terabyte are common."""
