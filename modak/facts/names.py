@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
-from modak.text.grammar import IMAGE_ENDINGS
+from modak.text.grammar import IMAGE_ENDINGS, IMAGE_SCHEMES
 
 _NUMBER: Final = re.compile(
     r"[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.0*|\.[0-9]*[1-9])?|\.[0-9]*[1-9])|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?[eE][+-]?[0-9]{1,3})"
@@ -18,7 +18,7 @@ _NUMBER: Final = re.compile(
 _JOINTS: Final = str.maketrans("_ /@", "----")
 _WORDS: Final = ("true", "false", "none")
 _GRID: Final = re.compile(r"[0-9]+(?:\s?[xX×*]\s?[0-9]+)+")
-_WITHOUT_SLASHES: Final = re.compile(r"(?i:(docker|library|oras|shub|private)):([^/0-9][^/]*/.+)")
+_WITHOUT_SLASHES: Final = re.compile(rf"(?i:({IMAGE_SCHEMES})):([^/0-9][^/]*/.+)")
 """``docker:repository/name:tag``, as answers of the published service had it: neither a tag, which has no ``/``, nor a port, a number."""
 _DIGEST: Final = "@sha256:[0-9a-f]{64}"
 _TAGGED: Final = re.compile(

@@ -252,8 +252,10 @@ Beginning = Annotated[str, _text("beginning"), AfterValidator(_no_dots)]
 SoundText = Annotated[str, AfterValidator(sound)]
 
 _OUTPUT: Final = re.compile(r"(?:[A-Za-z0-9._+]|%[jxAaN])(?:[A-Za-z0-9._+-]|%[jxAaN])*(?:/(?:[A-Za-z0-9._+-]|%[jxAaN])+)*")
+IMAGE_SCHEMES: Final = "docker|oras|library|shub|private"
+"""Where images are pulled from, as a pattern."""
 _OCI: Final = re.compile(
-    r"(?P<scheme>docker|oras|library|shub|private)://"
+    rf"(?P<scheme>{IMAGE_SCHEMES})://"
     r"(?P<path>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/)?[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
