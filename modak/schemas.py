@@ -324,6 +324,7 @@ class _Generated(GenerateJsonSchema):
 def _record(required: tuple[str, ...], refs: str) -> Made:
     """A row of a results table as a JSON record; ``params`` may also be an object. It has no parts, so ``refs`` is not used."""
     from modak.ingest.columns import COLUMNS  # numpy is not needed for other kinds
+    from modak.ingest.totals import TOTALS
     from modak.ingest.values import WHOLE
     from modak.results.filters import PARAMETERS
 
@@ -332,9 +333,10 @@ def _record(required: tuple[str, ...], refs: str) -> Made:
         "value": {"type": ["number", "null"], "exclusiveMinimum": 0},
         "hyperthreads": {"type": ["boolean", "null"]},
         "mpi_from": {"enum": ["host", "container", None]},
-        **dict.fromkeys(WHOLE, count),
+        **dict.fromkeys((*WHOLE, *TOTALS), count),
     }
-    properties = {name: {**kinds.get(name, text), "description": meaning} for name, meaning in COLUMNS.items()}
+    totals = {total: f"over all nodes; fills {column}" for total, column in TOTALS.items()}
+    properties = {name: {**kinds.get(name, text), "description": meaning} for name, meaning in {**COLUMNS, **totals}.items()}
     properties["params"] = {
         "type": "object",
         "additionalProperties": {"type": ["string", "number", "boolean", "null"]},

@@ -249,7 +249,7 @@ def _crowded(chosen: Chosen) -> str | None:
         return None
     layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
     why = f"{layout} on a node, as in the results, share its cores: it runs at most {room} at once"
-    return f"{why}; if the results count over all nodes, mark them ('modak results doubt') and load them again, divided by the nodes"
+    return f"{why}; if the results count over all nodes, mark them ('modak results doubt') and load them again as 'total_ranks'"
 
 
 def _image(chosen: Chosen) -> str | None:

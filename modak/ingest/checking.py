@@ -16,8 +16,10 @@ from modak.errors import DataError, Fault
 from modak.facts import SeriesKey
 from modak.ingest.columns import SERIES
 from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, also, layout
+from modak.ingest.totals import TOTALS, spread
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, SMALLEST_VALUE, is_placeholder, quoted, reader
 from modak.results import metrics
+from modak.text.amounts import counted
 
 _TOO_SMALL: Final = 1e6
 """No run has less than so many bytes, bytes per second and operations per second: without a unit, such values are of another one."""
@@ -29,7 +31,7 @@ def batch(raw: Raw, name: str, now: datetime) -> Batch:
     """Checked and typed rows. Raises :class:`modak.errors.DataError` with the faults of all columns, by line."""
     table = _Table(raw, name, now, MEANINGFUL)
     values = table.typed("value", math.nan, np.float64, required=True)
-    numbers = {column: table.typed(column, UNKNOWN, np.int32) for column in COUNTS}
+    numbers = table.counts(COUNTS)
     measured_at = table.typed("measured_at", UNKNOWN, np.int64)
     sources, suspects = table.texts("source"), table.texts("suspect")
     series, series_of, values = _series(table, values)
@@ -40,7 +42,7 @@ def batch(raw: Raw, name: str, now: datetime) -> Batch:
 def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
     """Rows that ask for a value; ``asked`` holds the same rows under the file's own names. Raises as :func:`batch` does."""
     table = _Table(raw, name, now, {**MEANINGFUL, "compiler": ("none",)})
-    counts = [table.typed(column, UNKNOWN, np.int32) for column in LAYOUT]
+    counts = list(table.counts(LAYOUT).values())
     series, series_of, _ = _series(table, np.ones(len(raw.lines)))
     table.check()
     unit = table.cells("unit")
@@ -75,6 +77,21 @@ class _Table:
     def typed(self, column: str, empty: Any, kind: type[Any], *, required: bool = False) -> Any:
         """A column as an array of one value a row, ``empty`` where the cell is empty."""
         return np.array(self.read(column, empty, required=required), dtype=kind)[self.cells(column).codes]
+
+    def counts(self, columns: Sequence[str]) -> dict[str, Int32]:
+        """Columns of whole numbers, those of the layout also from what was counted over all nodes."""
+        found = {column: self.typed(column, UNKNOWN, np.int32) for column in columns}
+        for column, per_node in TOTALS.items():
+            if column in self.raw.columns:
+                total = self.typed(column, UNKNOWN, np.int32)
+                over = spread(total, found["nodes"], found[per_node])
+                triples = np.stack([total, over.nodes, found[per_node]])
+                for one in np.unique(triples[:, over.uneven], axis=1).T[: MOST_FAULTS + 1]:
+                    self.fault(_uneven(column, *one), over.uneven & (triples == one[:, None]).all(axis=0))
+                if over.nowhere.any():
+                    self.doubt(f"column {column!r}: without 'nodes', all count as on one node; '--set {per_node}=…' gives what a node has")
+                found |= {"nodes": over.nodes, per_node: over.each}
+        return found
 
     def texts(self, column: str) -> Cells:
         """A column of text, checked and stripped."""
@@ -120,6 +137,13 @@ class _Table:
         faults = [Fault(f"{self.name}:{lines[0]}", f"{message}{also(lines[1:])}") for lines, message in sorted(found) if lines]
         if faults:
             raise DataError(faults=faults)
+
+
+def _uneven(column: str, total: int, nodes: int, each: int) -> str:
+    """What is said of a total that is not the same number on each node."""
+    on = f" on {counted(nodes, 'node')}" if nodes != UNKNOWN else ""
+    of = f" with {TOTALS[column]} {each}" if each != UNKNOWN else ""
+    return f"column {column!r}: {total}{on}{of}: allowed: as many on each node"
 
 
 def _series(table: _Table, values: Float64) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:

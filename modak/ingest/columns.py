@@ -7,7 +7,8 @@ from typing import Final
 
 from modak.facts import SeriesKey
 from modak.ingest import headings
-from modak.ingest.values import quoted
+from modak.ingest.totals import TOTALS
+from modak.ingest.values import NUMERIC, quoted
 from modak.results.filters import PARAMETERS
 
 COLUMNS: Final[Mapping[str, str]] = {
@@ -41,6 +42,10 @@ COLUMNS: Final[Mapping[str, str]] = {
 """All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
 SERIES: Final = tuple(name for name in COLUMNS if name in SeriesKey.model_fields and name not in ("metric", "unit"))
 """Columns that tell series apart, beside parameters, metric and unit."""
+MANY: Final = 3
+"""Unknown columns from which on the options for all of them are shown together ..."""
+MOST_TOGETHER: Final = 40
+"""... and up to which."""
 
 
 def header(parameters: Iterable[str]) -> tuple[str, ...]:
@@ -51,7 +56,7 @@ def header(parameters: Iterable[str]) -> tuple[str, ...]:
 
 def is_known(name: str) -> bool:
     """Whether there is such a column, or may be such a parameter."""
-    return name in COLUMNS or PARAMETERS.fullmatch(name) is not None
+    return name in COLUMNS or name in TOTALS or PARAMETERS.fullmatch(name) is not None
 
 
 def canonical(name: str) -> str:
@@ -62,7 +67,9 @@ def canonical(name: str) -> str:
     """
     plain = headings.folded(name)
     first, dot, parameter = name.strip().partition(".")
-    return plain if plain in COLUMNS else f"params.{parameter.strip()}" if dot and first.strip().lower() == "params" else name
+    if plain in COLUMNS or plain in TOTALS:
+        return plain
+    return f"params.{parameter.strip()}" if dot and first.strip().lower() == "params" else name
 
 
 def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: bool) -> Iterator[tuple[str, str]]:
@@ -81,10 +88,13 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     if sizes:
         yield sizes[0], headings.wide(sizes)
     hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
-    names = f"; the columns are {', '.join(COLUMNS)}" if any(headings.OPEN in hint for hint in hints.values()) else ""
-    for name in strange:
+    if loading and not sizes and MANY <= len(strange) <= MOST_TOGETHER and not any(map(NUMERIC.fullmatch, strange)):
+        options = headings.together(hints, [name for name in required if name not in columns])
+        yield strange[0], f"options to start from, if what is said below is right: {options}"
+    names = f"; the columns are {', '.join(COLUMNS)}" if any(hint and headings.OPEN in hint.text for hint in hints.values()) else ""
+    for name, hint in hints.items():
         how = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[0] else ""
-        yield name, f"unknown column {quoted(name)}{hints[name]}{how}"
+        yield name, f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}{how}"
 
 
 def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> str:

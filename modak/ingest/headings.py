@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -65,68 +65,104 @@ def wide(names: Sequence[str]) -> str:
     return f"columns {shown} are named after sizes; {how}"
 
 
-def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> str:
-    """What an unknown heading probably is, and how to write or load it; empty if that cannot be told. ``columns`` are the known ones,
-    ``among`` the headings of the table; ``loading``: options can rename and fill columns. The first that has something to say counts."""
+class Hint(NamedTuple):
+    """What an unknown heading probably is."""
+
+    text: str
+    """How to write or load it."""
+    column: str | None = None
+    """What to call it; empty: leave it out; ``None``: that cannot be told."""
+    fill: tuple[str, ...] = ()
+    """What else has to be set then, as ``COLUMN=VALUE``."""
+
+
+def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> Hint | None:
+    """What an unknown heading probably is; ``None`` if that cannot be told. ``columns`` are the known ones, ``among`` the headings of the
+    table; ``loading``: options can rename and fill columns. The first that has something to say counts."""
     bare, measure = _bare(name), _measured(name)
     no_value = loading and "value" not in among
-    hint = (
+    return (
         _ratio(bare)
-        or (_as_value(name, measure, among, no_value=no_value) if measure else "")
+        or (_as_value(name, measure, among, no_value=no_value) if measure else None)
         or _rate_of_one(bare)
-        or _total(bare)
-        or vocabulary.SAID.get(bare)
-        or (vocabulary.ROW_NUMBERS if _UNNAMED.fullmatch(bare) else "")
+        or _total(name, bare, loading=loading)
+        or _said(bare)
         or _column(name, bare, columns, loading=loading)
         or _scatter(bare)
         or _parameter(name, bare, no_value=no_value)
     )
-    return f"; {hint}" if hint else ""
 
 
-# --- the hints, each for one kind of heading; empty for all others
+def together(hints: Mapping[str, Hint | None], missing: Sequence[str]) -> str:
+    """The options of all hints, to start from; ``missing`` are required columns that the table lacks. What cannot be told is ``…``.
+
+    Of several headings of one meaning the first has it.
+    """
+    options, taken = [], set[str]()
+    for name, hint in hints.items():
+        column = "…" if hint is None or hint.column is None or hint.column in taken else hint.column
+        options.append("--map " + quoted(f"{name}={column}").replace("\\u2026", "…"))
+        if hint and column == hint.column != "":
+            taken |= {column, *(one.partition("=")[0] for one in hint.fill)}
+            options += [f"--set {one}" for one in hint.fill]
+    options += [f"--set {name}=…" for name in missing if name not in taken]
+    return " ".join(options)
 
 
-def _ratio(bare: str) -> str:
+# --- the hints, each for one kind of heading
+
+
+def _ratio(bare: str) -> Hint | None:
     if bare not in vocabulary.RATIOS:
-        return ""
-    return "nothing is predicted from it: leave it out, and load the times or rates that it was computed from"
+        return None
+    return Hint("nothing is predicted from it: leave it out, and load the times or rates that it was computed from", "")
 
 
-def _rate_of_one(bare: str) -> str:
+def _rate_of_one(bare: str) -> Hint | None:
     if not _OF_ONE.fullmatch(bare) or not _measured(bare.rpartition("_per_")[0].replace("_per_", "/")):
-        return ""
-    return "what each of them does is not what the run does: load that of all of them together"
+        return None
+    return Hint("what each of them does is not what the run does: load that of all of them together")
 
 
-def _total(bare: str) -> str:
-    over_all_nodes = "if it counts over all nodes, divide it by them"
+def _total(name: str, bare: str, *, loading: bool) -> Hint | None:
+    def option(column: str) -> str:
+        return f" (--map {quoted(f'{name}={column}')})" if loading else ""
+
     if bare in vocabulary.TOTALS:
-        return f"{over_all_nodes}: the columns are 'ranks_per_node' and 'threads_per_rank'"
-    return f"{over_all_nodes}: the column is 'gpus_per_node'" if bare in vocabulary.GPU_TOTALS else ""
+        others = "on each node 'ranks_per_node', threads of each rank 'threads_per_rank'"
+        return Hint(f"ranks over all nodes are 'total_ranks'{option('total_ranks')}, {others}", "total_ranks")
+    if bare in vocabulary.GPU_TOTALS:
+        return Hint(f"GPUs over all nodes are 'total_gpus'{option('total_gpus')}, on each node 'gpus_per_node'", "total_gpus")
+    return None
 
 
-def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> str:
+def _said(bare: str) -> Hint | None:
+    text = vocabulary.SAID.get(bare) or (vocabulary.ROW_NUMBERS if _UNNAMED.fullmatch(bare) else None)
+    return Hint(text, "" if text in (vocabulary.SCATTER, vocabulary.ROW_NUMBERS) else None) if text else None
+
+
+def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> Hint | None:
     near = vocabulary.COLUMN_OF.get(bare) or _alike(bare, columns)
     if not near:
-        return ""
+        return None
     unit = unit_in(name) if near == "value" and loading else None
-    option = f" (--map {quoted(f'{name}=value')} --set unit={unit})" if unit and metrics.known_unit(unit) else ""
-    return f"the nearest known one is {near!r}{option}"
+    fill = (f"unit={unit}",) if unit and metrics.known_unit(unit) else ()
+    option = f" (--map {quoted(f'{name}=value')} --set {fill[0]})" if fill else ""
+    return Hint(f"the nearest known one is {near!r}{option}", near, fill)
 
 
-def _scatter(bare: str) -> str:
+def _scatter(bare: str) -> Hint | None:
     words = bare.split("_")
-    return vocabulary.SCATTER if _is_time(words) and not vocabulary.SPREAD.isdisjoint(words) else ""
+    return Hint(vocabulary.SCATTER, "") if _is_time(words) and not vocabulary.SPREAD.isdisjoint(words) else None
 
 
-def _parameter(name: str, bare: str, *, no_value: bool) -> str:
+def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
     """Of a heading that may be anything. What looks like a time may be the value, where the table has none."""
     plain, words = _in_ascii(bare), bare.split("_")
-    if not _PARAMETER.fullmatch(plain) or "params" in plain:
-        return ""
+    if not _PARAMETER.fullmatch(plain) or plain.startswith("params"):
+        return None
     time = _time_of(name, words) if _is_time(words) and no_value else ""
-    return f"{time}{OPEN}, call it 'params.{plain}'"
+    return Hint(f"{time}{OPEN}, call it 'params.{plain}'", None if time else f"params.{plain}")
 
 
 def _is_time(words: Sequence[str]) -> bool:
@@ -141,17 +177,16 @@ def _time_of(name: str, words: Sequence[str]) -> str:
     return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
 
 
-def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bool) -> str:
+def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bool) -> Hint:
     """The hint for a heading that is a metric, with its unit if it has one; ``no_value``: an option can make it the value."""
     metric, unit = measure
     hint = f"{metric} is a metric: name it in the column 'metric', its number goes into 'value'"
     if not no_value:
-        return hint
+        return Hint(hint, "")
     others = [each for each in measured(among) if each != name]
     left_out = [*others, *(each for each in among if _bare(each) in vocabulary.RATIOS)]
-    options = [f"--map {quoted(f'{name}=value')} --set metric={metric}"]
-    if unit:
-        options.append(f"--set unit={unit}")
+    fill = (f"metric={metric}", *([f"unit={unit}"] if unit else []))
+    options = [f"--map {quoted(f'{name}=value')}", *(f"--set {each}" for each in fill)]
     options += [f"--map {quoted(f'{each}=')}" for each in left_out[:_MOST]]
     if len(left_out) > _MOST:
         options.append("…")
@@ -163,7 +198,7 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
         notes.append("load the file once for each such column")
     if unit == "min" and not _BRACKETS.search(name):
         notes.append("if it is a minimum and not in minutes, leave it out")
-    return f"{hint} ({'; '.join([' '.join(options), *notes])})"
+    return Hint(f"{hint} ({'; '.join([' '.join(options), *notes])})", "value" if not others or measured(among)[0] == name else "", fill)
 
 
 def _alike(bare: str, columns: Collection[str]) -> str | None:

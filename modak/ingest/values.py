@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from modak.facts import same_image, same_name, same_text, same_version
 from modak.ingest.table import LAYOUT
+from modak.ingest.totals import TOTALS
 from modak.text.units import NO, YES
 
 Reader = Callable[[str], Any]
@@ -175,7 +176,7 @@ def _mpi_from(text: str) -> str:
 
 
 _READERS: Final[Mapping[str, Reader]] = {
-    **{name: _whole(0 if name in ("gpus_per_node", "repeat") else 1) for name in WHOLE},
+    **{name: _whole(0 if name in ("gpus_per_node", "total_gpus", "repeat") else 1) for name in (*WHOLE, *TOTALS)},
     "hyperthreads": _boolean,
     "mpi_from": _mpi_from,
     "runtime": lambda text: same_name(_label(text)),

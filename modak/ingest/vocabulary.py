@@ -78,6 +78,7 @@ SAID: Final = _by_word(
         "configuration decomposition setup",
         SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
         "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
+        "the size of images is a parameter, 'params.image_size'; a container image is 'image'": "img imgs images",
         "a neural network is an 'application', an interconnect a parameter: 'params.network'": "network",
         ROW_NUMBERS: "index id row row_number nr no",
     }

@@ -95,7 +95,8 @@ def too_many_gpus(layout: Layout, most: int, system: str) -> str | None:
     )
     if most and nodes != 1:
         each = gpus // nodes if nodes and gpus % nodes == 0 else 0
-        return f"{observed}: a total over all nodes? " + (f"then gpus_per_node is {each}" if 0 < each <= most else "divide it by the nodes")
+        then = f"gpus_per_node is {each}" if 0 < each <= most else "it is 'total_gpus'"
+        return f"{observed}: a total over all nodes? then {then}"
     return f"{observed}: is its description complete?"
 
 

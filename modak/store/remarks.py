@@ -17,6 +17,7 @@ from modak.facts import SeriesKey, System, same_name
 from modak.grouping import grouped
 from modak.ingest.headings import layout_column
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
+from modak.ingest.totals import TOTALS
 from modak.ingest.values import DECIMAL_COMMA
 from modak.perfmodel.merging import same_setting
 from modak.results.metrics import misnamed
@@ -80,7 +81,7 @@ def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]
         most = max(counts.get(name, 0) for name in system.folded_names)
         if most > room:
             text = f"{system.name}: up to {most} ranks x threads on a node, but its nodes run at most {room} at once"
-            yield f"{text}; if ranks_per_node or threads_per_rank count over all nodes, divide them by the nodes and load the rows again"
+            yield f"{text}; if ranks_per_node counts over all nodes, load it again as 'total_ranks' ('--map ranks_per_node=total_ranks')"
 
 
 def _unknown_systems(known: Sequence[System], named: Collection[str]) -> Iterator[str]:
@@ -194,8 +195,8 @@ def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
     for name, found in values.items():
         what = layout_column(name)
         if what is not None and what != "batch_size" and len(found) > 1:
-            column = {"ranks": "ranks_per_node", "gpus": "gpus_per_node"}.get(what, what)
-            way = f"if it is a count of the layout, load it as {column!r}{'' if what == column else ', divided by the nodes'}"
+            column = {"ranks": "total_ranks", "gpus": "total_gpus"}.get(what, what)
+            way = f"if it is a count of the layout, load it as {column!r}"
             yield f"parameter {name!r}: runs with {listed(list(found), SHOWN)} count as different problems; {way}"
 
 
@@ -264,7 +265,9 @@ def _over_all_nodes(one: _Figures) -> Iterator[str]:
         if name == "batch_size":
             yield f"batch_size grows as the nodes do ({ratio:g} for each): it is that of each worker; divide a global batch by the workers"
         else:
-            yield f"{name} grows as the nodes do ({ratio:g} for each): if it counts over all nodes, divide it by them"
+            total = next((total for total, column in TOTALS.items() if column == name), None)
+            way = f"call it {total!r} ('--map {name}={total}')" if total else "divide it by them"
+            yield f"{name} grows as the nodes do ({ratio:g} for each): if it counts over all nodes, {way}"
 
 
 def _percentage(key: SeriesKey, one: _Figures) -> str | None:

@@ -190,7 +190,7 @@ def test_a_bad_file_says_where_and_why(content: bytes | str, says: str) -> None:
         ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
         ("application,metric,Valu\na,wall_time,1\n", "r.csv:1: unknown column 'Valu'; the nearest known one is 'value'"),
         ('application;"metric, unit";value\na;s;1\n', "r.csv:1: unknown column 'metric, unit'; the nearest known one is 'metric'"),
-        ("application,cores\na,1\n", "unknown column 'cores'; if it counts over all nodes, divide it by them"),
+        ("application,cores\na,1\n", "unknown column 'cores'; ranks over all nodes are 'total_ranks' (--map 'cores=total_ranks')"),
         ("application,ppn\na,1\n", "unknown column 'ppn'; the nearest known one is 'ranks_per_node'"),
         ("application,Date\na,1\n", "unknown column 'Date'; the nearest known one is 'measured_at'"),
     ],
@@ -205,7 +205,7 @@ def test_an_unknown_column_is_told_after_those_that_are_missing(content: str, sa
 def test_of_many_unknown_columns_the_rest_hides_no_missing_one() -> None:
     """Nor what to do with them."""
     columns = "".join(f",strange{number}" for number in range(30))
-    missing, first, *others = faults(f"application,value{columns}\na,1{',1' * 30}\n")
+    missing, _options, first, *others = faults(f"application,value{columns}\na,1{',1' * 30}\n")
     assert missing.startswith("r.csv:1: no column 'metric'")
     assert first.endswith("; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out")
     assert others[-1] == "only the first 20 faults are shown"
@@ -386,7 +386,7 @@ def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) ->
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("Cores\tAzure A8\n8\t11016.9\n16\t5679.7\n", "r.dat:1: unknown column 'Cores'; if it counts over all nodes"),
+        ("Cores\tAzure A8\n8\t11016.9\n16\t5679.7\n", "r.dat:1: unknown column 'Cores'; ranks over all nodes are 'total_ranks'"),
         ("threads\twall_time\n1\t10.5\n2\t5.1\n", "(--map 'wall_time=value' --set metric=wall_time)"),
         ("#threads\ttime\n1\t10.5\n", "r.dat:1: begins with '#': remove the lines above the header"),
         ("a note\tand more\nsecond\tline\n", "r.dat: of no known format"),

@@ -30,8 +30,8 @@ NEAREST = {
     "source": "comment job_id",
 }
 SAID = {
-    "divide it by them: the columns are 'ranks_per_node' and 'threads_per_rank'": "procs processes tasks cores ncores cpus np num_procs",
-    "divide it by them: the column is 'gpus_per_node'": "gpus n_gpus num_gpus devices",
+    "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks cores ncores cpus np num_procs",
+    "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
     "the counts of a layout have a column each": "layout config",
@@ -39,6 +39,7 @@ SAID = {
     "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency",
     "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node",
     "that of the framework is 'framework_version', that of the application": "version",
+    "the size of images is a parameter": "img",
     "a neural network is an 'application', an interconnect a parameter": "network",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
@@ -126,9 +127,29 @@ def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -
 def test_of_several_metrics_each_is_loaded_by_itself() -> None:
     """The options leave out the others, and ratios."""
     columns = ("application", "nodes", "time [s]", "throughput", "speedup")
-    time, throughput, _ = (message for _, message in header_faults(columns, (), loading=True))
+    _, time, throughput, _ = (message for _, message in header_faults(columns, (), loading=True))
     assert "--set metric=time --set unit=s --map 'throughput=' --map 'speedup='; load the file once for each such column)" in time
     assert "--set metric=throughput --map 'time [s]=' --map 'speedup='; in samples/s, unless" in throughput
+
+
+def test_many_unknown_columns_get_their_options_together() -> None:
+    """In one line, to be copied: of two headings of one meaning the first has it, and what cannot be told stays open."""
+    columns = ("model", "net", "Cores", "GPU", "images/sec", "sec", "speedup", "std", "size n", "dataset")
+    (_, missing), (_, options), *_ = header_faults(columns, ("application", "metric", "value", "system"), loading=True)
+    assert missing.startswith("no column 'application', 'system'")
+    assert options == (
+        "options to start from, if what is said below is right: --map 'model=application' --map 'net=…' --map 'Cores=total_ranks' "
+        "--map 'GPU=…' --map 'images/sec=value' --set metric=throughput --set unit=images/sec --map 'sec=' --map 'speedup=' --map 'std=' "
+        "--map 'size n=params.size_n' --set system=…"
+    )
+
+
+@pytest.mark.parametrize(
+    "columns", [("model", "procs"), ("a", "b", "2.5"), ("a", "1", "2", "4", "8"), (*"abc", *map(chr, range(200, 250)))]
+)
+def test_few_unknown_columns_and_rows_without_a_header_get_no_such_line(columns: tuple[str, ...]) -> None:
+    """Two hints are read as quickly, and guesses at cells are none."""
+    assert not any(message.startswith("options") for _, message in header_faults(columns, (), loading=True))
 
 
 def test_ratios_beside_one_metric_are_left_out() -> None:

@@ -308,7 +308,7 @@ def test_processes_in_the_column_of_the_mpi_library_are_noted(store: Store) -> N
 
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("num_nodes", "'nodes'"), ("threads", "'threads_per_rank'"), ("nprocs", "'ranks_per_node', divided by the nodes"), ("size", "")],
+    [("num_nodes", "'nodes'"), ("threads", "'threads_per_rank'"), ("nprocs", "'total_ranks'"), ("size", "")],
 )
 def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name: str, column: str) -> None:
     """Each of them would be a problem of its own."""
@@ -327,9 +327,17 @@ def test_a_row_of_totals_is_noted(store: Store, name: str) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "said"),
     [
-        ("ranks_per_node", (48, 96, 192), "ranks_per_node grows as the nodes do (48 for each): if it counts over all nodes, divide it"),
+        (
+            "ranks_per_node",
+            (48, 96, 192),
+            "ranks_per_node grows as the nodes do (48 for each): if it counts over all nodes, call it 'total_ranks'",
+        ),
         ("threads_per_rank", (12, 24, 48), "threads_per_rank grows as the nodes do (12 for each): if it counts over all nodes, divide it"),
-        ("gpus_per_node", (4, 8, 16), "gpus_per_node grows as the nodes do (4 for each): if it counts over all nodes, divide it"),
+        (
+            "gpus_per_node",
+            (4, 8, 16),
+            "gpus_per_node grows as the nodes do (4 for each): if it counts over all nodes, call it 'total_gpus'",
+        ),
         ("batch_size", (64, 128, 256), "batch_size grows as the nodes do (64 for each): it is that of each worker"),
         ("gpus_per_node", (0, 0, 0), ""),
         ("ranks_per_node", (48, 48, 96), ""),

@@ -1,0 +1,73 @@
+"""Ranks and GPUs that a table counts over all nodes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modak.ingest.reading import points
+from modak.ingest.sources import from_bytes
+from modak.ingest.table import UNKNOWN, Options
+from tests.ingest.test_bad_files import faults
+from tests.ingest.test_reading import only
+
+COUNT = st.integers(1, 3000)
+GPUS = "application,nodes,total_gpus,gpus_per_node,metric,value\n"
+
+
+def read(rows: str, **fill: str) -> list[tuple[int, int]]:
+    """Nodes and GPUs on each, of rows of ``nodes,total_gpus,gpus_per_node``."""
+    table = GPUS + "".join(f"a,{row},wall_time,1\n" for row in rows.split())
+    numbers = only(table, options=Options(fill=fill)).numbers
+    return list(zip(numbers["nodes"].tolist(), numbers["gpus_per_node"].tolist(), strict=True))
+
+
+@given(COUNT, COUNT)
+def test_two_of_three_counts_give_the_third(nodes: int, each: int) -> None:
+    """A total with the nodes gives what is on each; with what is on each, the nodes; all three agree."""
+    total = nodes * each
+    assert read(f"{nodes},{total}, ,{total},{each} {nodes},{total},{each}") == [(nodes, each)] * 3
+
+
+def test_fewer_than_a_node_has_run_on_a_part_of_one() -> None:
+    """So one option is enough for a table of 1 to 32 GPUs."""
+    assert read(",1, ,2, ,4, ,8, ,16, ,32,", gpus_per_node="8") == [(1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8)]
+
+
+def test_a_total_alone_counts_as_on_one_node_and_is_noted() -> None:
+    """As of formats that know of no nodes; the note says what helps."""
+    batch = only("application,total_ranks,metric,value\na,8,wall_time,1\na,16,wall_time,1\n")
+    assert (batch.numbers["nodes"].tolist(), batch.numbers["ranks_per_node"].tolist()) == ([UNKNOWN] * 2, [8, 16])
+    (note,) = batch.notes
+    assert note == "r.csv: column 'total_ranks': without 'nodes', all count as on one node; '--set ranks_per_node=…' gives what a node has"
+
+
+def test_rows_without_a_total_stay_as_they_are() -> None:
+    """Some rows of a table may count in one way, some in the other."""
+    assert read("2,,4 ,,4 2,8, 3,0,") == [(2, 4), (UNKNOWN, 4), (2, 4), (3, 0)]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("2,7,", "column 'total_gpus': 7 on 2 nodes: allowed: as many on each node"),
+        ("2,8,3", "column 'total_gpus': 8 on 2 nodes with gpus_per_node 3: allowed: as many on each node"),
+        (",12,8", "column 'total_gpus': 12 on 1 node with gpus_per_node 8: allowed: as many on each node"),
+        (",0,8", "column 'total_gpus': 0 with gpus_per_node 8: allowed: as many on each node"),
+        ("1,x,", "column 'total_gpus': 'x': allowed: a whole number from 0"),
+    ],
+)
+def test_a_total_that_is_not_the_same_on_each_node_is_refused(row: str, says: str) -> None:
+    """With the line of each such row."""
+    assert faults(f"{GPUS}a,1,4,4,wall_time,1\na,{row},wall_time,1\n")[0].startswith(f"r.csv:3: {says}")
+    both = faults(f"{GPUS}a,{row},wall_time,1\na,{row},wall_time,1\n")
+    assert len(both) == 1
+    assert both[0].endswith("(also in line 3)")
+
+
+def test_points_to_predict_may_count_so_too() -> None:
+    """The answer repeats the file's own columns."""
+    (point,) = points(from_bytes(b"application,metric,Nodes,Total ranks\na,wall_time,4,64\n", "p.csv"), 10)
+    assert (point.layout.nodes, point.layout.ranks_per_node) == (4, 16)
+    assert point.cells == {"application": "a", "metric": "wall_time", "Nodes": "4", "Total ranks": "64"}
