@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from modak.ingest import vocabulary
@@ -33,6 +34,10 @@ _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
     r"(nodes?|ranks?|gpus?|procs?|cores?|n|p|np)?[ _=]*[0-9]{1,7}[ _]?(nodes?|ranks?|gpus?|procs?|cores?)?", re.IGNORECASE
 )
+_NUMBER_OF: Final = re.compile(
+    r"((the_)?(number|no\.?|nr\.?)_of_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|physical_)?(?P<what>.+?)(?P<one>_(count|number))?"
+)
+"""A heading that says that it counts something: ``Number of CPU cores``, ``thread_count``."""
 _LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ł": "l"})
 """Letters that are written with others where there are only those of ASCII."""
 OPEN: Final = "if it is a parameter of the run"
@@ -128,11 +133,28 @@ def _total(name: str, bare: str, *, loading: bool) -> Hint | None:
     def option(column: str) -> str:
         return f" (--map {quoted(f'{name}={column}')})" if loading else ""
 
-    if bare in vocabulary.TOTALS:
+    counts = _counts(bare)
+    if counts == "ranks":
         others = "on each node 'ranks_per_node', threads of each rank 'threads_per_rank'"
         return Hint(f"ranks over all nodes are 'total_ranks'{option('total_ranks')}, {others}", "total_ranks")
-    if bare in vocabulary.GPU_TOTALS:
+    if counts == "gpus":
         return Hint(f"GPUs over all nodes are 'total_gpus'{option('total_gpus')}, on each node 'gpus_per_node'", "total_gpus")
+    return None
+
+
+def _counts(bare: str) -> str | None:
+    """What a heading counts over all nodes, ``ranks`` or ``gpus``, or the column of the layout that it means; ``None``: neither."""
+    plain = _in_ascii(bare)
+    found = _NUMBER_OF.fullmatch(plain)
+    counted = f"{found['what']}s" if found and found["one"] else found["what"] if found else plain
+    for word in (plain, counted):
+        if word in vocabulary.TOTALS:
+            return "ranks"
+        if word in vocabulary.GPU_TOTALS:
+            return "gpus"
+        column = vocabulary.COLUMN_OF.get(word)
+        if column in LAYOUT:
+            return "ranks" if "total_" in plain and column != "nodes" else column
     return None
 
 
@@ -142,8 +164,8 @@ def _said(bare: str) -> Hint | None:
 
 
 def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> Hint | None:
-    near = vocabulary.COLUMN_OF.get(bare) or _alike(bare, columns)
-    if not near:
+    near = vocabulary.COLUMN_OF.get(bare) or _counts(bare) or _alike(bare, columns)
+    if not near or (near == "runtime" and bare.endswith("time")):  # a time more often than a container runtime
         return None
     unit = unit_in(name) if near == "value" and loading else None
     fill = (f"unit={unit}",) if unit and metrics.known_unit(unit) else ()
@@ -158,15 +180,27 @@ def _scatter(bare: str) -> Hint | None:
 
 def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
     """Of a heading that may be anything. What looks like a time may be the value, where the table has none."""
-    plain, words = _in_ascii(bare), bare.split("_")
+    plain = _in_ascii(bare)
+    words = plain.split("_")
     if not _PARAMETER.fullmatch(plain) or plain.startswith("params"):
         return None
-    time = _time_of(name, words) if _is_time(words) and no_value else ""
-    return Hint(f"{time}{OPEN}, call it 'params.{plain}'", None if time else f"params.{plain}")
+    value = ""
+    if no_value and _is_rate(words):
+        value = f"if it is a rate, --map {quoted(f'{name}=value')} --set metric=throughput --set unit=…; "
+    elif no_value and _is_time(words):
+        value = _time_of(name, words)
+    return Hint(f"{value}{OPEN}, call it 'params.{plain}'", None if value else f"params.{plain}")
+
+
+def _is_rate(words: Sequence[str]) -> bool:
+    return not vocabulary.RATES.isdisjoint(words) or (len(words) > 2 and words[-2] == "per" and words[-1] in vocabulary.SECONDS)
 
 
 def _is_time(words: Sequence[str]) -> bool:
-    return "per" not in words and not {"time", "times", *vocabulary.TIME_ENDINGS}.isdisjoint(words)
+    """Whether words are of a time; node-hours and GPU seconds are times of a part of the machine, and added up."""
+    of_parts = any(part in vocabulary.PARTS_OF_MACHINE and unit in vocabulary.TIMES for part, unit in pairwise(words))
+    named = not {*vocabulary.TIME_WORDS, *vocabulary.TIME_ENDINGS}.isdisjoint(words) or any(word.endswith("time") for word in words)
+    return "per" not in words and not of_parts and named
 
 
 def _time_of(name: str, words: Sequence[str]) -> str:
@@ -185,7 +219,8 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
         return Hint(hint, "")
     others = [each for each in measured(among) if each != name]
     left_out = [*others, *(each for each in among if _bare(each) in vocabulary.RATIOS)]
-    fill = (f"metric={metric}", *([f"unit={unit}"] if unit else []))
+    given = unit if unit and metrics.known_unit(unit) else "…"
+    fill = (f"metric={metric}", *([f"unit={given}"] if unit else []))
     options = [f"--map {quoted(f'{name}=value')}", *(f"--set {each}" for each in fill)]
     options += [f"--map {quoted(f'{each}=')}" for each in left_out[:_MOST]]
     if len(left_out) > _MOST:
@@ -234,13 +269,7 @@ def layout_column(name: str) -> str | None:
     >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("size")
     ('nodes', 'ranks', None)
     """
-    bare = _bare(name)
-    if bare in vocabulary.TOTALS:
-        return "ranks"
-    if bare in vocabulary.GPU_TOTALS:
-        return "gpus"
-    column = vocabulary.COLUMN_OF.get(bare)
-    return column if column in LAYOUT else None
+    return _counts(_bare(name))
 
 
 def measured(names: Sequence[str]) -> list[str]:
@@ -283,7 +312,7 @@ def _measure_in(name: str) -> Measure | None:
     """As :func:`_measured`, of a heading that is not too long to be searched."""
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
-    if metric := vocabulary.METRIC_OF.get(metrics.unseparated(bare.lower().replace("/", "per"))):  # a time/step is no timestep
+    if metric := vocabulary.METRIC_OF.get(metrics.unseparated(_in_ascii(bare.lower()).replace("/", "per"))):  # a time/step is no timestep
         return Measure(metric, bracket[1] if bracket else None)
     if bare.lower() in vocabulary.TIMES:
         return Measure("time", bare.lower())
@@ -309,6 +338,9 @@ def _unit_of_rate(bare: str) -> Measure | None:
     for end in ends:
         unit = end if len(end) < 4 else vocabulary.UNIT_OF.get(end.lower(), end)
         known = metrics.known_unit(unit)
+        if not known and end[:1] in "kmgt" and "/" in end[2:]:  # a heading in lower case: mcells_per_s
+            unit = end if end[0] == "k" else f"{end[0].upper()}{end[1:]}"
+            known = metrics.known_unit(unit)
         if known and known.kind == "throughput":
             return Measure({"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit)
         if known and known.kind == "time" and known.per in metrics.PARTS:

@@ -34,9 +34,9 @@ COLUMN_OF: Final = _by_word(
         "precision": "dtype data_type datatype prec",
         "system": "cluster cluster_name machine machine_name host hostname platform supercomputer",
         "partition": "queue queue_name partition_name",
-        "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes",
+        "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes nodos noeuds nodi knoten",
         "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node",
-        "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads cpus_per_task cores_per_rank "
+        "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads hilos cpus_per_task cores_per_rank "
         "threads_per_task threads_per_process",
         "gpus_per_node": "gpn gpu_per_node ngpus_per_node n_gpus_per_node num_gpus_per_node devices_per_node",
         "batch_size": "batch bs batchsize minibatch mini_batch mini_batch_size local_batch local_batch_size batch_per_gpu "
@@ -55,7 +55,8 @@ COLUMN_OF: Final = _by_word(
 TOTALS: Final = _words(
     "ranks n_ranks num_ranks nranks mpi_ranks num_mpi_ranks number_of_ranks mpi_procs mpi_processes mpi_tasks tasks n_tasks num_tasks",
     "ntasks number_of_tasks p np procs n_procs num_procs nprocs processes num_processes number_of_processes world_size",
-    "workers nworkers n_workers cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus",
+    "workers nworkers n_workers cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus processors",
+    "procesos procesadores nucleos processus processeurs coeurs processi processori processos processadores prozesse prozessoren kerne",
 )
 """Columns of other tables that count over all nodes; a similar name here means something else."""
 GPU_TOTALS: Final = _words(
@@ -75,7 +76,7 @@ SAID: Final = _by_word(
         "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node cpus_per_node",
         "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
         "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
-        "configuration decomposition setup",
+        "configuration decomposition",
         SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
         "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
         "the size of images is a parameter, 'params.image_size'; a container image is 'image'": "img imgs images",
@@ -91,7 +92,8 @@ METRIC_OF: Final[Mapping[str, str]] = {
     **{name.replace("_", ""): name for name in metrics.METRICS},
     **_by_word(
         {
-            "time": "elapsed duration exectime executiontime totaltime timetaken solvetime",
+            "time": "elapsed duration exectime executiontime totaltime timetaken solvetime tiempo temps tempo duree zeit dauer",
+            "run_time": "laufzeit",
             "wall_time": "wall wallclock wallclocktime",
             "step_time": "iterationtime timeperstep timeperiteration timeperiter timeperbatch",
             "epoch_time": "timeperepoch",
@@ -104,6 +106,13 @@ TIMES: Final = ("s", "sec", "secs", "second", "seconds", "ms", "milliseconds", "
 """Units that are headings of their own; ``min`` may be a minimum."""
 TIME_ENDINGS: Final = (*TIMES, "us", "ns")
 """Units of time that headings end with."""
+TIME_WORDS: Final = _words("time times tiempo tiempos temps tempo tempi duree zeit zeiten laufzeit dauer")
+"""Words in headings of times."""
+RATES: Final = _words("throughput bandwidth bw flops iops")
+"""Words in headings of rates."""
+SECONDS: Final = _words("s sec secs second seconds")
+PARTS_OF_MACHINE: Final = _words("cpu cpus core cores gpu gpus node nodes processor")
+"""What hours are added up of."""
 PART_OF: Final[Mapping[str, str]] = {**{part: part for part in metrics.PARTS}, **_by_word({"step": "iter iteration it batch"})}
 """Parts of a run that have a time of their own, by what headings call them."""
 SPREAD: Final = _words("std stddev stdev sem min max")

@@ -316,6 +316,7 @@ _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **{f"{word}-step": (f"{word}-steps", None) for word in ("cell", "particle", "atom")},
     "zone-cycle": ("zone-cycles", None),
     **dict.fromkeys(("DOF", "DoF", "dof"), ("DOF", None)),
+    "pt": ("points", None),
     "1": ("1", None),
 }
 _UNITS: Final[Mapping[str, Unit]] = {

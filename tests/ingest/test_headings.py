@@ -10,9 +10,9 @@ from modak.ingest.columns import canonical, header_faults
 from modak.ingest.table import MOST_COLUMNS
 
 NEAREST = {
-    "nodes": "node n_nodes num_nodes #nodes Nodes_count",
+    "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten nodos",
     "ranks_per_node": "ppn tasks/node ntasks-per-node",
-    "threads_per_rank": "threads nthreads omp",
+    "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos",
     "gpus_per_node": "gpus/node num_gpus_per_node",
     "batch_size": "batch bs batch_size_per_gpu",
     "precision": "dtype prec",
@@ -30,7 +30,8 @@ NEAREST = {
     "source": "comment job_id",
 }
 SAID = {
-    "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks cores ncores cpus np num_procs",
+    "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks cores ncores cpus np num_procs "
+    "CPU_cores Number_of_CPU_cores core_count total_threads Procesos Núcleos Prozesse processus",
     "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
@@ -43,11 +44,11 @@ SAID = {
     "a neural network is an 'application', an interconnect a parameter": "network",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
-    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples gpts_per_s",
+    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples setup GPU_hours node_hours",
 }
 MEASURED = {
     "time": "time Time duration elapsed time_taken",
-    "time --set unit=s": "time_s Time(s) time[s]",
+    "time --set unit=s": "time_s Time(s) time[s] tiempo_s Zeit_[s] Temps(s) Durée_(s)",
     "time --set unit=ms": "time_ms",
     "time --set unit=seconds": "seconds",
     "time --set unit=min; if it is a minimum and not in minutes, leave it out": "time_min",
@@ -64,6 +65,9 @@ MEASURED = {
     "performance --set unit=TFLOP/s": "tflops TFLOP/s",
     "throughput --set unit=tok/s": "agg_tok_s",
     "bandwidth --set unit=GB/s": "copy_gb_s",
+    "throughput --set unit=Mcells/s": "throughput_mcells_s mcells_per_s",
+    "throughput --set unit=Gpts/s": "gpts_per_s",
+    "run_time --set unit=…": "Laufzeit_(Minuten)",
 }
 
 
@@ -110,10 +114,14 @@ def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: s
         ("mean_time", "if it is the time of the whole run, --map 'mean_time=value' --set metric=time --set unit=…; if it is a parameter"),
         ("solver_ms", "if it is the time of the whole run, --map 'solver_ms=value' --set metric=time --set unit=ms; if it is a parameter"),
         ("epoch_s", "if it is the time of each epoch, --map 'epoch_s=value' --set metric=epoch_time --set unit=s; if it is a parameter"),
+        ("rtime", "if it is the time of the whole run, --map 'rtime=value' --set metric=time --set unit=…; if it is a parameter"),
+        ("Tiempo Promedio", "if it is the time of the whole run, --map 'Tiempo Promedio=value' --set metric=time --set unit=…; if it"),
+        ("bw_gbps", "if it is a rate, --map 'bw_gbps=value' --set metric=throughput --set unit=…; if it is a parameter"),
+        ("shots_per_s", "if it is a rate, --map 'shots_per_s=value' --set metric=throughput --set unit=…; if it is a parameter"),
         ("avg_epoch_time", "if it is the time of each epoch, --map 'avg_epoch_time=value' --set metric=epoch_time --set unit=…; if"),
     ],
 )
-def test_what_may_be_a_time_is_not_called_a_parameter_only(name: str, way: str) -> None:
+def test_what_may_be_a_time_or_rate_is_not_called_a_parameter_only(name: str, way: str) -> None:
     """A parameter would keep each run apart from all others."""
     assert way in said(name)
 
