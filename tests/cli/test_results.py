@@ -358,6 +358,30 @@ def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
     assert run("results", "export", "--format", "xls")[0] == 1
 
 
+def test_an_export_says_what_it_cannot_mark(run: Run) -> None:
+    """Doubts and what somebody said of results are no column that loads; Extra-P, which fits all that it gets, gets no doubted results."""
+    run("load", "t.csv")
+    first, second = (item["id"] for item in json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"][:2])
+    export = ("results", "export", "--application", "solver", "-o")
+    assert run(*export, "e.csv")[1:] == ("18 rows written to e.csv\n", "")
+    run("results", "doubt", str(first), "--why", "a bad node")
+    run("results", "confirm", str(second))
+    for file in ("e.csv", "e.json"):
+        status, _, notes = run(*export, file)
+        assert (status, notes.splitlines(), "a bad node" in Path(file).read_text()) == (
+            0,
+            [
+                "note: doubted results in it, which it does not mark: 1 ('modak results list --doubted' shows them)",
+                "note: results that somebody confirmed or doubted: 2; it does not say so, and loading it judges them anew",
+            ],
+            False,
+        )
+    assert run(*export, "x.json", "--format", "extrap")[1:] == (
+        "17 rows written to x.json\n",
+        "note: results that no model uses, left out: 1\n",
+    )
+
+
 def test_an_export_for_extrap_keeps_units_apart(run: Run) -> None:
     """Samples/s and tokens/s of one run are two metrics, not two values at one point."""
     rows = "".join(f"lm,{nodes},throughput,{nodes},{unit}\n" for nodes in (1, 2) for unit in ("samples/s", "tokens/s"))
