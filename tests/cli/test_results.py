@@ -132,6 +132,15 @@ def test_a_word_on_a_result_says_what_it_changes_for_others(run: Run, tmp_path: 
     assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results is judged like all others again; nobody had")
 
 
+def test_a_system_of_doubted_results_alone_is_not_unknown(run: Run) -> None:
+    """The answer says what to do about them, whether or not anybody described the system."""
+    Path("own.csv").write_text("application,system,metric,nodes,repeat,value\nown,here,wall_time,4,1,24\nown,here,wall_time,4,2,24000\n")
+    run("load", "own.csv")
+    status, out, _ = run("recommend", "--application", "own", "--system", "here")
+    assert (status, "- no model rests on the doubted results of 'own' (2): 'modak results list --doubted" in out) == (0, True)
+    assert run("recommend", "--application", "own", "--system", "there")[0] == 1
+
+
 def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:
     """One of its results too, by its number; either the numbers or the file."""
     run("load", "t.csv")
