@@ -312,13 +312,13 @@ def _proxy(parts: SplitResult) -> SplitResult | None:
 
 
 def _rows(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
-    """Results as a table of text, in the order of the results table's columns; without doubts, which are not of the results' files."""
-    from modak.ingest.columns import header
+    """Results as a table of text, in the order of the results table's columns; with doubts beside them, which are not of results' files."""
+    from modak.ingest.columns import MARKS, header
     from modak.ingest.values import cell
 
     columns = header({name for item in items for name in item if name.startswith("params.")})
-    undoubted = ({**item, "suspect": None} if item.get("doubted") else item for item in items)
-    return columns, ({name: cell(item.get(name)) for name in columns} for item in undoubted)
+    undoubted = ({**item, "suspect": None, "doubt": item["suspect"]} if item.get("doubted") else item for item in items)
+    return columns, ({name: cell(item.get(name)) for name in (*columns, *MARKS)} for item in undoubted)
 
 
 def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -324,20 +325,23 @@ def export(
 ) -> None:
     """Write results as CSV, as JSON or for Extra-P. Values are in base units; CSV and JSON can be loaded again."""
     from modak.files import replacing
+    from modak.ingest.columns import MARKS
     from modak.ingest.writing import write_csv, write_extrap, write_json
 
     ending = output.suffix.lower() if output else ""
     chosen = format_ or {"": "csv", ".csv": "csv", ".json": "json"}.get(ending)
-    writers = {"json": write_json, "extrap": write_extrap}
+    writers: dict[str, Callable[[Iterable[Mapping[str, str]], TextIO, Sequence[str]], int]]
+    writers = {"csv": write_csv, "json": write_json, "extrap": write_extrap}
     if chosen is None:
         raise RequestError(f"{ending!r} is no format; allowed: a FILE that ends in .csv or .json, or --format", field="--output")
-    if chosen not in ("csv", *writers):
-        raise RequestError(unknown("format", chosen, ("csv", *writers)), field="--format")
+    if chosen not in writers:
+        raise RequestError(unknown("format", chosen, tuple(writers)), field="--format")
     filters = _filters(application, system, metric, where)
     columns, rows = common.client().export(filters)
+    filled: Counter[str] = Counter()
 
     def write(stream: TextIO) -> int:
-        return write_csv(rows, stream, columns) if chosen == "csv" else writers[chosen](rows, stream)
+        return writers[chosen](_counting(rows, ("suspect", *MARKS), filled), stream, columns)
 
     with closing(rows):
         if output is None:
@@ -348,6 +352,25 @@ def export(
             typer.echo(f"{count} rows written to {output}")
     if not count:
         show.note(_none_of(filters))
+    show.note(*_unsaid(filled, for_models=chosen == "extrap"))
+
+
+def _counting(rows: Iterable[Mapping[str, str]], names: Sequence[str], filled: Counter[str]) -> Iterator[Mapping[str, str]]:
+    """The rows, of which those are counted, by column, that fill these columns."""
+    for row in rows:
+        filled.update(name for name in names if row[name])
+        yield row
+
+
+def _unsaid(filled: Counter[str], *, for_models: bool) -> Iterator[str]:
+    """What the file does not say of its rows; ``for_models``: it has none that models do not use."""
+    left_out = filled["doubt"] + filled["suspect"]
+    if for_models and left_out:
+        yield f"results that no model uses, left out: {left_out}"
+    elif not for_models and filled["doubt"]:
+        yield f"doubted results in it, which it does not mark: {filled['doubt']} ('modak results list --doubted' shows them)"
+    if not for_models and filled["by_hand"]:
+        yield f"results that somebody confirmed or doubted: {filled['by_hand']}; it does not say so, and loading it judges them anew"
 
 
 def _filters(application: str | None, system: str | None, metric: str | None, where: list[str] | None) -> dict[str, str]:

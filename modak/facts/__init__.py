@@ -4,7 +4,7 @@ Every model is frozen and forbids unknown keys; its JSON Schema is what ``modak 
 Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP/s, watts.
 """
 
-from modak.facts.fact import VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
+from modak.facts.fact import STORED, VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
 from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Added, Facts
@@ -15,6 +15,7 @@ from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Qu
 
 __all__ = [
     "ARCHITECTURES",
+    "STORED",
     "VENDORS",
     "Accelerator",
     "Added",

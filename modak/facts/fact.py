@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 
 from modak.text.described import Described
-from modak.text.grammar import SoundText
+from modak.text.grammar import UNSOUND, sound
+
+STORED: Final[Mapping[str, Any]] = {"stored": True}
+"""The context in which a fact is validated that a database holds: earlier versions took characters in its prose that this one refuses, and
+for a comment no request should fail.
+"""
+
+
+def _prose(text: str, info: ValidationInfo) -> str:
+    return (UNSOUND.sub("", text) or "?") if info.context == STORED else sound(text)
+
 
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 Positive = Annotated[float, Field(ge=1e-9, le=1e12, allow_inf_nan=False)]
 """A figure of hardware, or a price: within what products and quotients of a few of them can be computed for."""
-Prose = Annotated[SoundText, Field(min_length=1, max_length=2000)]
+Prose = Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(_prose)]
 Vendor = Literal["nvidia", "amd", "intel"]
 """Makers of GPUs."""
 VENDORS: Final[tuple[Vendor, ...]] = get_args(Vendor)

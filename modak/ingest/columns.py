@@ -40,6 +40,8 @@ COLUMNS: Final[Mapping[str, str]] = {
     "suspect": "why no model rests on it",
 }
 """All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
+MARKS: Final = ("doubt", "by_hand")
+"""What rows have beside the columns, and no file: why no model uses a row, and whether somebody said so or confirmed it."""
 SERIES: Final = tuple(name for name in COLUMNS if name in SeriesKey.model_fields and name not in ("metric", "unit"))
 """Columns that tell series apart, beside parameters, metric and unit."""
 MANY: Final = 3

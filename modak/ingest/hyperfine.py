@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from modak.errors import DataError
@@ -33,10 +34,9 @@ class Hyperfine:
         for one in objects(document, "results"):
             _rows(one, started, found)
         scanned = {row["application"] for row in found.records if any(column.startswith("params.") for column in row)}
-        if len(scanned) > 1:
-            way = "'--map application= --set application=NAME' gives all one name"
-            found.left.append(f": each point of the parameter scan counts as an application of its own; {way}")
-        yield from found.rows()
+        way = "'--map application= --set application=NAME' gives all one name"
+        scan = {"application": f"each point of the parameter scan counts as an application of its own; {way}"} if len(scanned) > 1 else {}
+        yield from (replace(part, about=scan) for part in found.rows())
 
 
 def _rows(one: LocatedObject, started: str | None, found: RowCollector) -> None:

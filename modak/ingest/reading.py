@@ -241,6 +241,7 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
     if not raw.columns and not len(raw.lines):
         return raw  # there was nothing, or everything was left out
     columns = _renamed(raw, name, options)
+    about = tuple(f"{name}: {note}" for column, note in raw.about.items() if columns.get(column) is raw.columns[column])
     wanted = [column for column in (REQUIRED if loading else ASKED) if column not in options.fill]
     faults = [
         Fault(f"{name}:{raw.named.get(column, 1)}", message) for column, message in header_faults(tuple(columns), wanted, loading=loading)
@@ -249,7 +250,7 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
         raise DataError(faults=faults)
     for column, text in options.fill.items():
         columns[column] = _filled(columns[column], text) if column in columns else Cells.constant(text, len(raw.lines))
-    return Raw(columns, raw.lines, raw.notes)
+    return Raw(columns, raw.lines, (*raw.notes, *about))
 
 
 def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:

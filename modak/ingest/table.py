@@ -87,6 +87,8 @@ class Raw:
     """What the format left out, and why (``:LINE: …``): failed runs, figures that are not numbers."""
     named: Mapping[str, int] = field(default_factory=dict)
     """The line of the first record that has a column; the columns of a header are all in line 1."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """Notes on columns, for those who load these under their own names."""
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, str]], lines: Sequence[int], notes: tuple[str, ...] = ()) -> Raw:

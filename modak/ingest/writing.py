@@ -40,12 +40,12 @@ def _guarded(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) and not NUMERIC.fullmatch(text) else text
 
 
-def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
-    """Write a list of records, one a line, without empty cells. Returns the number of records."""
+def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str]) -> int:
+    """Write a list of records with these columns, one a line, without empty cells. Returns the number of records."""
     written = 0
     for row in rows:
         stream.write(",\n" if written else "[\n")
-        stream.write(json.dumps({name: _plain(name, cell) for name, cell in row.items() if cell}, ensure_ascii=False))
+        stream.write(json.dumps({name: _plain(name, row[name]) for name in columns if row[name]}, ensure_ascii=False))
         written += 1
     stream.write("\n]\n" if written else "[]\n")
     return written
@@ -57,14 +57,14 @@ def _plain(name: str, cell: str) -> Any:
     return float(cell) if name == "value" else cell == "true" if name == "hyperthreads" else cell
 
 
-def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO) -> int:
-    """Write Extra-P's measurements, without suspect rows. Returns the number of values.
+def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str]) -> int:
+    """Write Extra-P's measurements, without rows that no model may rest on. Returns the number of values.
 
     Its parameters are the layout counts and numeric parameters that every row has and that vary. Rows that differ in another
     column belong to different regions; a metric in several units becomes one for each. Raises :class:`modak.errors.DataError` where
     nothing varies.
     """
-    kept = [row for row in rows if not row.get("suspect")]
+    kept = [{name: row[name] for name in columns} for row in rows if not row["suspect"] and not row["doubt"]]
     names = _parameters(kept)
     if not names:
         raise DataError("no count or numeric parameter that all rows have varies, so Extra-P has nothing to model", field="format")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Table, delete, insert, select
 
 from modak.errors import BY_REPLACING, AlreadyThere, Unavailable
-from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
+from modak.facts import STORED, Accelerator, Fact, Image, Processor, Rule, System
 from modak.packaged import PRINCIPAL, Held, kind_of, name_of
 from modak.store import schema
 from modak.store.schema import instant, now, stored
@@ -56,9 +56,12 @@ def refused(connection: Connection) -> Iterator[str]:
 
 
 def _value(kind: type[Value], name: str, body: str) -> Value:
-    """The value in a row. The checks of its kind may refuse it: those of an older MODAK let it pass, or somebody edited the row."""
+    """The value in a row; its prose is without the characters that prose may not have.
+
+    The checks of its kind may refuse it: those of an older MODAK let it pass, or somebody edited the row.
+    """
     try:
-        return kind.model_validate_json(body)
+        return kind.model_validate_json(body, context=STORED)
     except ValidationError as error:
         fault = faults_of(error)[0]
     single = kind.__name__.lower()

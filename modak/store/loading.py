@@ -148,8 +148,11 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
             at = state.rows + rows
             state.tell(0.5 + at / state.expected / 2 if state.expected else 1.0, at)
     new -= _left_out(connection, load_id, apart)
-    if replace:
-        count, changed = replacing.settle(connection, load_id)
+    new -= replacing.without_time(connection, load_id, state.highest)
+    for count, changed in (
+        *((replacing.settle(connection, load_id),) if replace else ()),
+        replacing.with_time(connection, load_id, state.highest),
+    ):
         state.replaced += count
         state.changed |= changed
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))

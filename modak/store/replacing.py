@@ -2,15 +2,18 @@
 
 Two rows are of the same run if they agree in everything but value and suspicion. A corrected file says all there is of a run: its other
 rows are replaced, and a row that was replaced before and is in the file again is valid again.
+
+What names its source but not its time, such as a job in sacct's text, is one with the row that says the time and is equal in all else.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Index, MetaData, Table, and_, delete, insert, select, update
+from sqlalchemy import Column, ColumnElement, Connection, FromClause, Index, MetaData, Table, and_, delete, insert, select, update
 from sqlalchemy import Double as Number
 
+from modak.ingest.table import UNKNOWN
 from modak.store.engine import chunks
 from modak.store.schema import ONCE, SAME_RUN, results
 
@@ -40,7 +43,8 @@ def settle(connection: Connection, load_id: int) -> tuple[int, set[int]]:
     run = and_(*(results.c[column.name] == _SAID.c[column.name] for column in SAME_RUN))
     whole = and_(*(results.c[column.name] == _SAID.c[column.name] for column in ONCE))
     said = select(_SAID.c.series_id).where(whole).exists()
-    again = and_(results.c.replaced_by != 0, said)
+    timed = results.alias("timed")
+    again = and_(results.c.replaced_by != 0, said, ~_with_time(timed, timed.c.replaced_by == 0))
     aside = and_(results.c.replaced_by == 0, select(_SAID.c.series_id).where(run).exists(), ~said)
     rows = connection.execute(select(results.c.id, results.c.series_id, again.label("again")).where(here, again | aside)).all()
     for back, number in ((True, 0), (False, load_id)):
@@ -48,3 +52,42 @@ def settle(connection: Connection, load_id: int) -> tuple[int, set[int]]:
             connection.execute(update(results).where(results.c.id.in_(numbers)).values(replaced_by=number))
     connection.execute(delete(_SAID))
     return sum(not row.again for row in rows), {row.series_id for row in rows}
+
+
+def without_time(connection: Connection, load_id: int, after: int) -> int:
+    """Take out the rows of this load, which have numbers above ``after``, that say no time and are there with one; returns how many.
+
+    Also if the row with the time was replaced since: the old value does not come back in another file.
+    """
+    here = (results.c.id > after, results.c.load_id == load_id)
+    return connection.execute(delete(results).where(*here, _with_time(results.alias("timed")))).rowcount
+
+
+def with_time(connection: Connection, load_id: int, after: int) -> tuple[int, set[int]]:
+    """Mark rows that say no time as replaced by those of this load, with numbers above ``after``, that do; returns as :func:`settle` does.
+
+    What somebody said of the old row holds for the new one.
+    """
+    timed = results.alias("timed")
+    here = (timed.c.id > after, timed.c.load_id == load_id, timed.c.measured_at != UNKNOWN, timed.c.source_id != 0)
+    twins = select(results.c.id, results.c.series_id, results.c.by_hand, results.c.doubt_id, timed.c.id.label("timed")).join(
+        timed, and_(*_equal_but_time(timed))
+    )
+    rows = connection.execute(twins.where(*here, results.c.measured_at == UNKNOWN, results.c.replaced_by == 0)).all()
+    numbers = {row.id for row in rows}
+    for part in chunks(sorted(numbers)):
+        connection.execute(update(results).where(results.c.id.in_(part)).values(replaced_by=load_id))
+    for row in rows:
+        if row.by_hand:
+            connection.execute(update(results).where(results.c.id == row.timed).values(doubt_id=row.doubt_id, by_hand=1))
+    return len(numbers), {row.series_id for row in rows}
+
+
+def _with_time(timed: FromClause, *where: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether a row says no time and is there with one (``timed``)."""
+    there = select(timed.c.id).where(*_equal_but_time(timed), timed.c.measured_at != UNKNOWN, *where).exists()
+    return and_(results.c.measured_at == UNKNOWN, results.c.source_id != 0, there)
+
+
+def _equal_but_time(other: FromClause) -> list[ColumnElement[bool]]:
+    return [results.c[column.name] == other.c[column.name] for column in ONCE if column.name != "measured_at"]

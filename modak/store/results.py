@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, 
 
 from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
-from modak.ingest.columns import header
+from modak.ingest.columns import MARKS, header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
@@ -167,7 +167,8 @@ def _value(key: SeriesKey, row: Row[Any]) -> Result:
 def export(connection: Connection, filters: Mapping[str, str]) -> Export:
     """Results as rows of text in the columns of the results table, with every ``params.NAME`` that occurs.
 
-    Loaded again, they are the same rows: numbers are written in full, instants in UTC, values in base units.
+    Loaded again, they are the same rows: numbers are written in full, instants in UTC, values in base units. What loading or somebody said
+    of a row is no part of it: :data:`modak.ingest.columns.MARKS` stand beside the columns.
     """
     names: set[str] = set()
     for row in connection.execute(matching(connection, filters)):
@@ -182,4 +183,5 @@ def _cells(columns: tuple[str, ...], key: SeriesKey, row: Row[Any]) -> dict[str,
     result = _value(key, row)
     known = result.series.model_dump() | result.layout.model_dump() | {f"params.{name}": text for name, text in key.params.items()}
     known |= result.model_dump(include={"value", "repeat", "measured_at", "source"}) | {"suspect": row.suspect}
-    return {column: cell(known.get(column)) for column in columns}
+    known |= {"doubt": result.suspect if result.doubted else None, "by_hand": result.by_hand or None}
+    return {column: cell(known.get(column)) for column in (*columns, *MARKS)}

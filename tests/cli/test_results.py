@@ -132,6 +132,15 @@ def test_a_word_on_a_result_says_what_it_changes_for_others(run: Run, tmp_path: 
     assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results is judged like all others again; nobody had")
 
 
+def test_a_system_of_doubted_results_alone_is_not_unknown(run: Run) -> None:
+    """The answer says what to do about them, whether or not anybody described the system."""
+    Path("own.csv").write_text("application,system,metric,nodes,repeat,value\nown,here,wall_time,4,1,24\nown,here,wall_time,4,2,24000\n")
+    run("load", "own.csv")
+    status, out, _ = run("recommend", "--application", "own", "--system", "here")
+    assert (status, "- no model rests on the doubted results of 'own' (2): 'modak results list --doubted" in out) == (0, True)
+    assert run("recommend", "--application", "own", "--system", "there")[0] == 1
+
+
 def test_a_wrong_file_is_doubted_and_confirmed_by_its_name(run: Run) -> None:
     """One of its results too, by its number; either the numbers or the file."""
     run("load", "t.csv")
@@ -356,6 +365,30 @@ def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
     assert run("load", "e.json", "--dry-run")[1].startswith("18 rows read, 18 new")
     assert run("results", "export", "--application", "none", "--format", "extrap")[0] == 1
     assert run("results", "export", "--format", "xls")[0] == 1
+
+
+def test_an_export_says_what_it_cannot_mark(run: Run) -> None:
+    """Doubts and what somebody said of results are no column that loads; Extra-P, which fits all that it gets, gets no doubted results."""
+    run("load", "t.csv")
+    first, second = (item["id"] for item in json.loads(run("results", "list", "--application", "solver", "--json")[1])["items"][:2])
+    export = ("results", "export", "--application", "solver", "-o")
+    assert run(*export, "e.csv")[1:] == ("18 rows written to e.csv\n", "")
+    run("results", "doubt", str(first), "--why", "a bad node")
+    run("results", "confirm", str(second))
+    for file in ("e.csv", "e.json"):
+        status, _, notes = run(*export, file)
+        assert (status, notes.splitlines(), "a bad node" in Path(file).read_text()) == (
+            0,
+            [
+                "note: doubted results in it, which it does not mark: 1 ('modak results list --doubted' shows them)",
+                "note: results that somebody confirmed or doubted: 2; it does not say so, and loading it judges them anew",
+            ],
+            False,
+        )
+    assert run(*export, "x.json", "--format", "extrap")[1:] == (
+        "17 rows written to x.json\n",
+        "note: results that no model uses, left out: 1\n",
+    )
 
 
 def test_an_export_for_extrap_keeps_units_apart(run: Run) -> None:

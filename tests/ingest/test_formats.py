@@ -15,7 +15,7 @@ from modak import plugins, testing
 from modak.errors import DataError
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes, from_path
-from modak.ingest.table import UNKNOWN, Batch, Options
+from modak.ingest.table import PLAIN, UNKNOWN, Batch, Options
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -249,7 +249,9 @@ def test_hyperfine_runs_that_failed_are_left_out() -> None:
 def test_the_applications_of_a_parameter_scan_are_noted(command: str, noted: bool) -> None:
     """The file holds commands with their values, and not what they have in common."""
     results = [{"command": one, "parameters": {"t": one[-1]}, "mean": 1, "stddev": 0, "times": [1]} for one in ("solve -t 1", command)]
-    assert any("'--map application= --set application=NAME'" in note for note in notes(json.dumps({"results": results}))) == noted
+    content = json.dumps({"results": results})
+    assert any("'--map application= --set application=NAME'" in note for note in notes(content)) == noted
+    assert not notes(content, options=Options({"application": ""}, {"application": "solve"}))
 
 
 def test_both_outputs_of_both_slurms_say_the_same() -> None:
@@ -331,9 +333,9 @@ def test_aggregates_of_an_old_google_benchmark_are_left_out() -> None:
     assert batch.values.tolist() == [5e-6]
 
 
-def notes(text: str, name: str = "file") -> list[str]:
+def notes(text: str, name: str = "file", options: Options = PLAIN) -> list[str]:
     """The notes about a text; a text with a fault raises."""
-    return [note for batch in table(from_bytes(text.encode(), name)).batches() for note in batch.notes]
+    return [note for batch in table(from_bytes(text.encode(), name), options).batches() for note in batch.notes]
 
 
 @pytest.mark.parametrize("mark", ['"skipped": true, "skip_message": "no GPU"', '"error_occurred": true, "error_message": "no GPU"'])

@@ -101,6 +101,55 @@ def test_an_export_leaves_out_what_was_replaced(store: Store) -> None:
     assert sum(1 for _ in store.export_rows()[1]) == len(store.results(limit=1000).items) == 8
 
 
+JOBS = "application,nodes,metric,value,measured_at,source\n"
+DAY, LATER = "2026-03-01", "2026-03-02"
+
+
+def job(number: int, day: str = "", seconds: int = 80) -> str:
+    """A row of a job, as accounting tells it with or without the time zone of its times."""
+    return f"solver,2,wall_time,{seconds},{day},{f'slurm job {number}' if number else ''}\n"
+
+
+def times(store: Store) -> list[tuple[str, str]]:
+    """Source and day of all results that stand."""
+    found = results_of(store, "solver")
+    return sorted((each.source or "", each.measured_at.date().isoformat() if each.measured_at else "") for each in found)
+
+
+@pytest.mark.parametrize("timed_first", [True, False])
+def test_a_job_in_two_files_of_which_one_says_no_time_counts_once(store: Store, timed_first: bool) -> None:
+    """The row with the time stands, whichever came first, and also if the other file comes again."""
+    files = [csv_table(JOBS + job(1) + job(2)), csv_table(JOBS + job(1, DAY) + job(2, DAY))]
+    reports = [store.load([each], ME) for each in (files[::-1] if timed_first else files)]
+    assert [(report.new, report.replaced) for report in reports] == ([(2, 0), (0, 0)] if timed_first else [(2, 0), (2, 2)])
+    for replace in (False, True):
+        report = store.load([csv_table(JOBS + job(1) + job(2) + "\n")], ME, replace=replace)
+        assert (report.new, report.duplicates, report.replaced) == (0, 2, 0)
+    assert times(store) == [("slurm job 1", DAY), ("slurm job 2", DAY)]
+
+
+def test_jobs_are_apart_that_only_may_be_the_same(store: Store) -> None:
+    """Another time (a number that was given again), another value, no source at all."""
+    store.load([csv_table(JOBS + job(1, DAY) + job(1, LATER) + job(0, DAY) + job(2, DAY))], ME)
+    assert store.load([csv_table(JOBS + job(2, seconds=81) + job(0))], ME).new == 2
+    assert times(store) == [("", ""), ("", DAY), ("slurm job 1", DAY), ("slurm job 1", LATER), ("slurm job 2", ""), ("slurm job 2", DAY)]
+
+
+def test_what_somebody_said_of_a_job_holds_when_its_time_becomes_known(store: Store) -> None:
+    """The doubted one stays out of the models."""
+    store.load([csv_table(JOBS + job(1) + job(2, seconds=90))], ME)
+    store.judge("doubt", [results_of(store, "solver")[0].id or 0], ME, "a bad node")
+    store.load([csv_table(JOBS + job(1, DAY) + job(2, DAY, seconds=90))], ME)
+    assert [(each.suspect, each.by_hand) for each in results_of(store, "solver")] == [("a bad node", True), (None, False)]
+
+
+def test_a_job_whose_value_was_corrected_does_not_come_back_without_its_time(store: Store) -> None:
+    """As it does not with it."""
+    store.load([csv_table(JOBS + job(1, DAY))], ME)
+    store.load([csv_table(JOBS + job(1, DAY, seconds=70))], ME, replace=True)
+    assert store.load([csv_table(JOBS + job(1))], ME).new == 0
+
+
 @pytest.mark.parametrize("value", [3806.5 / 4 * 1000, 3806.5 / 4 / 1000])
 def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
     """The row is stored and named, no model rests on it, and confirming it changes that."""

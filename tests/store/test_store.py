@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from sqlalchemy import event, select, text, update
 
 from modak import __version__, knowledge
@@ -795,6 +796,18 @@ def test_an_entry_that_this_version_does_not_take_can_be_removed(store: Store) -
     assert (line.principal, line.action, line.target) == ("local:ada", "remove", "system zenith")
     with pytest.raises(UnknownName, match="unknown system 'zenith'"):
         store.remove(System, "zenith", Actor("local:ada"))
+
+
+def test_a_character_in_the_prose_of_an_older_version_stops_nobody(store: Store) -> None:
+    """What a comment may no longer hold is left out when it is read."""
+    zenith = knowledge.read_system(knowledge.packaged_root() / "systems" / "zenith.toml")
+    store.add([zenith], ME)
+    odd = zenith.model_copy(update={"title": "Ze\u200en\x1bith\r", "site": "\u202e"})
+    with writing(store.engine) as connection:
+        connection.execute(update(schema.systems).values(body=odd.model_dump_json()))
+    assert [(one.title, one.site) for one in store.snapshot().systems.values()] == [("Zenith", "?")]
+    with pytest.raises(ValidationError, match="control characters"):
+        System.model_validate_json(odd.model_dump_json())
 
 
 def test_a_refresh_mends_what_an_older_package_brought(store: Store) -> None:
