@@ -1,5 +1,5 @@
 """In which partition of a system a job runs, and what its script calls it: the one that the request names, else the default one, unless
-the nodes, GPUs, time or memory that it asks for are elsewhere."""
+the nodes, GPUs, time or memory that it asks for are elsewhere, or that one refuses its quality of service or account."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from modak.dsl import LEARNING, Notice, Request
+from modak.errors import Fault, Infeasible
 from modak.facts import VENDORS, Facts, Node, Partition, System
 from modak.prepared import prepared
 from modak.text.amounts import counted
@@ -23,10 +24,34 @@ class Where(NamedTuple):
     why: tuple[str, ...] = ()
     notes: tuple[Notice, ...] = ()
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the partition is the one that the script asks for: the system file may not have that."""
+        return self.name is None or self.name in self.partition.scheduler_names
+
 
 def where_of(request: Request, system: System, facts: Facts) -> Where:
     """Where the request's partition and queue are. A request that names both means a queue of that partition; another queue is left out,
-    with a warning."""
+    with a warning.
+
+    Raises :class:`modak.errors.Infeasible` if the partition refuses jobs of the request's quality of service or account.
+    """
+    where = _where(request, system, facts)
+    if where.is_recorded:
+        reasons = zip(("qos", "account"), refused(request, where.partition), strict=True)
+        faults = [Fault(f"job_options.{field}", f"partition {where.partition.name} {why}") for field, why in reasons if why]
+        if faults:
+            raise Infeasible(faults=faults)
+    return where
+
+
+def refused(request: Request, partition: Partition) -> tuple[str, str]:
+    """Why the partition refuses jobs of the request's quality of service, and of its account; empty: it does not."""
+    options = request.job_options
+    return partition.refused_qos(options.qos), partition.refused_account(options.account)
+
+
+def _where(request: Request, system: System, facts: Facts) -> Where:
     options = request.job_options
     if options.partition:
         where = _called_so(options.partition, "partition", request, system, facts)
@@ -96,17 +121,21 @@ def _not_named(request: Request, system: System, facts: Facts) -> Where:
 
 
 def _within_limits(usual: Where, request: Request, system: System, facts: Facts) -> Where | None:
-    """The first partition with the same GPUs that takes a job beyond the limits of the usual one, one with nodes of the same kind before
-    others; ``None``: it is within them, or there is none. A quality of service or a reservation may have limits of its own."""
+    """The first partition with the same GPUs that takes a job which the usual one refuses or which is beyond its limits, one with nodes of
+    the same kind before others; ``None``: it takes the job, or there is none. A quality of service or a reservation may have limits of its
+    own."""
     options = request.job_options
-    if options.qos or options.reservation or system.partition_directive == "never":
-        return None
+    unsure = options.qos or options.reservation or system.partition_directive == "never"
+
+    def against(one: Partition) -> str:
+        return next(filter(None, refused(request, one)), "") or ("" if unsure else beyond(request, one, system, facts))
+
     there = usual.partition
-    limit = beyond(request, there, system, facts)
+    limit = against(there)
     if not limit:
         return None
-    like = [one for one in _open(system) if _accelerators(one.node) == _accelerators(there.node)]
-    able = [one for one in like if not beyond(request, one, system, facts)]
+    like = [one for one in _open(request, system) if _accelerators(one.node) == _accelerators(there.node)]
+    able = [one for one in like if not against(one)]
     if options.architecture_constraint:
         needed = _node_features(options.architecture_constraint) & _features(there)
         able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
@@ -116,9 +145,10 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
     return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
 
 
-def _open(system: System) -> list[Partition]:
-    """The partitions that take jobs which do not name them."""
-    return [one for one in system.partitions if not one.only_if_named or one is system.default_partition]
+def _open(request: Request, system: System) -> list[Partition]:
+    """The default partition, and those that take jobs of the request's quality of service and account which do not name them."""
+    default = system.default_partition
+    return [one for one in system.partitions if one is default or not (one.only_if_named or any(refused(request, one)))]
 
 
 def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
@@ -199,9 +229,9 @@ def _with_features(request: Request, system: System) -> Where | None:
     features, default = _node_features(request.job_options.architecture_constraint), system.default_partition
     if not features or features <= _features(default):
         return None
-    meant = next((one for one in _open(system) if features <= _features(one)), None)
+    meant = next((one for one in _open(request, system) if features <= _features(one)), None)
     if meant is None and not _node_features(default.constraint) & features:
-        meant = next((one for one in _open(system) if one.constraint and _node_features(one.constraint) <= features), None)
+        meant = next((one for one in _open(request, system) if one.constraint and _node_features(one.constraint) <= features), None)
     return Where(meant, _called(meant), (f"partition: {meant.name}, whose nodes have the requested features",)) if meant else None
 
 
@@ -212,8 +242,8 @@ def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
     measured = ran_on_gpus(system, facts)
     on_gpus = kind in VENDORS if kind else prepared(facts).only_on_gpus or bool(measured)
     wanted = int(on_gpus) if asked is None else asked
-    gpus = {partition.name: _gpus(partition, kind, facts) for partition in _open(system)}
-    able = [one for one in _open(system) if gpus[one.name] >= min(wanted, max(gpus.values()))]
+    gpus = {partition.name: _gpus(partition, kind, facts) for partition in _open(request, system)}
+    able = [one for one in _open(request, system) if gpus[one.name] >= min(wanted, max(gpus.values()))]
     if default in able:
         if system.partition_directive == "always":
             return Where(default, _called(default))

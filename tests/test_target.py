@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from modak.choosing.candidates import enumerate_candidates
+from modak.dsl import Request
+from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, RuntimePolicy, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.partition import beyond
 from modak.perfmodel import Curve, fit
-from modak.target import Target, find_system, resolve, target_key
+from modak.target import Target, find_system, resolve, target_key, uncharged
 
 Known = Callable[[str | None], Facts]
 ONE = Partition(name="one", nodes=8, node=Node(processor="xeon-gold-6148", sockets=2, cores=40))
@@ -739,6 +741,85 @@ def test_a_library_of_the_host_is_found_however_results_write_it(label: str, fam
     system = facts.systems["hlrs-testbed"].model_copy(update={"mpi": (HostMpi(family="openmpi", default=True), HostMpi(family="mpich"))})
     found = Target(system=system, name="hlrs-testbed").mpi_called(label)
     assert (found.family if found else None) == family
+
+
+CPUS = ONE.model_copy(update={"default": True, "allowed_qos": ("normal", "Debug"), "denied_accounts": ("old",)})
+OTHERS = ONE.model_copy(update={"name": "two", "denied_qos": ("debug",), "max_wall_time_s": 3600})
+NARROW = ONE.model_copy(update={"name": "three", "allowed_accounts": ("chem",)})
+
+
+@pytest.mark.parametrize(
+    ("options", "partition"),
+    [
+        ({}, "one"),
+        ({"qos": "debug", "account": "ai"}, "one"),  # Slurm reads its name in any case
+        ({"qos": "long"}, "two"),
+        ({"account": "old"}, "two"),
+        ({"qos": "long", "wall_time_limit": "2 h"}, "two"),  # which may have a longer limit with it
+        ({"qos": "long", "account": "chem"}, "two"),
+    ],
+)
+def test_a_partition_that_refuses_the_job_is_passed_over(known: Known, options: dict[str, Any], partition: str) -> None:
+    """By its quality of service or account; the reasons say so."""
+    found = resolve(asking(options), with_partitions(known, CPUS, OTHERS, NARROW))
+    assert found.partition
+    assert found.partition.name == partition
+    name = next(iter(options.values()), "")
+    assert any(f"because one takes no jobs with {next(iter(options), '')} {name}" in one for one in found.decisions) == (partition == "two")
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"qos": "long"}, "job_options.qos: partition one takes no jobs with qos long (only with normal, Debug)"),
+        ({"qos": "debug", "partition": "two"}, "job_options.qos: partition two takes no jobs with qos debug"),
+        ({"account": "ai", "queue": "three"}, "job_options.account: partition three takes no jobs with account ai (only with chem)"),
+    ],
+)
+def test_a_job_that_no_partition_takes_is_refused(known: Known, options: dict[str, Any], fault: str) -> None:
+    """One line that names the field and what is allowed; also where the request names the partition."""
+    places = (
+        (CPUS, OTHERS, NARROW)
+        if "partition" in options or "queue" in options
+        else (CPUS, NARROW.model_copy(update={"denied_qos": ("long",)}))
+    )
+    with pytest.raises(Infeasible) as error:
+        resolve(asking(options), with_partitions(known, *places))
+    assert str(error.value) == fault
+
+
+def test_a_partition_that_is_not_on_record_refuses_nobody(known: Known) -> None:
+    """The lists are those of another one."""
+    assert resolve(asking({"partition": "new", "qos": "long"}), with_partitions(known, CPUS)).scheduler_partition == "new"
+
+
+def test_targets_are_one_only_if_the_same_partitions_take_them(known: Known) -> None:
+    """Accounts count only where a partition refuses some."""
+    facts = with_partitions(known, CPUS, OTHERS)
+    keys = [target_key(asking({"account": account}), facts) for account in ("ai", "chem", "old")]
+    assert (keys[0] == keys[1], keys[0] == keys[2]) == (True, False)
+
+
+def test_what_a_partition_takes_is_told_to_a_request_that_names_none(known: Known) -> None:
+    """The user's own quality of service may be refused; so may the default account, which is a warning."""
+    facts = with_partitions(known, CPUS, NARROW)
+    assert "qos: none is named, so it is the user's own; partition one takes normal, Debug only" in resolve(asking({}), facts).decisions
+    named = asking({"partition": "three"})
+    assert [one.message for one in uncharged(named, resolve(named, facts))] == [
+        "jobs on supermuc-ng/three are charged to a project, and none is given: without a default one of chem, the job is rejected"
+    ]
+
+
+def asking(options: Mapping[str, Any]) -> Request:
+    """A request for SuperMUC-NG."""
+    return normalise({"job": {"target": {"name": "supermuc-ng"}, "job_options": options}}).request
+
+
+def with_partitions(known: Known, *partitions: Partition) -> Facts:
+    """SuperMUC-NG with these partitions."""
+    facts = known(None)
+    system = facts.systems["supermuc-ng"].model_copy(update={"partitions": partitions})
+    return replace(facts, systems={**facts.systems, system.name: system})
 
 
 @pytest.mark.parametrize(
