@@ -100,7 +100,7 @@ def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system:
     wishes: dict[str, Callable[[Partition], bool]] = {
         "the requested features": lambda one: features <= _features(one),
         "the requested GPUs": lambda one: _gpus(one, kind, facts) >= gpus,
-        "room for the requested nodes, time and memory": lambda one: not beyond(request, one, system, facts),
+        "room for the requested nodes, threads, time and memory": lambda one: not beyond(request, one, system, facts),
     }
     left, missed = list(called), list[str]()
     for what, wish in wishes.items():
@@ -146,18 +146,23 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
 
 
 def _open(request: Request, system: System) -> list[Partition]:
-    """The default partition, and those that take jobs of the request's quality of service and account which do not name them."""
+    """The default partition, and those that take jobs of the request's quality of service and account which do not name them; first the
+    kinds of nodes that the scheduler calls as the default."""
     default = system.default_partition
-    return [one for one in system.partitions if one is default or not (one.only_if_named or any(refused(request, one)))]
+    taking = [one for one in system.partitions if one is default or not (one.only_if_named or any(refused(request, one)))]
+    return sorted(taking, key=lambda one: one.scheduler_names.isdisjoint(default.scheduler_names))
 
 
 def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
-    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
+    """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
     has = node.usable_memory_gb or node.memory_gb
     if memory and has and memory > has * 1e9:
         return f"has {has:g} GB of memory per node"
+    threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
+    if (options.core_count or 0) > node.usable_cores or threads > node.usable_cores * node.threads_per_core:
+        return f"has {counted(node.usable_cores, 'core')} per node for jobs"
     queues = partition.queues_for(nodes) if nodes else partition.queues
     if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
         return f"takes jobs of {_sizes(partition)}"

@@ -436,6 +436,29 @@ def test_ranks_that_were_measured_on_hyper_threads_need_no_cores_of_their_own(
     assert found.partition.name == partition
 
 
+@pytest.mark.parametrize(
+    ("application", "options", "node"),
+    [
+        ({"threads": 40}, {}, "one"),
+        ({"threads": 41}, {}, "one-fat"),
+        ({}, {"core_count": 48}, "one-fat"),
+        ({"threads": 2}, {"process_count_per_node": 24}, "one-fat"),
+        ({"threads": 2}, {"process_count_per_node": 24, "partition": "one"}, "one-fat"),
+        ({"threads": 64}, {}, "one"),  # reduced to what the default's nodes have
+    ],
+)
+def test_threads_that_a_node_has_no_room_for_lead_to_larger_nodes(
+    known: Known, application: dict[str, Any], options: dict[str, Any], node: str
+) -> None:
+    """They were reduced. Of partitions with such nodes, the kind that the scheduler calls as the default comes first."""
+    large = ONE.node.model_copy(update={"cores": 48})
+    others = tuple(ONE.model_copy(update={"name": name, "node": large, "queue": queue}) for name, queue in (("two", None), ("one-fat", "one")))
+    job = {"target": {"name": "supermuc-ng"}, "job_options": options, "application": application}
+    found = resolve(normalise({"job": job}).request, with_partitions(known, ONE.model_copy(update={"default": True}), *others))
+    assert found.partition
+    assert (found.partition.name, found.scheduler_partition) == (node, "one" if node == "one-fat" or "partition" in options else None)
+
+
 def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) -> None:
     """Of queues for 1 to 2, 3 to 4 and 8 to 16 nodes, of which there are 12, none takes 6."""
     sizes = ((8, 16), (1, 2), (3, 4), (20, 30))
@@ -452,7 +475,7 @@ def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) ->
         ({"architecture_constraint": "icx"}, "that have what the job asks for"),
         (
             {"architecture_constraint": "icx", "request_gpus": 1, "node_count": 5},
-            "that come closest to what the job asks for: none also has the requested GPUs or room for the requested nodes, time and memory",
+            "that come closest to what the job asks for: none also has the requested GPUs or room for the requested nodes, threads, time and memory",
         ),
     ],
 )
