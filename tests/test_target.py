@@ -452,7 +452,9 @@ def test_threads_that_a_node_has_no_room_for_lead_to_larger_nodes(
 ) -> None:
     """They were reduced. Of partitions with such nodes, the kind that the scheduler calls as the default comes first."""
     large = ONE.node.model_copy(update={"cores": 48})
-    others = tuple(ONE.model_copy(update={"name": name, "node": large, "queue": queue}) for name, queue in (("two", None), ("one-fat", "one")))
+    others = tuple(
+        ONE.model_copy(update={"name": name, "node": large, "queue": queue}) for name, queue in (("two", None), ("one-fat", "one"))
+    )
     job = {"target": {"name": "supermuc-ng"}, "job_options": options, "application": application}
     found = resolve(normalise({"job": job}).request, with_partitions(known, ONE.model_copy(update={"default": True}), *others))
     assert found.partition
@@ -475,7 +477,8 @@ def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) ->
         ({"architecture_constraint": "icx"}, "that have what the job asks for"),
         (
             {"architecture_constraint": "icx", "request_gpus": 1, "node_count": 5},
-            "that come closest to what the job asks for: none also has the requested GPUs or room for the requested nodes, threads, time and memory",
+            "that come closest to what the job asks for: none also "
+            "has the requested GPUs or room for the requested nodes, threads, time and memory",
         ),
     ],
 )
