@@ -148,8 +148,8 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
 def _open(request: Request, system: System) -> list[Partition]:
     """The default partition, and those that take jobs of the request's quality of service and account which do not name them; first the
     kinds of nodes that the scheduler calls as the default."""
-    default = system.default_partition
-    taking = [one for one in system.partitions if one is default or not (one.only_if_named or any(refused(request, one)))]
+    default, closed = system.default_partition, closed_to(request, system)
+    taking = [one for one in system.partitions if one is default or one.name not in closed]
     return sorted(taking, key=lambda one: one.scheduler_names.isdisjoint(default.scheduler_names))
 
 
@@ -248,17 +248,34 @@ def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
     on_gpus = kind in VENDORS if kind else prepared(facts).only_on_gpus or bool(measured)
     wanted = int(on_gpus) if asked is None else asked
     gpus = {partition.name: _gpus(partition, kind, facts) for partition in _open(request, system)}
-    able = [one for one in _open(request, system) if gpus[one.name] >= min(wanted, max(gpus.values()))]
+    most = max(gpus.values())
+    able = [one for one in _open(request, system) if gpus[one.name] >= min(wanted, most)]
+    passed_over = _with_more_gpus(request, system, facts, most) if wanted > most else ()
     if default in able:
         if system.partition_directive == "always":
-            return Where(default, _called(default))
-        return Where(default, None if default.default else default.queue)
+            return Where(default, _called(default), passed_over)
+        return Where(default, None if default.default else default.queue, passed_over)
     found = min(able, key=lambda partition: partition.name not in measured)
     results = f"all its results on {system.name} used GPUs" if measured else "all its results, of other systems, used GPUs"
     reason = results if asked is None and kind is None else "the job requests GPUs"
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
-    return Where(found, _called(found), (why,))
+    return Where(found, _called(found), (why, *passed_over))
+
+
+def _with_more_gpus(request: Request, system: System, facts: Facts, most: int) -> tuple[str, ...]:
+    """Why not a partition with more GPUs of the kind that is asked for than ``most``, none of which is open to the job."""
+    kind, closed = request.optimisation.opt_build.acc_type, closed_to(request, system)
+    having = [(one.name, count) for one in system.partitions if (count := _gpus(one, kind, facts)) > most]
+    return tuple(f"partition: not {name} with its {counted(count, 'GPU')} per node, because it {closed[name]}" for name, count in having)
+
+
+def closed_to(request: Request, system: System) -> dict[str, str]:
+    """The partitions that the job does not get by itself, by name, and why."""
+    named = "takes only jobs that name it in job_options.partition"
+    reasons = {one.name: next(filter(None, refused(request, one)), "") for one in system.partitions}
+    hidden = {one.name: named for one in system.partitions if one.only_if_named and one is not system.default_partition}
+    return {name: why for name in reasons if (why := reasons[name] or hidden.get(name, ""))}
 
 
 def _node_features(constraint: str | None) -> frozenset[str]:

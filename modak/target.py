@@ -27,7 +27,7 @@ from modak.facts import (
     same_name,
     same_runtime,
 )
-from modak.partition import Where, beyond, processors_of, ran_on_gpus, refused, where_of
+from modak.partition import Where, beyond, closed_to, processors_of, ran_on_gpus, refused, where_of
 from modak.prepared import prepared
 
 
@@ -48,6 +48,8 @@ class Target:
     """What the script asks the scheduler for; ``None``: the site's default."""
     qos: str | None = None
     """The quality of service that the request names."""
+    closed: tuple[tuple[str, str], ...] = ()
+    """The partitions that the job does not get unless it names them, or at all, and why."""
     on_gpus: bool = False
     """Whether all results of the application here are of GPUs, and the request does not say otherwise."""
     decisions: tuple[str, ...] = ()
@@ -209,6 +211,7 @@ def resolve(request: Request, facts: Facts) -> Target:
         runtime=runtime,
         scheduler_partition=where.name,
         qos=request.job_options.qos,
+        closed=tuple(closed_to(request, system).items()),
         on_gpus=request.optimisation.opt_build.acc_type is None and (prepared(facts).only_on_gpus or bool(ran_on_gpus(system, facts))),
         decisions=(*where.why, *_any_of(request, where), *why),
         warnings=(*notes, *where.notes, *other_runtime),

@@ -755,6 +755,30 @@ def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: 
     assert (named.partition and named.partition.name, named.warnings) == ("gpu", ()), "it is known under that name, too"
 
 
+@pytest.mark.parametrize(
+    ("update", "job", "why"),
+    [
+        (
+            {"only_if_named": True},
+            {"optimisation": {"opt_build": {"acc_type": "nvidia"}}},
+            "takes only jobs that name it in job_options.partition",
+        ),
+        ({"denied_accounts": ("old",)}, {"job_options": {"account": "old", "request_gpus": 4}}, "takes no jobs with account old"),
+        ({"only_if_named": True}, {"job_options": {"request_gpus": 0}}, ""),
+        ({}, {"optimisation": {"opt_build": {"acc_type": "nvidia"}}}, ""),
+    ],
+)
+def test_gpus_that_a_job_does_not_get_by_itself_are_told(known: Known, update: dict[str, Any], job: dict[str, Any], why: str) -> None:
+    """It would not be clear why it runs without any, or what would give it some."""
+    facts = mixed(known)
+    system = facts.systems["mixed"]
+    parts = tuple(one.model_copy(update=update) if one.node.accelerators else one for one in system.partitions)
+    closed = replace(facts, systems={"mixed": system.model_copy(update={"partitions": parts})})
+    found = resolve(normalise({"job": {"target": {"name": "mixed"}, **job}}).request, closed)
+    told = [f"partition: not {name} with its {count} GPUs per node, because it {why}" for name, count in (("gpu", 2), ("big", 4))]
+    assert [one for one in found.decisions if one.startswith("partition: not ")] == (told if why else [])
+
+
 def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:
     """What the request says comes before what it would need."""
     assert partition_of(mixed(known), job_options={"partition": "thin", "request_gpus": 4}) == "thin"
