@@ -1,5 +1,5 @@
 """In which partition of a system a job runs, and what its script calls it: the one that the request names, else the default one, unless
-the nodes, GPUs, time or memory that it asks for are elsewhere."""
+the nodes, GPUs, time or memory that it asks for are elsewhere, or that one refuses its quality of service or account."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from modak.dsl import LEARNING, Notice, Request
+from modak.errors import Fault, Infeasible
 from modak.facts import VENDORS, Facts, Node, Partition, System
 from modak.prepared import prepared
 from modak.text.amounts import counted
@@ -23,10 +24,34 @@ class Where(NamedTuple):
     why: tuple[str, ...] = ()
     notes: tuple[Notice, ...] = ()
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the partition is the one that the script asks for: the system file may not have that."""
+        return self.name is None or self.name in self.partition.scheduler_names
+
 
 def where_of(request: Request, system: System, facts: Facts) -> Where:
     """Where the request's partition and queue are. A request that names both means a queue of that partition; another queue is left out,
-    with a warning."""
+    with a warning.
+
+    Raises :class:`modak.errors.Infeasible` if the partition refuses jobs of the request's quality of service or account.
+    """
+    where = _where(request, system, facts)
+    if where.is_recorded:
+        reasons = zip(("qos", "account"), refused(request, where.partition), strict=True)
+        faults = [Fault(f"job_options.{field}", f"partition {where.partition.name} {why}") for field, why in reasons if why]
+        if faults:
+            raise Infeasible(faults=faults)
+    return where
+
+
+def refused(request: Request, partition: Partition) -> tuple[str, str]:
+    """Why the partition refuses jobs of the request's quality of service, and of its account; empty: it does not."""
+    options = request.job_options
+    return partition.refused_qos(options.qos), partition.refused_account(options.account)
+
+
+def _where(request: Request, system: System, facts: Facts) -> Where:
     options = request.job_options
     if options.partition:
         where = _called_so(options.partition, "partition", request, system, facts)
@@ -75,7 +100,7 @@ def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system:
     wishes: dict[str, Callable[[Partition], bool]] = {
         "the requested features": lambda one: features <= _features(one),
         "the requested GPUs": lambda one: _gpus(one, kind, facts) >= gpus,
-        "room for the requested nodes, time and memory": lambda one: not beyond(request, one, system, facts),
+        "room for the requested nodes, threads, time and memory": lambda one: not beyond(request, one, system, facts),
     }
     left, missed = list(called), list[str]()
     for what, wish in wishes.items():
@@ -96,17 +121,21 @@ def _not_named(request: Request, system: System, facts: Facts) -> Where:
 
 
 def _within_limits(usual: Where, request: Request, system: System, facts: Facts) -> Where | None:
-    """The first partition with the same GPUs that takes a job beyond the limits of the usual one, one with nodes of the same kind before
-    others; ``None``: it is within them, or there is none. A quality of service or a reservation may have limits of its own."""
+    """The first partition with the same GPUs that takes a job which the usual one refuses or which is beyond its limits, one with nodes of
+    the same kind before others; ``None``: it takes the job, or there is none. A quality of service or a reservation may have limits of its
+    own."""
     options = request.job_options
-    if options.qos or options.reservation or system.partition_directive == "never":
-        return None
+    unsure = options.qos or options.reservation or system.partition_directive == "never"
+
+    def against(one: Partition) -> str:
+        return next(filter(None, refused(request, one)), "") or ("" if unsure else beyond(request, one, system, facts))
+
     there = usual.partition
-    limit = beyond(request, there, system, facts)
+    limit = against(there)
     if not limit:
         return None
-    like = [one for one in _open(system) if _accelerators(one.node) == _accelerators(there.node)]
-    able = [one for one in like if not beyond(request, one, system, facts)]
+    like = [one for one in _open(request, system) if _accelerators(one.node) == _accelerators(there.node)]
+    able = [one for one in like if not against(one)]
     if options.architecture_constraint:
         needed = _node_features(options.architecture_constraint) & _features(there)
         able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
@@ -116,18 +145,24 @@ def _within_limits(usual: Where, request: Request, system: System, facts: Facts)
     return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
 
 
-def _open(system: System) -> list[Partition]:
-    """The partitions that take jobs which do not name them."""
-    return [one for one in system.partitions if not one.only_if_named or one is system.default_partition]
+def _open(request: Request, system: System) -> list[Partition]:
+    """The default partition, and those that take jobs of the request's quality of service and account which do not name them; first the
+    kinds of nodes that the scheduler calls as the default."""
+    default, closed = system.default_partition, closed_to(request, system)
+    taking = [one for one in system.partitions if one is default or one.name not in closed]
+    return sorted(taking, key=lambda one: one.scheduler_names.isdisjoint(default.scheduler_names))
 
 
 def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
-    """The limit of the partition that the request's nodes, time or memory exceed, for a message; empty: it takes the job."""
+    """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
     has = node.usable_memory_gb or node.memory_gb
     if memory and has and memory > has * 1e9:
         return f"has {has:g} GB of memory per node"
+    threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
+    if (options.core_count or 0) > node.usable_cores or threads > node.usable_cores * node.threads_per_core:
+        return f"has {counted(node.usable_cores, 'core')} per node for jobs"
     queues = partition.queues_for(nodes) if nodes else partition.queues
     if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
         return f"takes jobs of {_sizes(partition)}"
@@ -199,9 +234,9 @@ def _with_features(request: Request, system: System) -> Where | None:
     features, default = _node_features(request.job_options.architecture_constraint), system.default_partition
     if not features or features <= _features(default):
         return None
-    meant = next((one for one in _open(system) if features <= _features(one)), None)
+    meant = next((one for one in _open(request, system) if features <= _features(one)), None)
     if meant is None and not _node_features(default.constraint) & features:
-        meant = next((one for one in _open(system) if one.constraint and _node_features(one.constraint) <= features), None)
+        meant = next((one for one in _open(request, system) if one.constraint and _node_features(one.constraint) <= features), None)
     return Where(meant, _called(meant), (f"partition: {meant.name}, whose nodes have the requested features",)) if meant else None
 
 
@@ -212,18 +247,35 @@ def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
     measured = ran_on_gpus(system, facts)
     on_gpus = kind in VENDORS if kind else prepared(facts).only_on_gpus or bool(measured)
     wanted = int(on_gpus) if asked is None else asked
-    gpus = {partition.name: _gpus(partition, kind, facts) for partition in _open(system)}
-    able = [one for one in _open(system) if gpus[one.name] >= min(wanted, max(gpus.values()))]
+    gpus = {partition.name: _gpus(partition, kind, facts) for partition in _open(request, system)}
+    most = max(gpus.values())
+    able = [one for one in _open(request, system) if gpus[one.name] >= min(wanted, most)]
+    passed_over = _with_more_gpus(request, system, facts, most) if wanted > most else ()
     if default in able:
         if system.partition_directive == "always":
-            return Where(default, _called(default))
-        return Where(default, None if default.default else default.queue)
+            return Where(default, _called(default), passed_over)
+        return Where(default, None if default.default else default.queue, passed_over)
     found = min(able, key=lambda partition: partition.name not in measured)
     results = f"all its results on {system.name} used GPUs" if measured else "all its results, of other systems, used GPUs"
     reason = results if asked is None and kind is None else "the job requests GPUs"
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
-    return Where(found, _called(found), (why,))
+    return Where(found, _called(found), (why, *passed_over))
+
+
+def _with_more_gpus(request: Request, system: System, facts: Facts, most: int) -> tuple[str, ...]:
+    """Why not a partition with more GPUs of the kind that is asked for than ``most``, none of which is open to the job."""
+    kind, closed = request.optimisation.opt_build.acc_type, closed_to(request, system)
+    having = [(one.name, count) for one in system.partitions if (count := _gpus(one, kind, facts)) > most]
+    return tuple(f"partition: not {name} with its {counted(count, 'GPU')} per node, because it {closed[name]}" for name, count in having)
+
+
+def closed_to(request: Request, system: System) -> dict[str, str]:
+    """The partitions that the job does not get by itself, by name, and why."""
+    named = "takes only jobs that name it in job_options.partition"
+    reasons = {one.name: next(filter(None, refused(request, one)), "") for one in system.partitions}
+    hidden = {one.name: named for one in system.partitions if one.only_if_named and one is not system.default_partition}
+    return {name: why for name in reasons if (why := reasons[name] or hidden.get(name, ""))}
 
 
 def _node_features(constraint: str | None) -> frozenset[str]:

@@ -27,7 +27,7 @@ from modak.facts import (
     same_name,
     same_runtime,
 )
-from modak.partition import beyond, processors_of, ran_on_gpus, where_of
+from modak.partition import Where, beyond, closed_to, processors_of, ran_on_gpus, refused, where_of
 from modak.prepared import prepared
 
 
@@ -48,6 +48,8 @@ class Target:
     """What the script asks the scheduler for; ``None``: the site's default."""
     qos: str | None = None
     """The quality of service that the request names."""
+    closed: tuple[tuple[str, str], ...] = ()
+    """The partitions that the job does not get unless it names them, or at all, and why."""
     on_gpus: bool = False
     """Whether all results of the application here are of GPUs, and the request does not say otherwise."""
     decisions: tuple[str, ...] = ()
@@ -181,7 +183,8 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
     known = prepared(facts)
     system = find_system(request.target.name, facts) if request.target.name else None
-    limits = tuple(beyond(request, one, system, facts) for one in system.partitions) if system else ()  # decisions quote them
+    partitions = system.partitions if system else ()  # decisions quote their limits
+    limits = tuple((*refused(request, one), beyond(request, one, system, facts)) for one in partitions) if system else ()
     gpus = (options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus)
     return request.target, *named, bool(options.reservation), *gpus, limits
 
@@ -208,18 +211,30 @@ def resolve(request: Request, facts: Facts) -> Target:
         runtime=runtime,
         scheduler_partition=where.name,
         qos=request.job_options.qos,
+        closed=tuple(closed_to(request, system).items()),
         on_gpus=request.optimisation.opt_build.acc_type is None and (prepared(facts).only_on_gpus or bool(ran_on_gpus(system, facts))),
-        decisions=(*where.why, *why),
+        decisions=(*where.why, *_any_of(request, where), *why),
         warnings=(*notes, *where.notes, *other_runtime),
     )
 
 
-def uncharged(request: Request, target: Target) -> tuple[Notice, ...]:
-    """A warning if the system charges its jobs to projects, and the request names none."""
-    if request.job_options.account or target.system is None or not target.system.account_required:
+def _any_of(request: Request, where: Where) -> tuple[str, ...]:
+    """Which qualities of service the partition takes, if neither the request nor the system file says that of the job."""
+    there = where.partition
+    named = request.job_options.qos or there.qos or any(queue.qos for queue in there.queues)
+    if named or not there.allowed_qos or not where.is_recorded:
         return ()
-    text = f"jobs on {target.system.name} are charged to a project, and none is given: without a default one of yours, the job is rejected"
-    return (Notice(field="job_options.account", message=text),)
+    return (f"qos: none is named, so it is the user's own; partition {there.name} takes {', '.join(there.allowed_qos)} only",)
+
+
+def uncharged(request: Request, target: Target) -> tuple[Notice, ...]:
+    """A warning if the system charges its jobs to projects, or the partition to some of them, and the request names none."""
+    only = target.partition.allowed_accounts if target.partition and target.is_recorded else ()
+    if request.job_options.account or target.system is None or not (target.system.account_required or only):
+        return ()
+    whose = f"of {', '.join(only)}" if only else "of yours"
+    text = f"jobs on {target.title if only else target.system.name} are charged to a project, and none is given: without a default one"
+    return (Notice(field="job_options.account", message=f"{text} {whose}, the job is rejected"),)
 
 
 def other_nodes(system: System | None, partition: Partition | None, on_gpus: bool) -> frozenset[str]:

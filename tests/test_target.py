@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from modak.choosing.candidates import enumerate_candidates
+from modak.dsl import Request
+from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, RuntimePolicy, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.partition import beyond
 from modak.perfmodel import Curve, fit
-from modak.target import Target, find_system, resolve, target_key
+from modak.target import Target, find_system, resolve, target_key, uncharged
 
 Known = Callable[[str | None], Facts]
 ONE = Partition(name="one", nodes=8, node=Node(processor="xeon-gold-6148", sockets=2, cores=40))
@@ -434,6 +436,31 @@ def test_ranks_that_were_measured_on_hyper_threads_need_no_cores_of_their_own(
     assert found.partition.name == partition
 
 
+@pytest.mark.parametrize(
+    ("application", "options", "node"),
+    [
+        ({"threads": 40}, {}, "one"),
+        ({"threads": 41}, {}, "one-fat"),
+        ({}, {"core_count": 48}, "one-fat"),
+        ({"threads": 2}, {"process_count_per_node": 24}, "one-fat"),
+        ({"threads": 2}, {"process_count_per_node": 24, "partition": "one"}, "one-fat"),
+        ({"threads": 64}, {}, "one"),  # reduced to what the default's nodes have
+    ],
+)
+def test_threads_that_a_node_has_no_room_for_lead_to_larger_nodes(
+    known: Known, application: dict[str, Any], options: dict[str, Any], node: str
+) -> None:
+    """They were reduced. Of partitions with such nodes, the kind that the scheduler calls as the default comes first."""
+    large = ONE.node.model_copy(update={"cores": 48})
+    others = tuple(
+        ONE.model_copy(update={"name": name, "node": large, "queue": queue}) for name, queue in (("two", None), ("one-fat", "one"))
+    )
+    job = {"target": {"name": "supermuc-ng"}, "job_options": options, "application": application}
+    found = resolve(normalise({"job": job}).request, with_partitions(known, ONE.model_copy(update={"default": True}), *others))
+    assert found.partition
+    assert (found.partition.name, found.scheduler_partition) == (node, "one" if node == "one-fat" or "partition" in options else None)
+
+
 def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) -> None:
     """Of queues for 1 to 2, 3 to 4 and 8 to 16 nodes, of which there are 12, none takes 6."""
     sizes = ((8, 16), (1, 2), (3, 4), (20, 30))
@@ -450,7 +477,8 @@ def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) ->
         ({"architecture_constraint": "icx"}, "that have what the job asks for"),
         (
             {"architecture_constraint": "icx", "request_gpus": 1, "node_count": 5},
-            "that come closest to what the job asks for: none also has the requested GPUs or room for the requested nodes, time and memory",
+            "that come closest to what the job asks for: none also "
+            "has the requested GPUs or room for the requested nodes, threads, time and memory",
         ),
     ],
 )
@@ -727,6 +755,30 @@ def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: 
     assert (named.partition and named.partition.name, named.warnings) == ("gpu", ()), "it is known under that name, too"
 
 
+@pytest.mark.parametrize(
+    ("update", "job", "why"),
+    [
+        (
+            {"only_if_named": True},
+            {"optimisation": {"opt_build": {"acc_type": "nvidia"}}},
+            "takes only jobs that name it in job_options.partition",
+        ),
+        ({"denied_accounts": ("old",)}, {"job_options": {"account": "old", "request_gpus": 4}}, "takes no jobs with account old"),
+        ({"only_if_named": True}, {"job_options": {"request_gpus": 0}}, ""),
+        ({}, {"optimisation": {"opt_build": {"acc_type": "nvidia"}}}, ""),
+    ],
+)
+def test_gpus_that_a_job_does_not_get_by_itself_are_told(known: Known, update: dict[str, Any], job: dict[str, Any], why: str) -> None:
+    """It would not be clear why it runs without any, or what would give it some."""
+    facts = mixed(known)
+    system = facts.systems["mixed"]
+    parts = tuple(one.model_copy(update=update) if one.node.accelerators else one for one in system.partitions)
+    closed = replace(facts, systems={"mixed": system.model_copy(update={"partitions": parts})})
+    found = resolve(normalise({"job": {"target": {"name": "mixed"}, **job}}).request, closed)
+    told = [f"partition: not {name} with its {count} GPUs per node, because it {why}" for name, count in (("gpu", 2), ("big", 4))]
+    assert [one for one in found.decisions if one.startswith("partition: not ")] == (told if why else [])
+
+
 def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:
     """What the request says comes before what it would need."""
     assert partition_of(mixed(known), job_options={"partition": "thin", "request_gpus": 4}) == "thin"
@@ -739,6 +791,85 @@ def test_a_library_of_the_host_is_found_however_results_write_it(label: str, fam
     system = facts.systems["hlrs-testbed"].model_copy(update={"mpi": (HostMpi(family="openmpi", default=True), HostMpi(family="mpich"))})
     found = Target(system=system, name="hlrs-testbed").mpi_called(label)
     assert (found.family if found else None) == family
+
+
+CPUS = ONE.model_copy(update={"default": True, "allowed_qos": ("normal", "Debug"), "denied_accounts": ("old",)})
+OTHERS = ONE.model_copy(update={"name": "two", "denied_qos": ("debug",), "max_wall_time_s": 3600})
+NARROW = ONE.model_copy(update={"name": "three", "allowed_accounts": ("chem",)})
+
+
+@pytest.mark.parametrize(
+    ("options", "partition"),
+    [
+        ({}, "one"),
+        ({"qos": "debug", "account": "ai"}, "one"),  # Slurm reads its name in any case
+        ({"qos": "long"}, "two"),
+        ({"account": "old"}, "two"),
+        ({"qos": "long", "wall_time_limit": "2 h"}, "two"),  # which may have a longer limit with it
+        ({"qos": "long", "account": "chem"}, "two"),
+    ],
+)
+def test_a_partition_that_refuses_the_job_is_passed_over(known: Known, options: dict[str, Any], partition: str) -> None:
+    """By its quality of service or account; the reasons say so."""
+    found = resolve(asking(options), with_partitions(known, CPUS, OTHERS, NARROW))
+    assert found.partition
+    assert found.partition.name == partition
+    name = next(iter(options.values()), "")
+    assert any(f"because one takes no jobs with {next(iter(options), '')} {name}" in one for one in found.decisions) == (partition == "two")
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"qos": "long"}, "job_options.qos: partition one takes no jobs with qos long (only with normal, Debug)"),
+        ({"qos": "debug", "partition": "two"}, "job_options.qos: partition two takes no jobs with qos debug"),
+        ({"account": "ai", "queue": "three"}, "job_options.account: partition three takes no jobs with account ai (only with chem)"),
+    ],
+)
+def test_a_job_that_no_partition_takes_is_refused(known: Known, options: dict[str, Any], fault: str) -> None:
+    """One line that names the field and what is allowed; also where the request names the partition."""
+    places = (
+        (CPUS, OTHERS, NARROW)
+        if "partition" in options or "queue" in options
+        else (CPUS, NARROW.model_copy(update={"denied_qos": ("long",)}))
+    )
+    with pytest.raises(Infeasible) as error:
+        resolve(asking(options), with_partitions(known, *places))
+    assert str(error.value) == fault
+
+
+def test_a_partition_that_is_not_on_record_refuses_nobody(known: Known) -> None:
+    """The lists are those of another one."""
+    assert resolve(asking({"partition": "new", "qos": "long"}), with_partitions(known, CPUS)).scheduler_partition == "new"
+
+
+def test_targets_are_one_only_if_the_same_partitions_take_them(known: Known) -> None:
+    """Accounts count only where a partition refuses some."""
+    facts = with_partitions(known, CPUS, OTHERS)
+    keys = [target_key(asking({"account": account}), facts) for account in ("ai", "chem", "old")]
+    assert (keys[0] == keys[1], keys[0] == keys[2]) == (True, False)
+
+
+def test_what_a_partition_takes_is_told_to_a_request_that_names_none(known: Known) -> None:
+    """The user's own quality of service may be refused; so may the default account, which is a warning."""
+    facts = with_partitions(known, CPUS, NARROW)
+    assert "qos: none is named, so it is the user's own; partition one takes normal, Debug only" in resolve(asking({}), facts).decisions
+    named = asking({"partition": "three"})
+    assert [one.message for one in uncharged(named, resolve(named, facts))] == [
+        "jobs on supermuc-ng/three are charged to a project, and none is given: without a default one of chem, the job is rejected"
+    ]
+
+
+def asking(options: Mapping[str, Any]) -> Request:
+    """A request for SuperMUC-NG."""
+    return normalise({"job": {"target": {"name": "supermuc-ng"}, "job_options": options}}).request
+
+
+def with_partitions(known: Known, *partitions: Partition) -> Facts:
+    """SuperMUC-NG with these partitions."""
+    facts = known(None)
+    system = facts.systems["supermuc-ng"].model_copy(update={"partitions": partitions})
+    return replace(facts, systems={**facts.systems, system.name: system})
 
 
 @pytest.mark.parametrize(

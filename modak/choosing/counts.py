@@ -190,8 +190,9 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
 
 def _without_gpus(asked: int, target: Target) -> str:
     """That the nodes have no GPUs, and which partitions have some; if none has, what the system file would have to say."""
-    partitions = target.system.partitions if target.system else ()
-    having = ", ".join(one.name for one in partitions if one.node.accelerators)
+    partitions, closed = target.system.partitions if target.system else (), dict(target.closed)
+    named = [one.name for one in partitions if one.node.accelerators]
+    having = ", ".join(f"{name} ({closed[name]})" if name in closed else name for name in named)
     text = f"{counted(asked, 'GPU')} per node requested, but the system file gives nodes of {target.title} none"
     if having:
         return f"{text}; partitions with GPUs: {having}"

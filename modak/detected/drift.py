@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from modak.detected.partitions import LISTS
 from modak.facts import Partition, System
 
+SHOWING_LISTS: Final = ("slurm", "gridengine")
+"""Schedulers that show which qualities of service and accounts a partition takes, so that a list which is not seen is gone."""
 NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -49,6 +52,8 @@ def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int]) -
             continue
         left.discard(same.name)
         yield from _fields(same, one)
+        if seen.scheduler in SHOWING_LISTS:
+            yield from _lists(same, one)
         if same.node.accelerators and not one.node.accelerators:
             yield Drift(f"partitions.{one.name}.node.accelerators", same.node.accelerators, unnamed_gpus.get(one.name))
     yield from (Drift(f"partitions.{name}", "stored", None) for name in sorted(left))
@@ -79,6 +84,12 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
             yield Drift(f"{at}.node.{name}", was, now)
     if seen.node.numa_modes:
         yield Drift(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
+
+
+def _lists(stored: Partition, seen: Partition) -> Iterator[Drift]:
+    for name in LISTS:
+        was, now = (", ".join(sorted(getattr(one, name))) or None for one in (stored, seen))
+        yield Drift(f"partitions.{seen.name}.{name}", was, now)
 
 
 def _cut(memory: float) -> float:

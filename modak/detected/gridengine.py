@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, gigabytes
+from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, gigabytes, whole_list
 
 _HOST: Final = re.compile(r"(\S+) +\S+ +([0-9]+) +(?:([0-9]+) +([0-9]+) +([0-9]+) +)?\S+ +([0-9]{1,9}(?:\.[0-9]{1,3})?)([MGT])\s")
 """Host, architecture, processors, sockets, cores and threads (not before Grid Engine 8), load, memory; those of a host that is down are
@@ -21,6 +21,8 @@ MOST_ENVIRONMENTS: Final = 64
 """Parallel environments that are asked for at most."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CONDITIONS: Final = ("pe_list", "user_lists", "xuser_lists", "projects", "xprojects")
+_LISTS: Final[Mapping[str, str]] = {"projects": "allowed_accounts", "xprojects": "denied_accounts"}
+"""Those that a system file has fields for: scripts name the project of a job (``-P``)."""
 
 
 def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
@@ -119,12 +121,16 @@ def _settings(text: str, named_by: str) -> Mapping[str, Mapping[str, str]]:
 def _queue(name: str, slots: int, fields: Mapping[str, str], chosen: Collection[str]) -> SeenPartition:
     """``chosen``: the parallel environments that are entered. They are right in all queues, which need no word on those that they have."""
     said = {key: fields.get(key, "NONE") for key in _CONDITIONS if key != "pe_list" or not chosen}
+    restricted = any(said[key] != "NONE" for key in ("user_lists", "projects"))
+    lists = {field: names for key, field in _LISTS.items() if said[key] != "NONE" and (names := whole_list(said[key]))}
+    said = {key: value for key, value in said.items() if _LISTS.get(key) not in lists}
     return SeenPartition(
         name=name,
         max_cpus=slots,
         max_wall_time_s=_seconds(fields.get("h_rt", "")),
         conditions=tuple(f"{key} {value}" for key, value in said.items() if value != "NONE"),
-        restricted=any(said[key] != "NONE" for key in ("user_lists", "projects")),
+        lists=tuple(lists.items()),
+        restricted=restricted,
     )
 
 

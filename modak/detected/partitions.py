@@ -19,7 +19,8 @@ from modak.text.faults import fault_in, faults_of
 from modak.text.grammar import Name
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
-LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos")
+LISTS: Final = ("allowed_qos", "denied_qos", "allowed_accounts", "denied_accounts")
+LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos", *LISTS)
 """What the scheduler says of a partition, not of its nodes."""
 NODES: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")
 MEMORY: Final = "--mem={memory_mib_per_node}M"
@@ -224,6 +225,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "queue": called if kind.name != called else None,
         "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
+        **dict(seen.lists),
         "constraint": kind.constraint if scheduler == "slurm" else None,
         "features": (_features(kind) or None) if scheduler == "slurm" else None,
         "resource_directives": _asking(kind, scheduler),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from modak.facts import Vendor
+from modak.facts.systems import MOST_ALLOWED
 from modak.text.units import elapsed
 
 LONGEST_VALUE: Final = 2000
 """Characters of one value; longer ones are cut."""
+
+_LISTED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""What is a name and also an account for system files."""
 
 NOT_THERE: Final = "not found"
 """The trouble of a command that is not installed, which is no reason for a note."""
@@ -74,6 +79,8 @@ class SeenPartition:
     """The same for each GPU of the job, in place of the others where a job has some."""
     qos: str | None = None
     """The only quality of service that is allowed."""
+    lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The qualities of service and accounts that it takes or refuses, each list under the name of its field in a system file."""
     conditions: tuple[str, ...] = ()
     """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
     restricted: bool = False
@@ -177,6 +184,17 @@ def whole(text: str | None) -> int | None:
     """
     digits = (text or "").strip().removesuffix("+")
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 12 else None
+
+
+def whole_list(text: str | None) -> tuple[str, ...]:
+    """The names of a list; none of one that is cut, or that a system file cannot hold.
+
+    >>> whole_list("chem, ai"), whole_list(None), whole_list("a" * LONGEST_VALUE)
+    (('chem', 'ai'), (), ())
+    """
+    words = tuple(word for word in re.split("[ ,]+", text or "") if word)
+    fits = len(text or "") < LONGEST_VALUE and len(words) <= MOST_ALLOWED
+    return words if fits and all(map(_LISTED.fullmatch, words)) else ()
 
 
 def count(text: str | None) -> int | None:

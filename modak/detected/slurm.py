@@ -7,7 +7,18 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, seconds, whole
+from modak.detected.seen import (
+    LONGEST_VALUE,
+    Cluster,
+    CommandOutput,
+    SeenNode,
+    SeenPartition,
+    count,
+    exact_gigabytes,
+    seconds,
+    whole,
+    whole_list,
+)
 
 SINFO: Final[Mapping[str, str]] = {
     "partition": "%P",  # with a * after the default one
@@ -29,7 +40,12 @@ NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 MEMORY: Final = ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")
 """Limits of memory in MiB, of a partition or of the cluster; of two for the same (``Def``, ``Max``) only one is set."""
 CONDITIONS: Final = ("AllowGroups", "AllowAccounts", "AllowQos", "AllocNodes", "DenyAccounts", "DenyQos", "QoS", "ReqResv")
-"""Who may use a partition, and how: a system file has no fields for it, except for the only quality of service."""
+"""Who may use a partition, and how."""
+LISTS: Final[Mapping[str, str]] = {
+    **{"AllowQos": "allowed_qos", "DenyQos": "denied_qos"},
+    **{"AllowAccounts": "allowed_accounts", "DenyAccounts": "denied_accounts"},
+}
+"""Those that it has fields for."""
 RESTRICTIONS: Final = frozenset({"AllowGroups", "AllowAccounts", "AllowQos", "AllocNodes", "ReqResv"})
 """Those that keep out whoever is not named."""
 NO_CONDITION: Final = (None, "ALL", "N/A", "NO", "(null)")
@@ -130,8 +146,10 @@ def _records(text: str, first: str) -> Iterator[Mapping[str, str]]:
 def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPartition:
     memory = {name: value for kind in ("Def", "Max") for name, value in _memory(kind, fields, config)}
     said = {name: value for name in CONDITIONS if (value := fields.get(name)) not in NO_CONDITION}
-    sole = None if "," in said.get("AllowQos", "") else said.pop("AllowQos", None)
-    restricted = not RESTRICTIONS.isdisjoint(said)
+    sole = None if "," in said.get("AllowQos", "") else said.get("AllowQos")
+    restricted = not RESTRICTIONS.isdisjoint(name for name in said if not (sole and name == "AllowQos"))
+    lists = {field: names for name, field in LISTS.items() if (names := whole_list(said.get(name)))}
+    said = {name: value for name, value in said.items() if LISTS.get(name) not in lists}
     said |= {name: value for name, value in memory.items() if name == "MaxMemPerCPU"}
     state, hidden, root = (fields.get(name) for name in ("State", "Hidden", "RootOnly"))
     closed = f"its state is {state}" if state not in (None, "UP") else "it is hidden" if hidden == "YES" else ""
@@ -150,6 +168,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         default_memory_per_cpu_gb=exact_gigabytes(count(memory.get("DefMemPerCPU"))),
         default_memory_per_gpu_gb=exact_gigabytes(_of_gpus(fields) or _of_gpus(config)),
         qos=sole,
+        lists=tuple(lists.items()),
         conditions=tuple(f"{name}={value}" for name, value in said.items()),
         restricted=restricted,
         reserved=said.get("ReqResv") == "YES",

@@ -13,6 +13,7 @@ from modak.facts.hardware import Node
 from modak.facts.names import same_name
 from modak.text.grammar import (
     AbsolutePath,
+    Account,
     Beginning,
     Constraint,
     DirectiveText,
@@ -28,6 +29,9 @@ MOST_DIRECTIVES: Final = 16
 
 MOST_FEATURES: Final = 64
 """Features of the nodes of a partition."""
+
+MOST_ALLOWED: Final = 256
+"""Names of qualities of service, or of accounts, that a partition takes or refuses."""
 
 
 class Queue(Fact):
@@ -75,6 +79,14 @@ class Partition(Fact):
     """Several queues over the same nodes, by size of the job; the first that takes a job is asked for."""
     qos: Name | None = None
     """The quality of service for jobs that name none."""
+    allowed_qos: Annotated[tuple[Name, ...], Field(max_length=MOST_ALLOWED)] = ()
+    """The qualities of service whose jobs it takes; empty: all but the next."""
+    denied_qos: Annotated[tuple[Name, ...], Field(max_length=MOST_ALLOWED)] = ()
+    """Those whose jobs it refuses."""
+    allowed_accounts: Annotated[tuple[Account, ...], Field(max_length=MOST_ALLOWED)] = ()
+    """The accounts or projects whose jobs it takes; empty: all but the next."""
+    denied_accounts: Annotated[tuple[Account, ...], Field(max_length=MOST_ALLOWED)] = ()
+    """Those whose jobs it refuses."""
     constraint: Constraint | None = None
     """Node features that all its jobs ask for."""
     features: Annotated[tuple[Name, ...], Field(max_length=MOST_FEATURES)] = ()
@@ -95,6 +107,14 @@ class Partition(Fact):
         """What requests may call it: its own name and those of its queues."""
         return frozenset(name for name in (self.name, self.queue, *(queue.name for queue in self.queues)) if name)
 
+    def refused_qos(self, name: str | None) -> str:
+        """Why it takes no jobs of that quality of service, for a message; empty: it takes them, or none is named."""
+        return _refused("qos", name, self.allowed_qos, self.denied_qos)
+
+    def refused_account(self, name: str | None) -> str:
+        """The same for an account."""
+        return _refused("account", name, self.allowed_accounts, self.denied_accounts)
+
     def queues_for(self, nodes: int) -> tuple[Queue, ...]:
         """The queues that take a job of that many nodes; empty, too, if the partition has no queues by size."""
         return tuple([queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes])
@@ -109,6 +129,14 @@ class Partition(Fact):
     def longest_in(self, queue: Queue) -> float:
         """Seconds that a job may run in one of the queues; infinite where no limit is known."""
         return queue.max_wall_time_s or self.max_wall_time_s or math.inf
+
+
+def _refused(what: str, name: str | None, allowed: Sequence[str], denied: Sequence[str]) -> str:
+    """Slurm reads the names in any case, and the second list only where there is no first one."""
+    named = (name or "").casefold()
+    if not named or (named in map(str.casefold, allowed) if allowed else named not in map(str.casefold, denied)):
+        return ""
+    return f"takes no jobs with {what} {name}" + (f" (only with {', '.join(allowed)})" if allowed else "")
 
 
 class RuntimePolicy(Fact):

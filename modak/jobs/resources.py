@@ -32,7 +32,7 @@ def resources_of(request: Request, target: Target, shape: Shape, nodes: int) -> 
         hyperthreads=shape.hyperthreads,
         threads_per_core=per_core,
         numa_constraint=mode.constraint if mode and not mode.standard else None,
-        memory_per_node=options.memory_limit or _beyond_default(request, target, share, shape.ranks_per_node * cores),
+        memory_per_node=options.memory_limit or _unlike_default(request, target, share, shape.ranks_per_node * cores),
         memory_per_core=options.minimum_memory_per_processor,
         oversubscribed=oversubscribed,
         node_cores=node.usable_cores if node else None,
@@ -64,15 +64,26 @@ def _memory_share(node: Node, cores: int, needed: float) -> int | None:
     return int(max(share, needed) * 10**9) if share else None
 
 
-def _beyond_default(request: Request, target: Target, share: int | None, cores: int) -> int | None:
-    """The share, if the request asks for no memory and the scheduler would give the cores less; ``None``: the script asks for none."""
-    partition, node, system = target.partition, target.node, target.system
+def _unlike_default(request: Request, target: Target, share: int | None, cores: int) -> int | None:
+    """The share, if the request asks for no memory and the scheduler would give the cores less; all that a job may have, if it would give
+    them more, which it rejects; ``None``: the script asks for none."""
+    partition, node = target.partition, target.node
     asked = request.job_options.minimum_memory_per_processor
-    if not (share and partition and node and system) or partition.resource_directives or asked:
+    if not (share and partition and node and node.usable_memory_gb) or partition.resource_directives or asked:
         return None
+    given = _given_gb(target, cores) * 1e9
+    if given > node.usable_memory_gb * 1e9 + 1:
+        return int(node.usable_memory_gb * 1e9)
+    return share if 0 < given < share else None
+
+
+def _given_gb(target: Target, cores: int) -> float:
+    """What the scheduler gives a job with so many cores of a node that asks for no memory; 0: enough."""
+    partition, node, system = target.partition, target.node, target.system
+    if not (partition and node and system):
+        return 0.0
     cpus = min(cores, node.usable_cores) * (node.threads_per_core if system.cpu_unit == "thread" else 1)
-    given = partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
-    return share if 0 < given * 1e9 < share else None
+    return partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
 
 
 def _oversubscribed(target: Target, shape: Shape) -> bool:
@@ -90,5 +101,7 @@ def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, .
     """The reason for memory that the request does not ask for."""
     if has.memory_per_node is None or request.job_options.memory_limit:
         return ()
-    part = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node are the part of the job's cores"
-    return (f"{part}; a job that asks for no memory gets less on {target.title}",)
+    asked = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node"
+    if _given_gb(target, has.cores_per_node) * 1e9 > has.memory_per_node:
+        return (f"{asked}, all that a job may have; {target.title} rejects one that asks for no memory: it would get more",)
+    return (f"{asked} are the part of the job's cores; a job that asks for no memory gets less on {target.title}",)

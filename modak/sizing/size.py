@@ -38,7 +38,7 @@ WISHES: Final = ("minimise", "max_nodes", "min_efficiency", "budget_node_hours")
 """Fields of the objective, other than the deadline, that a sizing ignores."""
 NO_TRAINING: Final = ("hpc", "big_data")
 """Kinds of applications of which the guide's questions and cautions, which are about the training of networks, say nothing."""
-OTHERS: Final = ("memory_limit", "minimum_memory_per_processor", "queue")
+OTHERS: Final = ("memory_limit", "minimum_memory_per_processor", "queue", "qos", "account")
 """Other fields that are about one system and are ignored."""
 
 

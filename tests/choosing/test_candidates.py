@@ -965,14 +965,16 @@ def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
     ("partition", "says"),
     [
         (None, "none: if they have GPUs, enter 'accelerator' (the model) and 'accelerators' (their number) in its node there"),
-        ("thin", "none; partitions with GPUs: fat"),
+        ("thin", "none; partitions with GPUs: fat (takes only jobs that name it in job_options.partition)"),
     ],
 )
 def test_gpus_that_no_node_is_known_to_have_are_refused(known: Known, partition: str | None, says: str) -> None:
     """As nodes are detected whose scheduler counts GPUs and does not name their model: the job ran without them, with a warning."""
     facts = known("nobody-ran-this")
     thin, fat = facts.systems["supermuc-ng"].partitions
-    gpus = fat.model_copy(update={"node": fat.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})})
+    gpus = fat.model_copy(
+        update={"node": fat.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2}), "only_if_named": True}
+    )
     here = facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin, gpus if partition else fat)})
     job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x"}, "job_options": {"request_gpus": 2, "partition": partition}}
     request = normalise({"job": job}).request

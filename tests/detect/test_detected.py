@@ -321,12 +321,31 @@ def test_memory_by_gpu_is_that_of_one_where_there_are_gpus() -> None:
 
 
 def test_who_may_use_a_partition_is_said() -> None:
-    """The only quality of service that is allowed is entered; for other conditions there is no field."""
-    found = limited("AllowQos=long AllowAccounts=chem ReqResv=YES QoS=N/A MaxMemPerCPU=500")
+    """The only quality of service that is allowed is that of jobs which name none; for other conditions there is no field."""
+    found = limited("AllowQos=long AllocNodes=login2 ReqResv=YES QoS=N/A MaxMemPerCPU=500")
     assert partition(found, "batch").qos == "long"
     said = [note.split(" (partition batch)")[0] for note in found.notes if "is not entered" in note]
-    assert said == ["AllowAccounts=chem", "ReqResv=YES", "MaxMemPerCPU=500"]
+    assert said == ["AllocNodes=login2", "ReqResv=YES", "MaxMemPerCPU=500"]
     assert [partition(found, name).only_if_named for name in ("batch", "gpu.v100")] == [True, False]
+
+
+def test_qualities_of_service_and_accounts_of_a_partition_are_entered() -> None:
+    """With their source; a partition without such lists takes all."""
+    found = limited("AllowQos=long,debug AllowAccounts=chem,ai DenyAccounts=old DenyQos=scavenger")
+    batch, other = partition(found, "batch"), partition(found, "gpu.v100")
+    assert (batch.allowed_qos, batch.denied_qos) == (("long", "debug"), ("scavenger",))
+    assert (batch.allowed_accounts, batch.denied_accounts, batch.qos) == (("chem", "ai"), ("old",), None)
+    assert (other.allowed_qos, other.allowed_accounts) == ((), ())
+    assert any("partitions.batch.allowed_qos" in source.fields for source in found.system.sources)
+    assert not any("is not entered" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("accounts", ["a" * 30 + ",b" * 1200, "chem,a&b"], ids=["cut", "no name"])
+def test_a_list_that_a_system_file_cannot_hold_is_said(accounts: str) -> None:
+    """A part of it would refuse jobs that the partition takes."""
+    found = limited(f"AllowAccounts={accounts}")
+    assert partition(found, "batch").allowed_accounts == ()
+    assert any(note.startswith("AllowAccounts=") and "is not entered" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -490,12 +509,16 @@ def test_torque_has_nodes_by_property() -> None:
 
 def test_grid_engine_has_queues_and_hosts() -> None:
     """Slots of a queue are what its jobs may use of a host; a host that is down and a queue that is disabled are none."""
-    said = "qname   main\npe_list  mpi \\\n        smp\nh_rt    48:00:00,[c1=1:0:0]\nqname   debug\npe_list  NONE\nh_rt    INFINITY\n"
+    said = (
+        "qname   main\npe_list  mpi \\\n        smp\nh_rt    48:00:00,[c1=1:0:0]\nprojects  chem ai\n"
+        "qname   debug\npe_list  NONE\nh_rt    INFINITY\n"
+    )
     cluster = gridengine.cluster(answers({"qhost": "qhost-gridengine.txt"}, qconf=said))
     assert cluster
     debug, main = cluster.partitions
     assert (main.name, main.max_cpus, main.max_wall_time_s, main.conditions) == ("main", 48, 172800, ("pe_list mpi smp",))
     assert (debug.name, debug.max_cpus, debug.max_wall_time_s, debug.conditions) == ("debug", 4, None, ())
+    assert (main.lists, debug.lists, main.restricted) == ((("allowed_accounts", ("chem", "ai")),), (), True)
     assert [(node.name, node.partitions, node.cpus) for node in cluster.nodes] == [("c1", ("main", "debug"), 48), ("c2", ("main",), 48)]
     first = cluster.nodes[0]
     assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb) == (2, 48, 2, 134.7)
@@ -845,9 +868,9 @@ def test_a_changed_size_of_jobs_is_drift() -> None:
     assert drift(stored, now) == tuple(
         Drift(f"partitions.{name}.{field}", *values)
         for name in ("batch", "batch-kind2")
-        for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")))
+        for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")), ("allowed_qos", (None, "long")))
     )
-    assert drift(now, stored) == ()
+    assert {one.field.rpartition(".")[2] for one in drift(now, stored)} == {"allowed_qos"}
 
 
 def test_a_changed_default_time_is_drift() -> None:

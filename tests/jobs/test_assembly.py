@@ -114,13 +114,16 @@ def test_ranks_on_reserved_cores_oversubscribe_the_others() -> None:
         ({"default_memory_per_cpu_gb": 0.1}, {"memory_limit": "1GiB"}, "--mem=1024M"),
         ({"default_memory_per_cpu_gb": 9.2}, {}, None),
         ({"default_memory_gb": 80}, {}, None),
+        ({"default_memory_per_cpu_gb": 64}, {}, None),
+        ({"default_memory_per_cpu_gb": 65}, {}, "--mem=488281M"),
+        ({"default_memory_per_cpu_gb": 65}, {"memory_limit": "1GiB"}, "--mem=1024M"),
         ({}, {}, None),
     ],
 )
-def test_a_job_asks_for_memory_where_it_would_get_less_than_its_part(
+def test_a_job_asks_for_memory_where_it_would_get_less_than_its_part_or_more_than_it_may_have(
     default: Mapping[str, float], options: Mapping[str, Any], memory: str | None
 ) -> None:
-    """8 of the 56 cores of a node with 512 GB; all of it if no other job may run there."""
+    """8 of the 56 cores of a node with 512 GB; all of it if no other job may run there. Slurm rejects jobs whose CPUs bring more."""
     partition = GPUS.partitions[0].model_copy(update=default)
     text = script(GPUS.model_copy(update={"partitions": (partition,)}), {"request_gpus": 0, "process_count_per_node": 8, **options})
     assert [line for line in text.splitlines() if "--mem" in line] == ([f"#SBATCH {memory}"] if memory else [])
