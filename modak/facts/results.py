@@ -62,6 +62,10 @@ class SeriesKey(Fact):
     metric: Text
     unit: Text
 
+    def __hash__(self) -> int:
+        """Of all fields; parameters are a mapping, which has no hash of its own."""
+        return hash(frozenset({**self.__dict__, "params": frozenset(self.params.items())}.items()))
+
 
 class Result(Fact):
     """One measured value (in the metric's base unit) and where it comes from."""

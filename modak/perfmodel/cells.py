@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from modak.facts import Layout, SeriesKey
+from modak.grouping import grouped
 from modak.perfmodel import merging, startup
 from modak.results.metrics import metric_of
 
@@ -31,22 +32,19 @@ class Cell:
 def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """The cells, with series of the same run merged (:mod:`modak.perfmodel.merging`): one per series and layout."""
     given = tuple(cells)
-    destinations = merging.destinations({cell.series.model_dump_json(): cell.series for cell in given}.values())
-    by_series: dict[str, list[Cell]] = defaultdict(list)
-    for cell in _with_start(given):
-        for to in destinations[cell.series.model_dump_json()]:
-            if merged := _merged_into(to, cell):
-                by_series[to.series.model_dump_json()].append(merged)
-    return tuple(one for members in by_series.values() for one in _gathered(members))
+    destinations = merging.destinations(cell.series for cell in given)
+    told = ((to, cell) for cell in _with_start(given) for to in destinations[cell.series])
+    merged = (one for to, cell in told if (one := _merged_into(to, cell)))
+    return tuple(one for members in grouped(merged, lambda cell: cell.series).values() for one in _gathered(members))
 
 
 def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
     """The cells, with start-up times where both the total time and the work of the same runs were measured."""
-    by_series: dict[str, dict[Layout, Cell]] = defaultdict(dict)
+    by_series: dict[SeriesKey, dict[Layout, Cell]] = defaultdict(dict)
     for cell in cells:
-        by_series[cell.series.model_dump_json()][cell.layout] = cell
-    for whole, part in startup.pairs([next(iter(of.values())).series for of in by_series.values()]):
-        walls, speeds = (by_series[key.model_dump_json()] for key in (whole, part))
+        by_series[cell.series][cell.layout] = cell
+    for whole, part in startup.pairs(by_series):
+        walls, speeds = by_series[whole], by_series[part]
         both = walls.keys() & speeds.keys()
         medians = ([float(np.median(of[layout].values)) for layout in both] for of in (walls, speeds))
         if both and startup.maybe_part(part) and startup.of_a_part(*medians):

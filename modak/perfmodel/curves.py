@@ -177,10 +177,10 @@ class Curve(Fact):
 
 def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
     """All curves of ``results``, as :func:`fit_cells` gives them; suspect results are left out."""
-    cells: dict[str, Cell] = {}
+    cells: dict[tuple[SeriesKey, Layout], Cell] = {}
     for result in results:
         if result.suspect is None:
-            cell = cells.setdefault(result.series.model_dump_json() + result.layout.model_dump_json(), Cell(result.series, result.layout))
+            cell = cells.setdefault((result.series, result.layout), Cell(result.series, result.layout))
             cell.values.append(result.value)
             cell.ids.extend(() if result.id is None else (result.id,))
     return fit_cells(gathered(cells.values()))
@@ -192,9 +192,10 @@ def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
     Series whose metric is neither a time nor a throughput have no curve.
     """
     timed = (cell for cell in cells if metric_of(cell.series).tells_cost)
-    by_series = grouped(timed, lambda cell: cell.series.model_dump_json())
+    by_series = grouped(timed, lambda cell: cell.series)
     usual = {key: _start_up(of_series) for key, of_series in by_series.items()}
-    return fitted([_curve(part, usual[key]) for key in sorted(by_series) for part in split_cells(by_series[key])])
+    ordered = sorted(by_series, key=SeriesKey.model_dump_json)
+    return fitted([_curve(part, usual[key]) for key in ordered for part in split_cells(by_series[key])])
 
 
 def fitted(curves: Sequence[Curve]) -> tuple[Curve, ...]:

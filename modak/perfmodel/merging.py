@@ -16,6 +16,7 @@ from itertools import combinations, islice
 from typing import Any, Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey, same_image, same_mpi, same_name, same_parameter, same_text, same_version
+from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import exact_precision, same_precision
 from modak.perfmodel.startup import LENGTHS, positive_number
@@ -104,8 +105,8 @@ def joined_label(name: str, value: Any) -> Hashable:
     return SPELLINGS[name](value) if name in SPELLINGS and value is not None else value
 
 
-def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
-    """For each of ``keys`` (by its JSON), the series into which its results are merged; often only itself.
+def destinations(keys: Iterable[SeriesKey]) -> Mapping[SeriesKey, tuple[Destination, ...]]:
+    """For each of ``keys``, the series into which its results are merged; often only itself.
 
     Series of the same run have one destination, with the values of all of them. If an optional column has several values, there are several
     runs, and series in which it is empty are merged into each of them. Times of whole runs become times of their epochs or steps if such
@@ -113,28 +114,25 @@ def destinations(keys: Iterable[SeriesKey]) -> Mapping[str, tuple[Destination, .
     Results per step are also rates of samples, unless the rate itself was measured. If it was, times of whole runs that are no short
     ones are also rates of their work, where this is known.
     """
-    by_run: dict[Hashable, dict[str, SeriesKey]] = defaultdict(dict)
-    for key in keys:
-        by_run[run_key(key)][key.model_dump_json()] = key
-    found: dict[str, tuple[Destination, ...]] = {}
-    for members in by_run.values():
+    found: dict[SeriesKey, tuple[Destination, ...]] = {}
+    for members in grouped(dict.fromkeys(keys), run_key).values():
         found |= _destinations_within(members)
     return found
 
 
-def _destinations_within(members: Mapping[str, SeriesKey]) -> Mapping[str, tuple[Destination, ...]]:
-    """The destinations of series, by their JSON, that may be of one run."""
+def _destinations_within(members: Sequence[SeriesKey]) -> Mapping[SeriesKey, tuple[Destination, ...]]:
+    """The destinations of series that may be of one run."""
     together = _measured_together(members)
-    by_measure: dict[Measure, dict[str, Destination]] = defaultdict(dict)
-    for name, key in members.items():
+    by_measure: dict[Measure, dict[SeriesKey, Destination]] = defaultdict(dict)
+    for key in members:
         for one in _told_by(key, together):
-            by_measure[_measure(one.series)][name] = one
+            by_measure[_measure(one.series)][key] = one
     rated = any(measure[:2] == RATE for measure in by_measure)
-    found: dict[str, list[Destination]] = {name: [] for name in members}
+    found: dict[SeriesKey, list[Destination]] = {key: [] for key in members}
     for alike in by_measure.values():
-        for name, merged in _merged_by_run(alike).items():
-            found[name] += merged if rated else _with_rate(merged)
-    return {name: tuple(several) for name, several in found.items()}
+        for key, merged in _merged_by_run(alike).items():
+            found[key] += merged if rated else _with_rate(merged)
+    return {key: tuple(several) for key, several in found.items()}
 
 
 def _measure(series: SeriesKey) -> Measure:
@@ -144,31 +142,29 @@ def _measure(series: SeriesKey) -> Measure:
 class _Together(NamedTuple):
     """What series that may be of one run measured, taken together."""
 
-    known: Collection[str]
-    """The series, by their JSON."""
+    known: Collection[SeriesKey]
     metrics: Collection[str]
     rates: Sequence[tuple[str, str]]
     """Metric and unit of those that are rates, sorted."""
-    with_start_up: Collection[int]
-    """The ``id`` of each series of whole times whose runs also measured the speed of their work: the rest of the time is start-up."""
+    with_start_up: Collection[SeriesKey]
+    """Series of whole times whose runs also measured the speed of their work: the rest of the time is start-up."""
     may_lack_amount: bool
     """See :func:`_may_lack_amount`."""
 
 
-def _measured_together(members: Mapping[str, SeriesKey]) -> _Together:
-    keys = [*members.values()]
+def _measured_together(keys: Sequence[SeriesKey]) -> _Together:
     return _Together(
-        known=members,
+        known=set(keys),
         metrics={key.metric for key in keys},
         rates=sorted({(key.metric, key.unit) for key in keys if metric_of(key).is_rate}),
-        with_start_up={id(wall) for wall, work in startup.pairs(keys) if not startup.maybe_part(work)},
+        with_start_up={wall for wall, work in startup.pairs(keys) if not startup.maybe_part(work)},
         may_lack_amount=_may_lack_amount(keys),
     )
 
 
 def _told_by(key: SeriesKey, together: _Together) -> Iterator[Destination]:
     """Of what series its results are, beside what else was measured of the run."""
-    if id(key) in together.with_start_up:
+    if key in together.with_start_up:
         yield Destination(key)
     else:
         yield _per_part(key, together)
@@ -227,7 +223,7 @@ def _as_rates(key: SeriesKey, together: _Together) -> Iterator[Destination]:
     for name, unit in together.rates:
         rate = key.model_copy(update={"metric": name, "unit": unit})
         done = startup.work(rate)
-        if done and rate.model_dump_json() not in together.known:
+        if done and rate not in together.known:
             yield Destination(rate.model_copy(update={"params": _without_length(key.params)}), done, "work per second")
 
 
@@ -243,16 +239,16 @@ def _without_length(params: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in params.items() if name not in LENGTHS}
 
 
-def _merged_by_run(members: Mapping[str, Destination]) -> Mapping[str, tuple[Destination, ...]]:
-    """The destinations of series (by their JSON) that differ only in optional columns."""
-    found: dict[str, list[Destination]] = {name: [] for name in members}
-    values = {name: _values(destination.series) for name, destination in members.items()}
+def _merged_by_run(members: Mapping[SeriesKey, Destination]) -> Mapping[SeriesKey, tuple[Destination, ...]]:
+    """The destinations of series that differ only in optional columns."""
+    found: dict[SeriesKey, list[Destination]] = {key: [] for key in members}
+    values = {key: _values(destination.series) for key, destination in members.items()}
     for run, of_run in _runs(set(values.values())).items():
-        here = [name for name in members if values[name] in of_run]
-        one = _series_of(run, [members[name].series for name in here])
-        for name in here:
-            found[name].append(members[name]._replace(series=one))
-    return {name: tuple(found[name]) or (destination,) for name, destination in members.items()}
+        here = [key for key in members if values[key] in of_run]
+        one = _series_of(run, [members[key].series for key in here])
+        for key in here:
+            found[key].append(members[key]._replace(series=one))
+    return {key: tuple(found[key]) or (destination,) for key, destination in members.items()}
 
 
 def _runs(values: AbstractSet[Values]) -> Mapping[Values, AbstractSet[Values]]:
@@ -274,7 +270,7 @@ def _values(key: SeriesKey) -> Values:
 
 def _series_of(run: Values, keys: Sequence[SeriesKey]) -> SeriesKey:
     """The series of a run, from all that are merged into it."""
-    first = min(keys, key=lambda key: key.model_dump_json())
+    first = min(keys, key=SeriesKey.model_dump_json)
     unlike = [(name, value) for name, value in zip(OPTIONAL, run, strict=True) if len({getattr(key, name) for key in keys}) > 1]
     return first.model_copy(update={name: value or None for name, value in unlike})
 

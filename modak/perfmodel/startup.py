@@ -7,7 +7,7 @@ step or of all its work. The rest is start-up: reading data, compiling, the firs
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -58,7 +58,7 @@ def of_runs(seconds: Sequence[float]) -> StartUp | None:
     return StartUp(seconds=max(0.0, float(np.median(seconds))), deviation=deviation, runs=len(seconds))
 
 
-def pairs(keys: Sequence[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
+def pairs(keys: Iterable[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
     """Pairs of a series of whole runs and a series of the work of the same runs (equal except for the metric) whose amount is known."""
     for members in grouped(keys, lambda key: key.model_dump_json(exclude={"metric", "unit"})).values():
         for wall in members:

@@ -147,7 +147,7 @@ def _refitted(found: Snapshot) -> tuple[Fitted, ...]:
     destinations = merging.destinations({key_hash(cell.series): cell.series for cell in found.cells}.values())
     curves: dict[int, list[Curve]] = {}
     for number, (key, _) in sorted(found.behind.items()):
-        merged_into = (key_hash(to.series) for to in destinations.get(key.model_dump_json(), ()))
+        merged_into = (key_hash(to.series) for to in destinations.get(key, ()))
         curves[number] = [curve for name in merged_into for curve in by_series.pop(name, [])]
     return tuple(Fitted(number, changed, tuple(curves[number])) for number, (_, changed) in found.behind.items())
 

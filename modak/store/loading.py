@@ -316,7 +316,6 @@ def _fitted_together(connection: Connection, touched: Mapping[int, SeriesKey]) -
     """Numbers of the series, and of those whose curves they are a part of."""
     known = {number: key for number, (key, _) in of_same_runs(connection, touched.values(), OwnNames(connection)).items()}
     destinations = merging.destinations(known.values())
-    merged = {number: destinations[key.model_dump_json()] for number, key in known.items()}
-    names = {number: frozenset(to.series.model_dump_json() for to in several) for number, several in merged.items()}
-    changed = frozenset(name for number in touched for name in names[number])
-    return [number for number, several in names.items() if several & changed]
+    merged = {number: frozenset(to.series for to in destinations[key]) for number, key in known.items()}
+    changed = frozenset(key for number in touched for key in merged[number])
+    return [number for number, several in merged.items() if several & changed]
