@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from modak.detected import gridengine, machine, pbs, slurm, software
 from modak.detected.partitions import KnownHardware, described_partitions
-from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, Machine, SeenNode, SeenPartition, plain
+from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, GpuCount, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
 from modak.launchers.family import USUAL_PMI
@@ -118,7 +118,7 @@ def toml(items: Sequence[System | Processor | Accelerator]) -> str:
 
 def _alone(here: Machine) -> Cluster:
     """A machine without a scheduler: one partition of one node."""
-    gpus = ((None, len(here.gpus)),) if here.gpus else ()
+    gpus = (GpuCount(None, len(here.gpus)),) if here.gpus else ()
     node = SeenNode(name=here.place, partitions=("local",), gpus=gpus)
     return Cluster("shell", (SeenPartition("local", default=True),), (node,), None, ALONE, ALONE)
 
