@@ -118,36 +118,33 @@ _HYPHENED: Final = ("pre_execution", "post_execution")
 
 def _request(refs: str) -> Made:
     """The request document, both ways of writing the chosen section, with the options of every framework plug-in."""
-    main, parts = of_model(dsl.Request, refs)
-    parts = {name: _as_written(part) for name, part in (parts | {"Job": main}).items()}
-    optimisation = parts["Optimisation"]["properties"]
-    for name in ("framework", "options", "further", "written", "config", "data"):
-        optimisation.pop(name)
-    for name in ("FrameworkOptions", "Variable", "Joined"):
-        parts.pop(name, None)
+    main, models = of_model(dsl.Request, refs)
+    parts = {name: _as_written(name, part) for name, part in {**models, "Job": main}.items() if name not in _CANONICAL_MODELS}
+    parts["Optimisation"] = _with_chosen_section(parts["Optimisation"], refs)
+    parts["Config"]["properties"]["ai_framework"] = {"enum": list(plugins.names("frameworks")), "description": "the framework"}
+    parts["Job"] |= {"title": "Job", "description": "Every section, and every field of one, may be left out or null."}
     for variant in plugins.all_of("frameworks"):
         options, more = of_model(variant.options, refs)
         parts |= {variant.options.__name__: _described(options), **more}
-    chosen = {kind: {"$ref": refs.format(model=f"Section_{kind}")} for kind in _KINDS_OF_APPLICATION}
-    for kind, allowed in _KINDS_OF_APPLICATION.items():
-        parts[f"Section_{kind}"] = _section(allowed, refs)
-    optimisation |= chosen | {f"app_type-{kind}": section for kind, section in chosen.items()}
-    parts["Config"]["properties"]["ai_framework"] = {"enum": list(plugins.names("frameworks")), "description": "the framework"}
-    parts["JobOptions"]["properties"]["signal"]["anyOf"].append(
-        {"type": "string", "pattern": rf"^(B:)?(SIG)?({'|'.join(get_args(dsl.SignalName))})(@[0-9]{{2,5}})?$", "description": "USR1@120"}
-    )
-    resources = parts["JobOptions"]["properties"]["site_resources"]
-    several = {"anyOf": [resources, {"type": "string", "description": "with commas: matlab=2,scratch=1"}]}
-    parts["JobOptions"]["properties"]["site_resources"] = several | {"description": resources.pop("description")}
-    parts["Workload"]["properties"]["params"]["additionalProperties"] = _PARAMETER
-    parts["Job"] |= {"title": "Job", "description": "Every section, and every field of one, may be left out or null."}
-    for field, kind in (("job_scheduler_type", "schedulers"), ("container_runtime", "runtimes")):
-        described = parts["Target"]["properties"][field]["description"]
-        parts["Target"]["properties"][field] = {"enum": list(plugins.names(kind)), "description": described}
+    parts |= {f"Section_{kind}": _section(allowed, refs) for kind, allowed in _KINDS_OF_APPLICATION.items()}
     told = {refs.format(model=name): part["description"] for name, part in parts.items() if "description" in part}
-    top = {"type": "object", "required": ["job"], "additionalProperties": False}
-    properties = {"job": _explained({"$ref": refs.format(model="Job")}, told)}
-    return {**top, "properties": properties}, {name: _nullable(part, told) for name, part in parts.items()}
+    job = _explained({"$ref": refs.format(model="Job")}, told)
+    top = {"type": "object", "required": ["job"], "additionalProperties": False, "properties": {"job": job}}
+    return top, {name: _nullable(part, told) for name, part in parts.items()}
+
+
+_CANONICAL_MODELS: Final = ("FrameworkOptions", "Variable", "Joined")
+"""Models that no user writes: what sections and words are read into."""
+_CANONICAL_FIELDS: Final = ("framework", "options", "further", "written", "config", "data")
+"""The same of the fields of ``optimisation``: the chosen section becomes these."""
+
+
+def _with_chosen_section(optimisation: Schema, refs: str) -> Schema:
+    """``optimisation`` with a section for each kind of application, under its name or the published longer one."""
+    own = {name: field for name, field in optimisation["properties"].items() if name not in _CANONICAL_FIELDS}
+    chosen = {kind: {"$ref": refs.format(model=f"Section_{kind}")} for kind in _KINDS_OF_APPLICATION}
+    longer = {f"app_type-{kind}": section for kind, section in chosen.items()}
+    return {**optimisation, "properties": {**own, **chosen, **longer}}
 
 
 _KINDS_OF_APPLICATION: Final[Mapping[str, tuple[str, ...]]] = {
@@ -171,11 +168,40 @@ def _section(kinds: tuple[str, ...], refs: str) -> Schema:
     return {"type": "object", "description": described, "additionalProperties": False, "properties": properties}
 
 
-def _as_written(part: Schema) -> Schema:
+def _as_written(model: str, part: Schema) -> Schema:
     """A model's schema with the fields as users write them."""
     properties = {name: {**_AS_WRITTEN.get(name, field)} for name, field in part.get("properties", {}).items()}
+    properties |= {name: write(properties[name]) for (of, name), write in _WRITTEN_OTHERWISE.items() if of == model}
     properties |= {name.replace("_", "-"): properties[name] for name in _HYPHENED if name in properties}
     return {**part, "properties": properties} if properties else part
+
+
+def _plugin(kind: str, field: Schema) -> Schema:
+    """A field that names a plug-in of that kind."""
+    return {"enum": list(plugins.names(kind)), "description": field["description"]}
+
+
+def _signal(field: Schema) -> Schema:
+    """Also as text: ``B:USR1@120``."""
+    pattern = rf"^(B:)?(SIG)?({'|'.join(get_args(dsl.SignalName))})(@[0-9]{{2,5}})?$"
+    return {**field, "anyOf": [*field["anyOf"], {"type": "string", "pattern": pattern, "description": "USR1@120"}]}
+
+
+def _site_resources(field: Schema) -> Schema:
+    """Also as text with commas."""
+    as_list = {name: value for name, value in field.items() if name != "description"}
+    as_text = {"type": "string", "description": "with commas: matlab=2,scratch=1"}
+    return {"anyOf": [as_list, as_text], "description": field["description"]}
+
+
+_WRITTEN_OTHERWISE: Final[Mapping[tuple[str, str], Callable[[Schema], Schema]]] = {
+    ("JobOptions", "signal"): _signal,
+    ("JobOptions", "site_resources"): _site_resources,
+    ("Workload", "params"): lambda field: {**field, "additionalProperties": _PARAMETER},
+    ("Target", "job_scheduler_type"): partial(_plugin, "schedulers"),
+    ("Target", "container_runtime"): partial(_plugin, "runtimes"),
+}
+"""Fields of one model whose documented spelling follows from that of its canonical value."""
 
 
 def _nullable(part: Schema, told: Mapping[str, str]) -> Schema:

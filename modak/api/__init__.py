@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import re
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -15,15 +14,11 @@ from typing import Any, Final
 
 from fastapi import Depends, FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 
 import modak
-from modak import schemas
-from modak.api import answers, builds, native, openapi, pages, published, writing
-from modak.api.access import RESULT, guard, issuer_of, scope_of
+from modak.api import builds, description, native, pages, published, writing
+from modak.api.access import guard, issuer_of
 from modak.api.direct import Direct
-from modak.api.examples import add_examples
 from modak.api.layers import Head, Lifespan
 from modak.api.observe import add_observation
 from modak.api.problems import add_handlers, answer
@@ -33,7 +28,6 @@ from modak.errors import DataError
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings, split_list
 from modak.text.amounts import printable
-from modak.web.reference import GROUPS
 
 LOG: Final = logging.getLogger("modak.serve")
 YOUNG: Final = 20_000
@@ -45,22 +39,6 @@ BROWSERS: Final[dict[str, Any]] = {
     "expose_headers": ["ETag", "Location", "Retry-After", "X-Request-ID"],
 }
 """What pages of another site may send and read (cross-origin resource sharing), where settings name that site. Never cookies."""
-DESCRIPTION: Final = """Choose container, configuration and job script from measured results.
-
-**First requests.** `POST /optimise` answers a request document with the configuration, its predicted time, the reasons and the job script;
-`POST /validations` checks a document, `POST /recommendations` ranks the configurations. `GET /schema/request` is the schema for editors.
-
-**Errors** are `application/problem+json` for every address. 400: no JSON, or JSON that readers interpret differently; 401: a token is
-needed, or this one is unknown; 403: its scope does not allow this; 404: unknown address or name; 409: the values do not fit together, the
-system, or what is there; 413, 415: body too large, or of another type; 422: a value is wrong, `field` says which; 429, 503: try again after
-`Retry-After` seconds. Warnings are part of good answers; `strict=true` makes them errors.
-
-**Tokens** are sent as `Authorization: Bearer …`. `security` names the scope that an address needs: `read`, `optimise`, `load` or `admin`,
-which includes the others; `result` is a token of `POST /plans/{id}/token`, for one result of that plan.
-
-**Lists** come in pages: send `next` of an answer as `cursor` to get the following page; the last one has no `next`. Systems, images, rules
-and models have an `ETag`: send it as `If-None-Match` to get 304 where nothing has changed.
-"""
 
 
 def create_app(settings: Settings, issuer: Issuer | None = None) -> FastAPI:
@@ -72,13 +50,13 @@ def create_app(settings: Settings, issuer: Issuer | None = None) -> FastAPI:
     app = FastAPI(
         title="MODAK",
         version=modak.__version__,
-        description=DESCRIPTION,
+        description=description.DESCRIPTION,
         openapi_url=None,  # FastAPI's own route writes the document for each request
         docs_url=None,  # these pages load their scripts from a public server, which a site without internet cannot reach
         redoc_url=None,
         redirect_slashes=False,
         dependencies=[Depends(only_known)],
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=description.operation_id,
         telemetry={"auto_configure": False, "logs": False},
         lifespan=database.lifespan,
     )
@@ -97,7 +75,7 @@ def create_app(settings: Settings, issuer: Issuer | None = None) -> FastAPI:
         app.add_middleware(CORSMiddleware, allow_origins=split_list(settings.browser_origins), **BROWSERS)
     add_observation(app)
     app.add_middleware(Lifespan)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.openapi = cache(lambda: description.document(app))  # type: ignore[method-assign]
     app.state.openapi = cache(lambda: answer(app.openapi()).body)
     return app
 
@@ -144,53 +122,3 @@ class _Database:
         """The use cases if they are open and wait for no database server."""
         opened = self._opened  # another thread may close it meanwhile
         return opened if opened is not None and opened.store.watch.local else None
-
-
-def _operation_id(route: APIRoute) -> str:
-    """The name of an operation in generated clients: its method and the words of its address."""
-    return "_".join([min(route.methods or {""}).lower(), *re.findall(r"\w+", route.path_format)])
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the schemas of the bodies that we read ourselves and the one error body."""
-    if app.openapi_schema is None:
-        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        components = document.setdefault("components", {}).setdefault("schemas", {})
-        components |= schemas.components("request", "response", "points", "result", "sizing", "system", "image", "rule")
-        components |= {**answers.components(), **builds.schemas(), **published.schemas()}
-        document["components"]["securitySchemes"] = {"token": TOKEN}
-        document["security"] = [{}, {"token": []}] if app.state.settings.anonymous else [{"token": []}]
-        document["tags"] = [{"name": name, "description": heading} for name, heading in GROUPS.items()]
-        if app.state.settings.public_url:
-            document["servers"] = [{"url": app.state.settings.public_url}]
-        add_examples(document)
-        error = {
-            "description": "What is wrong",
-            "content": {"application/problem+json": {"schema": openapi.ref("problem")}},
-            "headers": {"Retry-After": {"description": "of 429 and 503: seconds after which to try again", "schema": {"type": "integer"}}},
-        }
-        for path, operations in document["paths"].items():
-            for method, operation in operations.items():
-                needed = scope_of(method.upper(), path)
-                operation["responses"] |= {"default": error}
-                operation["responses"].pop("422", None)
-                for response in operation["responses"].values():
-                    response["headers"] = {**response.get("headers", {}), "X-Request-ID": REQUEST_ID}
-                operation["security"] = _security(needed, anonymous=app.state.settings.anonymous)
-        for unused in ("HTTPValidationError", "ValidationError"):
-            components.pop(unused, None)
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _security(needed: str | None, *, anonymous: bool) -> list[dict[str, list[str]]]:
-    """What a request needs, in OpenAPI's words: one of these, each a token with a scope, or nothing."""
-    if needed is None:
-        return [{}]
-    scopes = [needed, "load"] if needed == RESULT else [needed]
-    nothing: list[dict[str, list[str]]] = [{}] if anonymous and needed in ("read", "optimise") else []
-    return [*nothing, *({"token": [scope]} for scope in scopes)]
-
-
-REQUEST_ID: Final = {"description": "names the request in logs; that of the request where it gave one", "schema": openapi.TEXT}
-TOKEN: Final = {"type": "http", "scheme": "bearer", "description": "a key of `modak token create`, or a token of the site's issuer"}

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringC
 
 from modak import plugins
 from modak.api.posted import Line, Posted
-from modak.detected.hardware import of_type
+from modak.detected.hardware import of_type, vendor_of
 from modak.errors import Fault, RequestError, unknown
 from modak.facts import Accelerator, Facts, FileSystem, Node, Partition, Processor, RuntimePolicy, Source, StorageClass, System, Vendor
 from modak.text.faults import faults_of, validated
@@ -28,7 +28,6 @@ RUNTIMES: Final = (
 )
 ONLY_PARTITION: Final = "*"
 """The published name of a single partition, which scripts do not name."""
-_VENDORS: Final[Mapping[str, Literal["intel", "amd", "ibm"]]] = {"GenuineIntel": "intel", "AuthenticAMD": "amd", "IBM": "ibm"}
 _MAKERS: Final[Mapping[Vendor, str]] = {
     "nvidia": r"nvidia|tesla|geforce|quadro",
     "amd": r"amd|instinct|radeon",
@@ -219,10 +218,9 @@ def _processor(cpu: PostedCpu, field: str) -> Processor:
     if target is None or target.family.name != cpu.arch:
         names = [name for name, one in known.items() if one.family.name == cpu.arch]
         raise RequestError(unknown("microarchitecture", str(cpu.microarch), names), field=field)
-    vendor = "arm" if cpu.arch == "aarch64" else "ibm" if cpu.arch == "ppc64le" else _VENDORS.get(target.vendor)
     return Processor(
         name=f"{target.name}-{cpu.ncores}x{cpu.nthreads}",
-        vendor=vendor,
+        vendor=vendor_of(cpu.arch, target.vendor),
         model=f"{target.name}, {cpu.ncores} cores",
         microarchitecture=target.name,
         cores=cpu.ncores,

@@ -19,6 +19,7 @@ from modak.recipes.offline import Mirrors, base_file, base_images, offline
 from modak.recipes.plan import Recipe
 from modak.recipes.text import text_for
 from modak.text.faults import validated
+from modak.text.grammar import is_image_file
 
 Runtime = Literal["apptainer", "charliecloud"]
 RUNTIMES: Final[tuple[Runtime, ...]] = get_args(Runtime)
@@ -118,10 +119,13 @@ def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequen
 def of_text(text: str, runtime: str, name: str, context: Path, site: Site | None = None, also: Sequence[FurtherForm] = ()) -> Order:
     """The order for a user's recipe, whose labels (``modak.framework``, …) state what the image contains.
 
-    Raises :class:`modak.errors.RequestError` where ``modak.framework`` is missing, for a label with a value that it cannot have, and
-    for sections that run on the building machine.
+    Raises :class:`modak.errors.RequestError` for a name that no image file can have, where ``modak.framework`` is missing, for a label with
+    a value that it cannot have, and for sections that run on the building machine.
     """
     kind = builder_of(runtime)
+    if not is_image_file(f"{name}.sif"):
+        why = f"the image would be called {name!a:.80}, as the recipe's file, or a Dockerfile's folder"
+        raise RequestError(f"{why}: rename that; allowed are letters, digits and ._+-", field="recipe")
     if found := re.search(r"^%(setup|pre)\b", text, re.MULTILINE | re.IGNORECASE):
         raise RequestError(
             f"%{found[1]} runs on the machine that builds, outside of any container; put its commands into %post", field="recipe"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 LOOK_S: Final = 0.25
 PATIENCE_S: Final = 5.0
@@ -33,23 +33,31 @@ class Process:
         return _started(self.pid) == self.started
 
 
+class _Stat(NamedTuple):
+    """What ``/proc/PID/stat`` says of a living process (proc(5)): its parent, its group, its start in clock ticks."""
+
+    parent: int
+    group: int
+    started: int
+
+
 def this() -> Process:
     """This process."""
     return Process(os.getpid(), _started(os.getpid()) or 0)
 
 
 def _started(pid: int) -> int | None:
-    fields = _fields(pid)
-    return int(fields[19]) if fields else None
+    stat = _stat(pid)
+    return stat.started if stat else None
 
 
-def _fields(pid: int) -> list[str]:
-    """Those of ``/proc/PID/stat`` from the state on; none where no process with that number lives."""
+def _stat(pid: int) -> _Stat | None:
+    """``None``: no process with that number lives."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return []
-    return [] if fields[0] == "Z" else fields
+        return None
+    return None if state == "Z" else _Stat(parent=int(fields[0]), group=int(fields[1]), started=int(fields[18]))
 
 
 def _nothing(*_: object) -> None:
@@ -137,22 +145,22 @@ def end(group: int) -> None:
 
 def members(group: int) -> list[int]:
     """The living processes of a group."""
-    return [pid for pid, fields in _processes() if int(fields[2]) == group]
+    return [pid for pid, stat in _processes() if stat.group == group]
 
 
 def _descendants(leader: int) -> list[Process]:
     """The children of a process, theirs, and so on."""
     children: dict[int, list[Process]] = defaultdict(list)
-    for pid, fields in _processes():
-        children[int(fields[1])].append(Process(pid, int(fields[19])))
+    for pid, stat in _processes():
+        children[stat.parent].append(Process(pid, stat.started))
     found = list(children[leader])
     for each in found:
         found += children[each.pid]
     return found
 
 
-def _processes() -> Iterator[tuple[int, list[str]]]:
-    """The number of each living process, with its fields."""
+def _processes() -> Iterator[tuple[int, _Stat]]:
+    """Each living process: its number, and what the kernel says of it."""
     for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and (fields := _fields(int(folder.name))):
-            yield int(folder.name), fields
+        if folder.name.isdigit() and (stat := _stat(int(folder.name))):
+            yield int(folder.name), stat

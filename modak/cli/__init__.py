@@ -1,7 +1,6 @@
 """The command line: the same use cases as the service, in-process or (with MODAK_SERVER) over HTTP.
 
-Exit status: 0 done; 1 the request or data is wrong; 2 wrong usage; 3 the service or database is out of reach; 4 nothing
-feasible; 130 interrupted. Errors go to standard error, one line a fault, or as JSON where ``--json`` is given.
+Errors go to standard error, one line a fault, or as JSON where ``--json`` is given. :data:`EXITS` are the exit statuses.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,10 +18,10 @@ from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
 
 import modak
 from modak.cli import asking, building, common, detecting, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
+from modak.cli.usage import explained
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
 from modak.settings import OF_ALL, OF_BUILDS, OF_SERVICE
@@ -37,8 +35,6 @@ EXITS: Final = (
     (4, "nothing feasible"),
     (INTERRUPTED, "interrupted"),
 )
-
-
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk. Commands that write files report it themselves; this is for output that a shell redirects to a file."""
 REFUSED: Final = (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG)
@@ -93,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModakError as error:
         return report(error.title, error.faults, error.exit_code, error.warnings)
     except typer.TyperException as error:
-        return report("wrong usage", [Fault("", _usage(error, words))], 2)
+        return report("wrong usage", [Fault("", explained(error, words, app))], 2)
     except typer.Abort:
         return report("interrupted", [Fault("", "interrupted")], INTERRUPTED)
     except UnicodeEncodeError:
@@ -128,59 +124,6 @@ def _fill_streams() -> None:
 def _silence() -> None:
     """Discard the rest of the output: Python flushes it at exit, and would complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _usage(error: typer.TyperException, words: Sequence[str]) -> str:
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context else _command_in(words)
-    message = error.format_message().replace("Value error, ", "").removesuffix(".")
-    for wording, allowed in _ALLOWED:
-        message = wording.sub(allowed, message)
-    unknown = _UNKNOWN.fullmatch(message)
-    if unknown and context and (paths := _paths_of(unknown["name"], context.find_root().command)):
-        message = f"{unknown['fault']}; did you mean {' or '.join(repr(f'modak {found}') for found in paths)}?"
-    option = _OPTION.match(message)
-    if option and context and (field := _field_of(option["name"], context.command)):
-        message = f"{message}; in the request it is the field {field}"
-    return f"{message} (see '{path} --help')"
-
-
-_ALLOWED: Final = (
-    (re.compile(r"Input should be a valid integer\b.*", re.DOTALL), "allowed: a whole number"),
-    (re.compile(r"Input should be a valid number\b.*", re.DOTALL), "allowed: a number"),
-    (re.compile(r"Input should be greater than or equal to "), "allowed: at least "),
-    (re.compile(r"Input should be less than or equal to "), "allowed: at most "),
-)
-"""Typer's words for the values of options, in those of the other messages."""
-_UNKNOWN: Final = re.compile(r"(?P<fault>No such command '(?P<name>.+?)')(?:\. Did you mean .+)?", re.DOTALL)
-
-_OPTION: Final = re.compile(r"No such option: --(?P<name>\S+)")
-
-
-def _command_in(words: Sequence[str]) -> str:
-    """The command that the words begin with: some errors of the parser do not name it."""
-    here: Any = get_command(app)
-    path = ["modak"]
-    for word in words:
-        here = here.commands.get(word) if isinstance(here, TyperGroup) else None
-        if here is None:
-            break
-        path.append(word)
-    return " ".join(path)
-
-
-def _paths_of(name: str, group: TyperGroup) -> list[str]:
-    """Where in a group, and in those inside it that --help lists, there is a command of that name: ``load``, ``results list``."""
-    found = [name] if name in group.commands else []
-    inner = ((key, one) for key, one in group.commands.items() if isinstance(one, TyperGroup) and not one.hidden)
-    return [*found, *(f"{key} {path}" for key, one in inner for path in _paths_of(name, one))]
-
-
-def _field_of(option: str, command: Any) -> str | None:
-    """The field of the request that says what an option of that name would, for a command that reads a request."""
-    from modak.normalise import place_of
-
-    return place_of(option) if any(each.name == "request" for each in command.params) else None
 
 
 def _report(title: str, faults: Sequence[Fault], status: int, warnings: Sequence[Fault] = (), *, as_json: bool) -> int:

@@ -6,16 +6,16 @@ Nothing is invented: what no command prints is left out, and a note says so. Eve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from modak.detected import gridengine, machine, pbs, slurm, software
 from modak.detected.partitions import KnownHardware, described_partitions
-from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, Machine, SeenNode, SeenPartition, plain
+from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, GpuCount, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
 from modak.launchers.family import USUAL_PMI
@@ -80,14 +80,9 @@ def describe(
     notes = [*_troubles(answers, cluster.scheduler), *found.notes]
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
-    installed, cites, said = _installed(answers, cluster, asked.day.isoformat(), dated, host)
-    if cluster.charged_by:
-        said.append("account_required: jobs need a project; remove it if the users' default ones are meant to be charged")
-        cites.append(("account_required", f"{cluster.charged_by} {dated}"))
-    if cluster.directives:
-        cites.append(("mandatory_directives", f"{cluster.from_directives} {dated}"))
-        said.append(f"mandatory_directives: {', '.join(cluster.directives)} by what {cluster.from_directives} says; check with the site")
+    installed, demanded = _installed(answers, cluster, asked.day.isoformat(), dated, host), _demanded(cluster, dated)
     name = _given_name(asked.name) or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
+    scheduler = [(field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")]
     system = {
         "name": name,
         "title": name,
@@ -95,13 +90,12 @@ def describe(
         "scheduler": cluster.scheduler,
         "cpu_unit": "thread" if found.thread_is_cpu else "core",
         **({"partition_directive": "always"} if found.named else {}),
-        **({"account_required": True} if cluster.charged_by else {}),
-        **({"mandatory_directives": list(cluster.directives)} if cluster.directives else {}),
+        **demanded.fields,
         "partitions": found.partitions,
-        **installed,
-        "sources": _sources([*((field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")), *found.cites, *cites]),
+        **installed.fields,
+        "sources": _sources([*scheduler, *found.cites, *installed.cites, *demanded.cites]),
     }
-    all_notes = tuple(dict.fromkeys([*notes, *said, *cluster.notes, UNASKED]))
+    all_notes = tuple(dict.fromkeys([*notes, *installed.notes, *demanded.notes, *cluster.notes, UNASKED]))
     described_so = validated(System, system, DataError)
     return Description(described_so, found.processors, found.accelerators, all_notes, dict(found.unnamed_gpus), dict(found.on_unnamed))
 
@@ -118,7 +112,7 @@ def toml(items: Sequence[System | Processor | Accelerator]) -> str:
 
 def _alone(here: Machine) -> Cluster:
     """A machine without a scheduler: one partition of one node."""
-    gpus = ((None, len(here.gpus)),) if here.gpus else ()
+    gpus = (GpuCount(None, len(here.gpus)),) if here.gpus else ()
     node = SeenNode(name=here.place, partitions=("local",), gpus=gpus)
     return Cluster("shell", (SeenPartition("local", default=True),), (node,), None, ALONE, ALONE)
 
@@ -131,53 +125,105 @@ def _troubles(answers: Mapping[str, CommandOutput], scheduler: str) -> Iterator[
             yield f"{answer.command}: {plain(answer.trouble)}"
 
 
-def _installed(
-    answers: Mapping[str, CommandOutput], cluster: Cluster, as_of: str, dated: str, host: str
-) -> tuple[dict[str, Any], list[tuple[str, str]], list[str]]:
-    """Runtimes, MPI libraries and file systems, their citations and notes."""
-    notes: list[str] = []
+class _Part(NamedTuple):
+    """Some fields of the system, where they come from (field and citation), and notes about them."""
+
+    fields: Mapping[str, Any]
+    cites: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+
+
+def _demanded(cluster: Cluster, dated: str) -> _Part:
+    """What every job has to say: a project, options."""
+    fields: dict[str, Any] = {}
+    cites, notes = list[tuple[str, str]](), list[str]()
+    if cluster.charged_by:
+        fields["account_required"] = True
+        cites.append(("account_required", f"{cluster.charged_by} {dated}"))
+        notes.append("account_required: jobs need a project; remove it if the users' default ones are meant to be charged")
+    if cluster.directives:
+        fields["mandatory_directives"] = list(cluster.directives)
+        cites.append(("mandatory_directives", f"{cluster.from_directives} {dated}"))
+        notes.append(f"mandatory_directives: {', '.join(cluster.directives)} by what {cluster.from_directives} says; check with the site")
+    return _Part(fields, cites, notes)
+
+
+class _Table(NamedTuple):
+    """A field of the system that is a list: its rows, and the citations for them."""
+
+    field: str
+    model: type[BaseModel]
+    rows: Sequence[dict[str, Any]]
+    cited: Collection[str]
+
+
+def _installed(answers: Mapping[str, CommandOutput], cluster: Cluster, as_of: str, dated: str, host: str) -> _Part:
+    """Runtimes, MPI libraries and file systems."""
+    fields: dict[str, list[dict[str, Any]]] = {}
+    cites, notes = list[tuple[str, str]](), list[str]()
+    for table in _tables(answers, cluster, as_of, dated, host):
+        kept, left_out = _sound(table)
+        notes += left_out
+        if kept:
+            fields[table.field] = kept
+            cites += ((table.field, citation) for citation in sorted(table.cited))
+    if "runtimes" in fields:
+        fields["runtimes"].append({"name": "none"})
+        notes.append(f"runtimes are those installed on {host}, in no order of preference, not a policy of the site")
+    if any("pmi" in row for row in fields.get("mpi", ())):
+        notes.append("mpi: pmi is offered by srun and usual for the library, but untested")
+    return _Part(fields, cites, notes)
+
+
+def _tables(answers: Mapping[str, CommandOutput], cluster: Cluster, as_of: str, dated: str, host: str) -> tuple[_Table, ...]:
     runtimes = list(software.runtimes(answers))
     libraries = list(software.mpi(answers))
     offered = slurm.pmi_types(answers["srun-mpi"].text) if cluster.scheduler == "slurm" else ()
     pmi = {family: kind for family, kind in USUAL_PMI.items() if kind in offered}
-    mounts = machine.mounts(answers["mounts"].text)
-    tables: dict[str, list[dict[str, Any]]] = {
-        "runtimes": [_given(name=one.name, version=one.version, as_of=as_of, module=one.module) for one in runtimes],
-        "mpi": [_given(family=one.name, version=one.version, module=one.module, pmi=pmi.get(one.name)) for one in libraries],
-        "filesystems": [_given(name=_slug(one.path) or "root", kind=one.kind, path=one.path) for one in mounts[:MOST_MOUNTS]],
-    }
-    models = {"runtimes": RuntimePolicy, "mpi": HostMpi, "filesystems": FileSystem}
-    kept = {key: list(_sound(key, rows, models[key], notes)) for key, rows in tables.items()}
-    whence = {
-        "runtimes": {f"{one.command} {dated}, on {host}" for one in runtimes},
-        "mpi": {f"{one.command} {dated}, on {host}" for one in libraries},
-        "filesystems": {f"/proc/mounts {dated}, on {host}"},
-    }
-    if kept["runtimes"]:
-        kept["runtimes"].append({"name": "none"})
-        notes.append(f"runtimes are those installed on {host}, in no order of preference, not a policy of the site")
-    if any("pmi" in row for row in kept["mpi"]):
-        notes.append("mpi: pmi is offered by srun and usual for the library, but untested")
-    found = {key: rows for key, rows in kept.items() if rows}
-    return dict(found), [(key, citation) for key in found for citation in sorted(whence[key])], notes
+    mounts = machine.mounts(answers["mounts"].text)[:MOST_MOUNTS]
+    return (
+        _Table(
+            "runtimes",
+            RuntimePolicy,
+            [_given(name=one.name, version=one.version, as_of=as_of, module=one.module) for one in runtimes],
+            {f"{one.command} {dated}, on {host}" for one in runtimes},
+        ),
+        _Table(
+            "mpi",
+            HostMpi,
+            [_given(family=one.name, version=one.version, module=one.module, pmi=pmi.get(one.name)) for one in libraries],
+            {f"{one.command} {dated}, on {host}" for one in libraries},
+        ),
+        _Table(
+            "filesystems",
+            FileSystem,
+            [_given(name=_slug(one.path) or "root", kind=one.kind, path=one.path) for one in mounts],
+            {f"/proc/mounts {dated}, on {host}"},
+        ),
+    )
 
 
-def _sound(key: str, rows: Iterable[dict[str, Any]], model: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
-    """Rows that the schema of a system accepts, one of each name; a note for each other row."""
-    names = set()
-    for row in rows:
-        label = row.get("name") or row.get("family")
-        left_out = f"{key}: {plain(str(row.get('path') or label), 80)} is left out"
-        try:
-            model.model_validate(row)
-        except ValidationError as error:
-            notes.append(f"{left_out}: {plain(str(faults_of(error)[0]))}")
-            continue
-        if label in names:
-            notes.append(f"{left_out}: the name {label} is taken")
+def _sound(table: _Table) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows that the schema of a system accepts, one of each name; and a note for each other row."""
+    kept: dict[str, dict[str, Any]] = {}
+    notes = []
+    for row in table.rows:
+        label = row.get("name") or row["family"]
+        why = _fault(row, table.model) or (f"the name {label} is taken" if label in kept else "")
+        if why:
+            notes.append(f"{table.field}: {plain(str(row.get('path') or label), 80)} is left out: {why}")
         else:
-            names.add(label)
-            yield row
+            kept[label] = row
+    return list(kept.values()), notes
+
+
+def _fault(row: Mapping[str, Any], model: type[BaseModel]) -> str:
+    """Why the schema does not accept a row; empty: it does."""
+    try:
+        model.model_validate(row)
+    except ValidationError as error:
+        return plain(str(faults_of(error)[0]))
+    return ""
 
 
 def _given(**values: Any) -> dict[str, Any]:

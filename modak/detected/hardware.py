@@ -21,7 +21,7 @@ def processor(seen: SeenProcessor, known: Mapping[str, Processor], citation: str
     same = next((one for _, one in sorted(known.items()) if _words(one.model.partition(" (")[0]) == words), None)
     if same:
         return same
-    vendor, target = _vendor(seen), microarchitecture(seen)
+    vendor, target = vendor_of(seen.architecture, seen.vendor), microarchitecture(seen)
     slug = "-".join(words[1:] if words[:1] == [vendor] else words)
     if vendor is None or target is None or not _SLUG.fullmatch(slug):
         return None
@@ -78,10 +78,11 @@ def _depth(target: object) -> tuple[int, int]:
     return len(getattr(target, "ancestors", ())), len(getattr(target, "features", ()))
 
 
-def _vendor(seen: SeenProcessor) -> Literal["intel", "amd", "arm", "ibm"] | None:
-    if seen.architecture == "aarch64":
+def vendor_of(architecture: str, cpu_id: str) -> Literal["intel", "amd", "arm", "ibm"] | None:
+    """The vendor of a processor, of x86 by what the processor calls it (``GenuineIntel``); ``None``: unknown."""
+    if architecture == "aarch64":
         return "arm"
-    return "ibm" if seen.architecture.startswith("ppc64") else _VENDORS.get(seen.vendor)
+    return "ibm" if architecture.startswith("ppc64") else _VENDORS.get(cpu_id)
 
 
 def _clean(model: str) -> str:

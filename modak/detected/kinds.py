@@ -57,9 +57,9 @@ def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[NodeKin
 def by_gpu(kind: NodeKind) -> tuple[NodeKind, ...]:
     """The kind; for nodes with GPUs of several types one for each type, of which the first keeps the name."""
     types = kind.node.gpus
-    if len({word for word, _ in types if word}) < max(2, len(types)):
+    if len({one.type for one in types if one.type}) < max(2, len(types)):
         return (kind,)
-    names = (kind.name, *(f"{kind.name}-{word}" for word, _ in types[1:]))
+    names = (kind.name, *(f"{kind.name}-{one.type}" for one in types[1:]))
     alone = ((name, tuple(replace(node, gpus=(gpu,)) for node in kind.nodes)) for name, gpu in zip(names, types, strict=True))
     return tuple(replace(kind, name=name, nodes=nodes, typed=True) for name, nodes in alone)
 

@@ -145,7 +145,7 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
     topology = _topology(kind.node, own)
     limited = not _gives_no_memory(kind, cluster.scheduler)
     node = {**topology, **_node(kind, machine, topology, taken=bool(trouble), limited=limited), "processor": processor.name}
-    node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0][1]} if accelerator else {}
+    node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0].number} if accelerator else {}
     there, least = kinds.count(kind.nodes), kind.partition.min_nodes or 1
     if there < least:
         return Findings(notes=(f"{kind.label} is left out: a job there has {least} nodes or more, and of these there are {there}",))
@@ -160,7 +160,7 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
         cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
         notes=(*([f"{kind.label}: {trouble}"] if trouble else []), *of_accelerator, *_doubts(kind, own, machine, cluster.scheduler)),
         thread_is_cpu=_threads_are_cpus(kind.node, topology),
-        unnamed_gpus=((kind.name, kind.node.gpus[0][1]),) if unnamed else (),
+        unnamed_gpus=((kind.name, kind.node.gpus[0].number),) if unnamed else (),
         on_unnamed=tuple((kind.name, note) for note in of_accelerator) if unnamed else (),
     )
 
@@ -239,7 +239,7 @@ def _asking(kind: NodeKind, scheduler: str) -> list[str] | None:
     silent = _gives_no_memory(kind, scheduler)
     if not (kind.typed or silent):
         return None
-    gpus = [f"--gres=gpu:{kind.node.gpus[0][0]}:{{gpus_per_node}}" if kind.typed else GPUS]
+    gpus = [f"--gres=gpu:{kind.node.gpus[0].type}:{{gpus_per_node}}" if kind.typed else GPUS]
     return [*NODES, *([] if silent else [MEMORY]), *(gpus if kind.node.gpus else [])]
 
 
@@ -297,7 +297,7 @@ def _accelerator(kind: NodeKind, machine: Machine, known: KnownHardware) -> tupl
 def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str) -> Iterator[str]:
     seen, first, cores = kind.partition, kind.node, kind.node.cores
     if kind.typed:
-        yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0][0]), 40)}"
+        yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0].type), 40)}"
     if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
         yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
     if _gives_no_memory(kind, scheduler):

@@ -6,7 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from modak.detected.seen import LONGEST_VALUE, Cluster, CommandOutput, SeenNode, SeenPartition, count, exact_gigabytes, gigabytes, seconds
+from modak.detected.seen import (
+    LONGEST_VALUE,
+    Cluster,
+    CommandOutput,
+    GpuCount,
+    SeenNode,
+    SeenPartition,
+    count,
+    exact_gigabytes,
+    gigabytes,
+    seconds,
+)
 
 Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
@@ -118,7 +129,7 @@ def _node(name: str, fields: Fields, queues: tuple[str, ...], torque: bool) -> S
         threads_per_core=threads // cores if cores and threads else None,
         memory_gb=_gigabytes(status.get("physmem")),
         usable_memory_gb=None if torque else _gigabytes(fields.get("resources_available.mem"), exact_gigabytes),
-        gpus=((None, gpus),) if gpus else (),
+        gpus=(GpuCount(None, gpus),) if gpus else (),
         features=tuple(word for word in re.split(r"[,\s]+", fields.get("properties", "")) if word),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from modak.facts import Vendor
 from modak.facts.systems import MOST_ALLOWED
@@ -31,6 +31,13 @@ class CommandOutput:
     """Why there is no text; empty: there is one."""
 
 
+class GpuCount(NamedTuple):
+    """The GPUs of one type in a node. ``None``: the scheduler does not name their type."""
+
+    type: str | None
+    number: int
+
+
 @dataclass(frozen=True)
 class SeenNode:
     """A node, or ``count`` equal nodes, as the scheduler describes them."""
@@ -48,8 +55,7 @@ class SeenNode:
     reserved_cores: int = 0
     memory_gb: float | None = None
     usable_memory_gb: float | None = None
-    gpus: tuple[tuple[str | None, int], ...] = ()
-    """Type and number of each kind of GPU."""
+    gpus: tuple[GpuCount, ...] = ()
     features: tuple[str, ...] = ()
 
 

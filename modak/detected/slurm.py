@@ -11,6 +11,7 @@ from modak.detected.seen import (
     LONGEST_VALUE,
     Cluster,
     CommandOutput,
+    GpuCount,
     SeenNode,
     SeenPartition,
     count,
@@ -115,16 +116,18 @@ def pmi_types(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if re.fullmatch(r"[a-z][a-z0-9_]{1,30}", word))
 
 
-def gres(text: str | None) -> tuple[tuple[str | None, int], ...]:
-    """The GPUs of a GRES list: type and number. Sockets and indices in brackets are ignored.
+def gres(text: str | None) -> tuple[GpuCount, ...]:
+    """The GPUs of a GRES list. Sockets and indices in brackets are ignored.
 
-    >>> gres("gpu:v100:2(S:0-1),nvme:1,gpu:a100:1"), gres("gpu:4,gpu:v100:0"), gres("(null)")
-    ((('v100', 2), ('a100', 1)), ((None, 4),), ())
+    >>> gres("gpu:v100:2(S:0-1),nvme:1,gpu:a100:1")
+    (GpuCount(type='v100', number=2), GpuCount(type='a100', number=1))
+    >>> gres("gpu:4,gpu:v100:0"), gres("(null)")
+    ((GpuCount(type=None, number=4),), ())
     """
     bare = "".join(part.rpartition(")")[2] if index else part for index, part in enumerate((text or "").split("(")))
     words = [item.split(":") for item in bare.split(",")]
     gpus = [(item[1] if len(item) > 2 else None, count(item[-1])) for item in words if item[0] == "gpu" and len(item) > 1]
-    return tuple((kind, number) for kind, number in gpus if number)
+    return tuple(GpuCount(kind, number) for kind, number in gpus if number)
 
 
 def _records(text: str, first: str) -> Iterator[Mapping[str, str]]:

@@ -12,6 +12,7 @@ from modak.runtimes.image import (
     IMAGE,
     PART,
     bind_paths,
+    complete,
     container,
     fetch,
     genuine,
@@ -69,7 +70,7 @@ class Apptainer(Runtime):
             runtime_present(self.name),
             part(),
             run(self.name, "build", "--fakeroot", PART, definition),
-            run("mv", "-f", "--", PART, word(IMAGE)),
+            complete(),
         )
 
     def _present(self, job: JobSpec) -> tuple[Line, ...]:

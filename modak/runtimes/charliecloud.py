@@ -7,7 +7,6 @@ so on. The home directory is not bound (the default from 0.31 on).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +24,7 @@ from modak.runtimes.image import (
     PART,
     bind_paths,
     by_mpi,
+    complete,
     container,
     fetch,
     genuine,
@@ -33,7 +33,9 @@ from modak.runtimes.image import (
     locate,
     part,
     places,
+    renamed,
     runtime_present,
+    tag,
     unproven,
 )
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
@@ -84,8 +86,8 @@ class Charliecloud(Runtime):
 
     def fetching(self, job: JobSpec) -> str:
         """The image is pulled into Charliecloud's own storage, then converted."""
-        name, form = file_name(job), "squash" if _squashed(job) else "dir"
-        return fetch(job, lambda image: f"ch-image pull {image} and ch-convert -i ch-image -o {form} {image} {name} make it")
+        convert = f"ch-convert -i ch-image -o {_form(job)}"
+        return fetch(job, lambda image: f"ch-image pull {image} and {convert} {image} {file_name(job)} make it")
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$CHARLIECLOUD_DIR/<name>``, else ``$SINGULARITY_DIR/<name>``, else the submit directory."""
@@ -136,13 +138,14 @@ class Charliecloud(Runtime):
 
         An existing directory is renamed, not removed: a job may be running in it.
         """
-        tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower())
-        made = (runtime_present("ch-image"), run("ch-image", "build", "--force", "-t", tag, "-f", definition, context))
-        if _squashed(job):
-            convert = run("ch-convert", "-i", "ch-image", "-o", "squash", tag, PART)
-            return (*made, part(), convert, run("mv", "-f", "--", PART, word(IMAGE)))
-        convert = run("ch-convert", "-i", "ch-image", "-o", "dir", tag, PART)
-        return (*made, part(), convert, run("mv", "-f", "-T", "--backup=numbered", "--", PART, word(IMAGE)))
+        called = tag(file_name(job))
+        return (
+            runtime_present("ch-image"),
+            run("ch-image", "build", "--force", "-t", called, "-f", definition, context),
+            part(),
+            run("ch-convert", "-i", "ch-image", "-o", _form(job), called, PART),
+            complete() if _squashed(job) else complete("-T", "--backup=numbered"),
+        )
 
 
 def _newer(least: str, needed_for: str) -> Line:
@@ -170,11 +173,16 @@ def _targets(job: JobSpec) -> tuple[Line, ...]:
 
 def file_name(job: JobSpec) -> str:
     """The directory's name: the file's, without ``.sif``; SquashFS stays a file."""
-    return re.sub(r"\.(sif|simg)$", "", container(job).file)
+    return renamed(container(job).file)
 
 
 def _squashed(job: JobSpec) -> bool:
     return container(job).file.endswith(SQUASHFS_ENDINGS)
+
+
+def _form(job: JobSpec) -> str:
+    """What ch-convert calls the image's form."""
+    return "squash" if _squashed(job) else "dir"
 
 
 def _version(job: JobSpec) -> Version | None:

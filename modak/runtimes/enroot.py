@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,13 +15,16 @@ from modak.runtimes.image import (
     bind_paths,
     bound,
     by_mpi,
+    complete,
     container,
     fetch,
     how_to_get,
     image_present,
     locate,
     part,
+    renamed,
     runtime_present,
+    tag,
     unproven,
 )
 from modak.script.bash import Line, holds, need, run, variable, word
@@ -82,17 +84,17 @@ class Enroot(Runtime):
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Podman builds the image, and Enroot imports it, into a file that gets its name when it is complete."""
-        tag = re.sub(r"[^a-z0-9._-]", "-", file_name(job).lower().removesuffix(".sqsh"))
+        called = tag(file_name(job).lower().removesuffix(".sqsh"))
         return (
             runtime_present("podman"),
             runtime_present(self.name),
-            run("podman", "build", "-t", tag, "-f", definition, context),
+            run("podman", "build", "-t", called, "-f", definition, context),
             part(),
-            run(self.name, "import", "--output", PART, f"podman://{tag}"),
-            run("mv", "-f", "--", PART, word(IMAGE)),
+            run(self.name, "import", "--output", PART, f"podman://{called}"),
+            complete(),
         )
 
 
 def file_name(job: JobSpec) -> str:
     """The file's name: ``.sif`` becomes ``.sqsh``; another SquashFS file keeps its name."""
-    return re.sub(r"\.(sif|simg)$", ".sqsh", container(job).file)
+    return renamed(container(job).file, ".sqsh")

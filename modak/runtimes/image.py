@@ -107,6 +107,29 @@ def part() -> Line:
     return ours('MODAK_PART="$(mktemp -u -- "${MODAK_IMAGE:?}.part.XXXXXX")"')
 
 
+def complete(*options: str) -> Line:
+    """The image gets its name: that of :func:`part` in place of the temporary one."""
+    return run("mv", "-f", *options, "--", PART, word(IMAGE))
+
+
+def tag(name: str) -> str:
+    """A file's name as the tag under which a builder keeps its image.
+
+    >>> tag("Solver 1.0.sqsh")
+    'solver-1.0.sqsh'
+    """
+    return re.sub(r"[^a-z0-9._-]", "-", name.lower())
+
+
+def renamed(file: str, ending: str = "") -> str:
+    """The name of an image's file for a runtime that reads no SIF; other files keep theirs.
+
+    >>> renamed("solver_1.0.sif", ".sqsh"), renamed("solver.sif"), renamed("solver.sqfs", ".sqsh")
+    ('solver_1.0.sqsh', 'solver', 'solver.sqfs')
+    """
+    return re.sub(r"\.(sif|simg)$", ending, file)
+
+
 def runtime_present(program: str) -> Line:
     """A check that the runtime's command is found."""
     advice = f"{program} is not on this node: load the module that provides it, or ask the site which container runtime to use"

@@ -12,7 +12,7 @@ from modak.errors import DataError
 from modak.facts import Result
 from modak.perfmodel.unseen import FEW
 from modak.prepared import Prepared
-from modak.service import records
+from modak.service import records, rownotes
 from modak.service.records import Json
 from modak.store import Store
 from modak.store.results import MOST_WITH_PARAMETERS
@@ -53,12 +53,12 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
     doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
     warnings = [
-        *records.weak_bases(rows),
-        *records.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
-        *records.of_several(of_several(questions, curves), len(rows)),
-        *records.counted_gpus(gpus),
-        *records.counted_ranks(of_one_rank(questions, curves), len(rows)),
-        *records.calibrated_by_few(_lacking_runs(questions, answered, known, reader), len(rows)),
+        *rownotes.weak_bases(rows),
+        *rownotes.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
+        *rownotes.of_several(of_several(questions, curves), len(rows)),
+        *rownotes.counted_gpus(gpus),
+        *rownotes.counted_ranks(of_one_rank(questions, curves), len(rows)),
+        *rownotes.calibrated_by_few(_lacking_runs(questions, answered, known, reader), len(rows)),
     ]
     return {"rows": rows, "level": level, "warnings": warnings}
 
@@ -80,9 +80,9 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     places = [place for one in found for place in one.places]
     if not places:
         told = any(one.comparable for one in found)
-        raise DataError(records.ALL_MEASURED if told else records.NO_CALIBRATION, field=name)
+        raise DataError(rownotes.ALL_MEASURED if told else rownotes.NO_CALIBRATION, field=name)
     first = [{**records.given_cells(asked[place]), "value": None} for place in places]
-    return {"rows": first, "notes": records.calibration_notes(found, len(asked))}
+    return {"rows": first, "notes": rownotes.calibration_notes(found, len(asked))}
 
 
 def _lacking_runs(questions: Sequence[Row], answered: Sequence[Row], known: MeasuredRuns, reader: Reader) -> Sequence[CalibrationRuns]:

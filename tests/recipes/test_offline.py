@@ -153,6 +153,13 @@ def test_a_recipe_says_what_its_image_carries(tmp_path: Path) -> None:
         of_text("FROM x\n", "charliecloud", "x", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["my recipe", "größe", "a'b"])
+def test_a_name_that_no_script_may_have_is_refused_before_the_build(tmp_path: Path, name: str) -> None:
+    """The image is named at the end of a build, and its entry would be refused then."""
+    with pytest.raises(RequestError, match=r"^recipe: the image would be called .*: rename that"):
+        of_text("FROM x\nLABEL modak.framework=pytorch\n", "charliecloud", name, tmp_path)
+
+
 @pytest.mark.parametrize("label", ["modak.version=latest", "modak.mpi=lam", "modak.source=git", "modak.cuda=new"])
 def test_a_label_that_no_image_can_have_is_refused_before_the_build(tmp_path: Path, label: str) -> None:
     """A build takes long, and its labels are compared at its end."""

@@ -1,0 +1,108 @@
+"""What is said beside the rows of a table: on what their predictions rest, what was assumed, what to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.unseen import FEW
+from modak.results.metrics import METRICS
+from modak.service.records import Json
+
+if TYPE_CHECKING:
+    from modak.perfmodel.unseen import CalibrationRuns
+
+NO_CALIBRATION: Final = (
+    "no run of these tells the others: for that, results in another configuration have to know five or more of these applications, with "
+    "the same metric and numeric parameters (params.gmacs, params.macts, …); if they know forty others, run five of those instead"
+)
+ALL_MEASURED: Final = (
+    "what was measured elsewhere of these rows was measured on their system, too: no run is left to choose; see 'modak predict'"
+)
+
+
+def of_several(counts: Mapping[str, int], rows: int) -> list[Json]:
+    """A warning for each column that so many of the rows leave open although there are results of several data sets, or values."""
+    what = "name none, and there are results of several: the column model says of which one each answer is"
+    return [_warning(name, f"{count} of {rows} rows {what}") for name, count in counts.items()]
+
+
+def only_doubted(count: int, rows: int) -> list[Json]:
+    """A warning if ``count`` rows have only doubted results of exactly their run."""
+    message = f"{count} of {rows} rows have only doubted results of exactly their run, which are left out: 'modak results list --doubted'"
+    return [_warning("basis", message)] if count else []
+
+
+def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
+    """A warning for rows that give nodes but no GPUs, while results are over GPUs: how many GPUs were assumed."""
+    rows = sum(count is not None for count in counted)
+    numbers = ", ".join(map(str, sorted({count for count in counted if count})))
+    each = f"all that a node has are counted ({numbers}); on unknown systems, the most of their results, or 1"
+    message = f"{rows} of {len(counted)} rows name none, and results are over GPUs: {each}"
+    return [_warning("gpus_per_node", message)] if rows else []
+
+
+def counted_ranks(count: int, rows: int) -> list[Json]:
+    """A warning if ``count`` rows give no ranks, while results are over ranks."""
+    message = f"{count} of {rows} rows name none, and results are over ranks: one on each node is counted"
+    return [_warning("ranks_per_node", message)] if count else []
+
+
+def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Json]:
+    """Warnings of rows that a few runs on their system would tell better: some of the table, or of other applications."""
+    known = sum(one.comparable for one in found if one.places)
+    beside, others = (sum(one.others for one in found if bool(one.places) is chosen) for chosen in (True, False))
+    rest = f"the rest, and {beside} rows of applications that nobody measured," if beside else "the rest"
+    what = f"known on other systems, where {FEW} runs or more of some of them would tell {rest} better"
+    messages = [f"{known} of {rows} rows are of applications that are {what}: 'modak results calibration' chooses these"] if known else []
+    if others:
+        how = f"{FEW} runs or more on their system of applications that others know would tell them better"
+        messages.append(f"{others} of {rows} rows are of applications that nobody measured: {how} ('modak results calibration')")
+    return [_warning("basis", message) for message in messages]
+
+
+def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """One warning for each weak basis among the rows, and one for those far beyond what was measured."""
+    means = {
+        "transferred": "from results of relatives alone",
+        "heuristic": "from too few sizes to know how the program scales",
+        "none": "without a prediction: no results of that application can be used",
+    }
+    unlike = [row["metric"] for row in rows if row["basis"] == "none" and _untold(row.get("metric"))]
+    counts = {basis: sum(row["basis"] == basis for row in rows) for basis in means}
+    counts["none"] -= len(unlike)
+    far = sum((row["extrapolation"] or 0.0) > FAR_DOUBLINGS for row in rows)
+    guesses = f"{far} of {len(rows)} rows more than {FAR_DOUBLINGS:g} doublings beyond what is measured: guesses; measure in between first"
+    only = f"{len(unlike)} of {len(rows)} rows are of {', '.join(sorted(set(unlike)))}: only times and rates of work are predicted (none)"
+    return [
+        *([_warning("metric", only)] if unlike else []),
+        *(_warning("basis", f"{n} of {len(rows)} rows {means[basis]} ({basis})") for basis, n in counts.items() if n),
+        *([_warning("extrapolation", guesses)] if far else []),
+    ]
+
+
+def _untold(metric: str | None) -> bool:
+    known = METRICS.get(metric or "")
+    return known is not None and not known.tells_cost
+
+
+def calibration_notes(found: Sequence[CalibrationRuns], rows: int) -> list[str]:
+    """What to do with the rows to measure, what is too few, and what no other row tells."""
+    chosen, alone = sum(len(one.places) for one in found), rows - sum(one.comparable for one in found)
+    fewest = min(len(one.places) + one.measured for one in found if one.places)
+    notes = [
+        f"{chosen} of {rows} rows, in the order in which to measure them: write what you measure into 'value' and load the file with "
+        "'modak load'; then 'modak predict' tells the others"
+    ]
+    if fewest < FEW:
+        notes.append(f"nothing is predicted from fewer than {FEW} runs")
+    if alone:
+        what = "are of applications that were not measured elsewhere with these parameters"
+        notes.append(f"{alone} of {rows} rows {what}: their parameters tell less of them")
+    return notes
+
+
+def _warning(column: str, message: str) -> Json:
+    """A warning as :class:`modak.dsl.Notice` has it, about a column of the table."""
+    return {"field": column, "message": message}
