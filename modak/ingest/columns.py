@@ -9,6 +9,7 @@ from modak.facts import SeriesKey
 from modak.ingest import headings
 from modak.ingest.values import quoted
 from modak.results.filters import PARAMETERS
+from modak.text.amounts import listed
 
 COLUMNS: Final[Mapping[str, str]] = {
     "application": "what ran",
@@ -39,6 +40,9 @@ COLUMNS: Final[Mapping[str, str]] = {
     "suspect": "why no model rests on it",
 }
 """All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
+_EVERY: Final = ", --map '*=' leaves out all that are not known"
+_SHOWN: Final = 20
+"""Columns that are named together."""
 SERIES: Final = tuple(name for name in COLUMNS if name in SeriesKey.model_fields and name not in ("metric", "unit"))
 """Columns that tell series apart, beside parameters, metric and unit."""
 
@@ -82,9 +86,17 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         yield sizes[0], headings.wide(sizes)
     hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
     names = f"; the columns are {', '.join(COLUMNS)}" if any(headings.OPEN in hint for hint in hints.values()) else ""
+    options = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(strange) > 1 else ''}"
+    open_ = [name for name in strange if loading and hints[name].startswith(f"; {headings.OPEN}")]
+    together = open_ if len(open_) > 1 else []
     for name in strange:
-        how = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[0] else ""
-        yield name, f"unknown column {quoted(name)}{hints[name]}{how}"
+        how = options if loading and name == strange[0] else ""
+        if name not in together:
+            yield name, f"unknown column {quoted(name)}{hints[name]}{how}"
+        elif name == together[0]:
+            shown = listed([quoted(each) for each in together], _SHOWN)
+            called = f"--map {quoted(f'{name}={headings.parameter(name)}')}"
+            yield name, f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called}){how}"
 
 
 def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> str:

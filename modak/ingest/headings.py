@@ -142,6 +142,15 @@ def _scatter(bare: str) -> str:
     return vocabulary.SCATTER if _is_time(words) and not vocabulary.SPREAD.isdisjoint(words) else ""
 
 
+def parameter(name: str) -> str:
+    """The column of a parameter that a heading names.
+
+    >>> parameter("Grid size [cells]")
+    'params.grid_size'
+    """
+    return f"params.{_in_ascii(_bare(name))}"
+
+
 def _parameter(name: str, bare: str, *, no_value: bool) -> str:
     """Of a heading that may be anything. What looks like a time may be the value, where the table has none."""
     plain = _in_ascii(bare)

@@ -186,7 +186,7 @@ def test_a_bad_file_says_where_and_why(content: bytes | str, says: str) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (GOOD + GOOD, "r.csv:1: unknown column 'a'"),
+        (GOOD + GOOD, "r.csv:1: unknown columns 'a', "),
         ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
         ("application,metric,Valu\na,wall_time,1\n", "r.csv:1: unknown column 'Valu'; the nearest known one is 'value'"),
         ('application;"metric, unit";value\na;s;1\n', "r.csv:1: unknown column 'metric, unit'; the nearest known one is 'metric'"),
@@ -204,11 +204,19 @@ def test_an_unknown_column_is_told_after_those_that_are_missing(content: str, sa
 
 def test_of_many_unknown_columns_the_rest_hides_no_missing_one() -> None:
     """Nor what to do with them."""
-    columns = "".join(f",strange{number}" for number in range(30))
+    columns = "".join(f",std_time_{number}" for number in range(30))
     missing, first, *others = faults(f"application,value{columns}\na,1{',1' * 30}\n")
     assert missing.startswith("r.csv:1: no column 'metric'")
-    assert first.endswith("; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out")
+    assert first.endswith("; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out, --map '*=' leaves out all that are not known")
     assert others[-1] == "only the first 20 faults are shown"
+
+
+def test_columns_that_may_be_anything_are_told_together() -> None:
+    """A wide table of another tool has dozens of them."""
+    nodes, rest = faults("application,metric,value,num_nodes,nx,Grid Y,residual\na,time,1,4,8,8,1e-9\n")
+    assert "unknown column 'num_nodes'; the nearest known one is 'nodes'" in nodes
+    assert "unknown columns 'nx', 'Grid Y', 'residual'; those that are parameters of the run are called 'params.NAME'" in rest
+    assert "(--map 'nx=params.nx')" in rest
 
 
 @pytest.mark.parametrize(
