@@ -383,7 +383,6 @@ def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: st
         ("application nodes metric value\na 1 wall_time 9\n", "blanks"),
         ("# nodes  time\n1  812.5\n2  431\n", "blanks"),
         ("application|metric|value\na|wall_time|9\n", "'|'"),
-        ("| System | ranks | ns/day |\n|---|---:|---|\n| a | 40 | 3.6 |\n", "'|'"),
     ],
 )
 def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) -> None:
