@@ -160,6 +160,10 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "the file is empty"
     if mark := _separator(head.decode(errors="replace")):
         return f"its cells are separated by {mark}; separate them by commas, semicolons or tabs"
+    if _rows_of_numbers(head.decode(errors="replace")):
+        return (
+            "rows of numbers without names; the first line has to name the columns; commas, semicolons or tabs separate them, and the cells"
+        )
     own = "records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "write what a program printed into a table, as CSV"
     hint = f"; {own}" if loading else ""
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
@@ -178,6 +182,12 @@ def _separator(head: str) -> str | None:
         if len(named) > 1 and (known or (alike and not any(map(NUMERIC.fullmatch, named)))):
             return what
     return None
+
+
+def _rows_of_numbers(head: str) -> bool:
+    """Whether the first two lines that are no comments are as many numbers each, and more than one."""
+    rows = [line.split() for line in head.split("\n") if line.strip() and not line.lstrip().startswith("#")][:2]
+    return len(rows) == 2 and len(rows[0]) == len(rows[1]) > 1 and all(NUMERIC.fullmatch(cell) for row in rows for cell in row)
 
 
 def _check_options(options: Options, formats: Sequence[Format]) -> None:

@@ -377,6 +377,13 @@ def test_what_the_caller_says_about_a_file_is_checked(options: Options, says: st
     assert says in faults(HEADER + GOOD, options=options)[0]
 
 
+@pytest.mark.parametrize("content", ["1 9\n2 5.5\n", "# threads  time\n#\n1\t9\n2\t5.5e0\n", "#--- size 4 ---\n\n 1   9\n 2  5\n"])
+def test_rows_of_numbers_without_names_are_told(content: str) -> None:
+    """Tables for gnuplot have their names in a comment, if anywhere."""
+    (fault,) = faults(content, "r.dat")
+    assert fault.startswith("r.dat: rows of numbers without names; the first line has to name the columns")
+
+
 @pytest.mark.parametrize(
     ("content", "mark"),
     [
@@ -397,7 +404,7 @@ def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) ->
         ("threads\twall_time\n1\t10.5\n2\t5.1\n", "(--map 'wall_time=value' --set metric=wall_time)"),
         ("#threads\ttime\n1\t10.5\n", "r.dat:1: begins with '#': remove the lines above the header"),
         ("a note\tand more\nsecond\tline\n", "r.dat: of no known format"),
-        ("1\t10.5\n2\t5.1\n", "r.dat: of no known format"),
+        ("1\t10.5\n2\t5.1\n", "r.dat: rows of numbers without names"),
     ],
 )
 def test_a_table_between_tabs_is_known_by_its_numbers(content: str, says: str) -> None:
@@ -416,9 +423,9 @@ def test_headings_that_are_understood_need_no_list_of_columns() -> None:
     assert not any("the columns are" in message for message in faults("application,metric,velue\na,wall_time,1\n"))
 
 
-@pytest.mark.parametrize("content", ["solver started\nstep 1 of 9\n", "812 431\n231 150\n"])
+@pytest.mark.parametrize("content", ["solver started\nstep 1 of 9\n", "812\n231\n"])
 def test_a_text_without_names_above_numbers_is_no_table(content: str) -> None:
-    """What a program prints, and numbers alone: no format reads that, so the message names a way that works."""
+    """What a program prints, and a number a line: no format reads that, so the message names a way that works."""
     (message,) = faults(content, "r.txt")
     assert "of no known format" in message
     assert message.endswith("; write what a program printed into a table, as CSV")
