@@ -100,7 +100,8 @@ def load(
 ) -> Response:
     """All rows or none: `new`, `duplicates`, `replaced`, the `version` of the data, suspicious rows and notes.
 
-    `map=OLD=NEW` renames a column and `set=COLUMN=VALUE` fills its empty cells; both may be repeated.
+    `map=OLD=NEW` renames a column, `map=*=` leaves out all that are not known, and `set=COLUMN=VALUE` fills empty cells of a column;
+    both may be repeated.
     """
     from modak.ingest.reading import options_of, parse_pairs
 

@@ -38,7 +38,10 @@ def load(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files, folders, or - for standard input.")],
     format_: Annotated[str | None, typer.Option("--format", help="Format of the files, instead of recognising it.")] = None,
     map_: Annotated[
-        list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="Rename a column; an empty NEW drops it; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--map", metavar="OLD=NEW", help="Rename a column; an empty NEW drops it, '*=' all that are not known; may be repeated."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column; may be repeated.")

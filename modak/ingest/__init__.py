@@ -14,6 +14,7 @@ from modak.ingest.extrap import ExtraP, ExtraPText
 from modak.ingest.google_benchmark import GoogleBenchmark
 from modak.ingest.hyperfine import Hyperfine
 from modak.ingest.json import Json
+from modak.ingest.markdown import Markdown
 from modak.ingest.mlperf import MlPerf
 from modak.ingest.modak_result import ModakResult
 from modak.ingest.perflog import PerfLog
@@ -57,6 +58,7 @@ BUILTIN: Final[tuple[Format, ...]] = (
     SacctJson(),
     ExtraP(),
     ExtraPText(),
+    Markdown(),
     Json(),
     Csv(),
 )

@@ -23,6 +23,8 @@ from modak.text.amounts import counted
 
 _TOO_SMALL: Final = 1e6
 """No run has less than so many bytes, bytes per second and operations per second: without a unit, such values are of another one."""
+_YEAR: Final = 365 * 86_400.0
+"""Seconds: no run lasts so long; without a unit, such times are of another one."""
 _SMALL_UNITS: Final = {"B": "GB", "B/s": "GB/s", "FLOP/s": "GFLOP/s"}
 """Base units that nobody measures in, each with one in which people do."""
 
@@ -185,6 +187,8 @@ def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric
                 known = metrics.metric(metric, of)
                 based[rows] = metrics.to_base(values[rows], of)
                 found[-1] = known
+                if of is None and known.unit == "s" and (longest := float(np.fmax.reduce(values[rows], initial=0))) > _YEAR:
+                    table.doubt(_long(known, longest))
                 if of is None and known.unit in _SMALL_UNITS and (most := float(np.fmax.reduce(values[rows], initial=0))) < _TOO_SMALL:
                     table.doubt(_small(known, most))
             except DataError as error:
@@ -199,6 +203,12 @@ def _small(metric: metrics.Metric, most: float) -> str:
     """What is said of a metric whose values are too small for its base unit, which no unit was given beside."""
     way = f"if it is another one, give it ('--set unit={_SMALL_UNITS[metric.unit]}', and '--replace' for rows that are stored)"
     return f"column 'unit': empty for {metric.name!r}, which then counts in {metric.unit}: at most {most:g}; {way}"
+
+
+def _long(metric: metrics.Metric, longest: float) -> str:
+    """What is said of times that are too long for seconds, which no unit was given beside."""
+    way = "if it is another one, give it ('--set unit=ns', and '--replace' for rows that are stored)"
+    return f"column 'unit': empty for {metric.name!r}, which then counts in s: up to {longest / _YEAR:.3g} years; {way}"
 
 
 def distinct(columns: Sequence[Int32], sizes: Sequence[int]) -> tuple[Int64, Int32]:

@@ -10,6 +10,7 @@ from modak.ingest import headings
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import NUMERIC, quoted
 from modak.results.filters import PARAMETERS
+from modak.text.amounts import listed
 
 COLUMNS: Final[Mapping[str, str]] = {
     "application": "what ran",
@@ -42,6 +43,9 @@ COLUMNS: Final[Mapping[str, str]] = {
 """All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
 MARKS: Final = ("doubt", "by_hand")
 """What rows have beside the columns, and no file: why no model uses a row, and whether somebody said so or confirmed it."""
+_EVERY: Final = ", --map '*=' leaves out all that are not known"
+_SHOWN: Final = 20
+"""Columns that are named together."""
 SERIES: Final = tuple(name for name in COLUMNS if name in SeriesKey.model_fields and name not in ("metric", "unit"))
 """Columns that tell series apart, beside parameters, metric and unit."""
 MANY: Final = 3
@@ -94,9 +98,17 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         options = headings.together(hints, [name for name in required if name not in columns])
         yield strange[0], f"options to start from, if what is said below is right: {options}"
     names = f"; the columns are {', '.join(COLUMNS)}" if any(hint and headings.OPEN in hint.text for hint in hints.values()) else ""
+    ways = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(strange) > 1 else ''}"
+    open_ = [name for name, hint in hints.items() if loading and hint and hint.text.startswith(headings.OPEN)]
+    together = open_ if len(open_) > 1 else []
     for name, hint in hints.items():
-        how = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out" if loading and name == strange[0] else ""
-        yield name, f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}{how}"
+        how = ways if loading and name == strange[0] else ""
+        if name not in together:
+            yield name, f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}{how}"
+        elif name == together[0]:
+            shown = listed([quoted(each) for each in together], _SHOWN)
+            called = f"--map {quoted(f'{name}={headings.parameter(name)}')}"
+            yield name, f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called}){how}"
 
 
 def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> str:

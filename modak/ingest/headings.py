@@ -164,8 +164,9 @@ def _said(bare: str) -> Hint | None:
 
 
 def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> Hint | None:
-    near = vocabulary.COLUMN_OF.get(bare) or _counts(bare) or _alike(bare, columns)
-    if not near or (near == "runtime" and bare.endswith("time")):  # a time more often than a container runtime
+    spelt_alike = "" if bare.endswith("time") else _alike(bare, columns)  # a time is neither the runtime of containers nor a system
+    near = vocabulary.COLUMN_OF.get(bare) or _counts(bare) or spelt_alike
+    if not near:
         return None
     unit = unit_in(name) if near == "value" and loading else None
     fill = (f"unit={unit}",) if unit and metrics.known_unit(unit) else ()
@@ -176,6 +177,15 @@ def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) ->
 def _scatter(bare: str) -> Hint | None:
     words = bare.split("_")
     return Hint(vocabulary.SCATTER, "") if _is_time(words) and not vocabulary.SPREAD.isdisjoint(words) else None
+
+
+def parameter(name: str) -> str:
+    """The column of a parameter that a heading names.
+
+    >>> parameter("Grid size [cells]")
+    'params.grid_size'
+    """
+    return f"params.{_in_ascii(_bare(name))}"
 
 
 def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
@@ -207,7 +217,8 @@ def _time_of(name: str, words: Sequence[str]) -> str:
     """How to load a heading that may be a time: of a part of the run where its ``words`` name one, else of the whole run."""
     part = next((vocabulary.PART_OF[word] for word in words if word in vocabulary.PART_OF), None)
     metric, of = (f"{part}_time", f"each {part}") if part else ("time", "the whole run")
-    unit = words[-1] if words[-1] in vocabulary.TIME_ENDINGS else "…"
+    told = unit_in(name)
+    unit = words[-1] if words[-1] in vocabulary.TIME_ENDINGS else told if told and metrics.known_unit(told) else "…"
     return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
 
 

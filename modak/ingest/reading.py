@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +23,13 @@ from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
 from modak.ingest.values import NUMERIC, quoted
 from modak.results.metrics import known_unit
+from modak.text.amounts import listed
 
 REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
+EVERY: Final = "*"
+"""In ``rename``: all columns that are not known and have no name of their own there."""
+_WEAK, _STRONG = re.compile(r"(^|[^a-z])weak", re.IGNORECASE), re.compile(r"strong", re.IGNORECASE)
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old office programs begin."""
 BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
@@ -58,7 +63,8 @@ def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
     skipped: list[str] = []
     for path, inside in files(paths):
         source = from_path(path)
-        if inside and options.format is None and _recognised(source, formats) is None:
+        about = path.stem.lower() == "readme"  # it may show a table, too
+        if inside and options.format is None and (about or _recognised(source, formats) is None):
             skipped.append(source.name)
         else:
             found.append(table(source, options, formats))
@@ -155,6 +161,10 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "the file is empty"
     if mark := _separator(head.decode(errors="replace")):
         return f"its cells are separated by {mark}; separate them by commas, semicolons or tabs"
+    if _rows_of_numbers(head.decode(errors="replace")):
+        return (
+            "rows of numbers without names; the first line has to name the columns; commas, semicolons or tabs separate them, and the cells"
+        )
     own = "records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "write what a program printed into a table, as CSV"
     hint = f"; {own}" if loading else ""
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
@@ -162,17 +172,23 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
 
 def _separator(head: str) -> str | None:
     """What separates the cells of a table that no format recognises; ``None``: it does not look like one. The line below the names has as
-    many cells, at least half of them numbers, or is the rule of a table in Markdown."""
+    many cells, at least half of them numbers."""
     first, _, rest = head.partition("\n")
     names, below = first.lstrip("#").strip(), rest.partition("\n")[0].strip()
     for mark, what in (("|", "'|'"), (None, "blanks")):
         named, cells = names.split(mark), below.split(mark)
         known = len({*REQUIRED} & {name.strip().lower() for name in named}) > 1
         numbers = sum(NUMERIC.fullmatch(cell.strip()) is not None for cell in cells)
-        alike = len(cells) == len(named) and (2 * numbers >= len(cells) or not below.strip("|-: "))
+        alike = len(cells) == len(named) and 2 * numbers >= len(cells)
         if len(named) > 1 and (known or (alike and not any(map(NUMERIC.fullmatch, named)))):
             return what
     return None
+
+
+def _rows_of_numbers(head: str) -> bool:
+    """Whether the first two lines that are no comments are as many numbers each, and more than one."""
+    rows = [line.split() for line in head.split("\n") if line.strip() and not line.lstrip().startswith("#")][:2]
+    return len(rows) == 2 and len(rows[0]) == len(rows[1]) > 1 and all(NUMERIC.fullmatch(cell) for row in rows for cell in row)
 
 
 def _check_options(options: Options, formats: Sequence[Format]) -> None:
@@ -195,6 +211,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     rows = notes = 0
     full = set(options.fill)
     remarks: tuple[str, ...] = ()
+    weak = ""
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
     while len(faults) < MOST_FAULTS:
@@ -207,8 +224,10 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             notes += len(batch.notes)
             if raw.columns and (full or options.rename):
                 columns = _renamed(raw, source.name, options)
-                remarks = tuple(_unit_left_behind(columns, options))
+                remarks = (*_unit_left_behind(columns, options), *_left_out(raw, options))
                 full = {name for name in full if name in columns and all(map(str.strip, columns[name].texts))}
+            if len(batch) and not weak:
+                weak = _weak(source.name, raw, options, batch)
         except DataError as error:
             faults += error.faults
             continue
@@ -219,6 +238,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     if not rows and not notes:
         raise DataError("no rows of results", field=source.name)
     remarks += tuple(f"--set {column}=… fills nothing: no cell of the column is empty" for column in sorted(full))
+    remarks += (weak,) if weak else ()
     if rows and remarks:
         told = tuple(f"{source.name}: {remark}" for remark in remarks)
         yield checking.batch(Raw({}, np.zeros(0, np.int64), told), source.name, now)
@@ -234,6 +254,26 @@ def _unit_left_behind(columns: Container[str], options: Options) -> Iterator[str
         if unit and not (known and known.factor == 1):
             way = f"if {quoted(unit)} is its unit, give it ('--set unit=…', and '--replace' for rows that are stored)"
             yield f"column {quoted(old)} is loaded without a unit, so it counts in the base unit of its metric (times in s): {way}"
+
+
+def _left_out(raw: Raw, options: Options) -> Iterator[str]:
+    """A note on the columns that ``*`` leaves out."""
+    if EVERY in options.rename and EVERY not in raw.columns:
+        named = {folded(old) for old in options.rename}
+        dropped = [quoted(name) for name in raw.columns if folded(name) not in named and not is_known(canonical(name))]
+        yield f"left out: {listed(dropped, MOST_FAULTS)}" if dropped else "--map '*=' leaves nothing out: every column is known"
+
+
+def _weak(name: str, raw: Raw, options: Options, batch: Batch) -> str:
+    """A note for times that something calls those of weak scaling, and ``params.scaling`` does not: they count as those of one problem on
+    more and more nodes."""
+    times = any(key.unit == "s" and "scaling" not in key.params for key in batch.series)
+    alone = [cells.texts[0] for cells in raw.columns.values() if len(cells.texts) == 1]
+    named = next((text for text in (Path(name).name, *raw.columns, *alone) if _WEAK.search(text) and not _STRONG.search(text)), None)
+    if not times or named is None:
+        return ""
+    way = "take these rows out ('modak results doubt'), and load them with '--set params.scaling=weak'"
+    return f"{quoted(named)} tells of weak scaling, but the times count as those of one problem; if it grows with the nodes or ranks, {way}"
 
 
 def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
@@ -255,7 +295,12 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
 
 def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
     renamed: dict[str, str] = {}
+    every = EVERY in options.rename and EVERY not in raw.columns
+    if every and options.rename[EVERY]:
+        raise DataError("leaves out the columns that are not known, and gives them no name", field=f"--map {EVERY}={options.rename[EVERY]}")
     for old, new in options.rename.items():
+        if every and old == EVERY:
+            continue
         found = [each for each in raw.columns if each == old] or [each for each in raw.columns if folded(each) == folded(old)]
         if not found:
             raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={new}")
@@ -265,6 +310,8 @@ def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
     columns: dict[str, Cells] = {}
     for old, cells in raw.columns.items():
         new = renamed[old] if old in renamed else canonical(old)
+        if every and old not in renamed and not is_known(new):
+            continue
         if new in columns:
             raise DataError(f"two columns are called {new!r}", field=f"{name}:1")
         if new:

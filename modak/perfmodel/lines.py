@@ -148,6 +148,7 @@ def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) 
     """The curve's forecast, beyond its measured sizes pooled with related curves."""
     beside = (one for one in known if one.series.application == curve.series.application)
     related = [one for one in beside if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
-    # more threads are in the same ranks, and these on the same nodes
-    nodes = np.full(sizes.shape, max(curve.nodes)) if curve.scale == "threads" else np.ceil(sizes / max(curve.per_node))
+    # More threads are in the same ranks, and these on the same nodes; what ran on one node only goes on there, as in a row that names none.
+    stays = curve.scale == "threads" or (curve.scale != "nodes" and max(curve.nodes) == 1)
+    nodes = np.full(sizes.shape, max(curve.nodes)) if stays else np.ceil(sizes / max(curve.per_node))
     return pooled_forecast(curve, related, sizes, nodes, level)

@@ -20,7 +20,7 @@ from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import DECIMAL_COMMA
 from modak.perfmodel.merging import same_setting
-from modak.results.metrics import misnamed
+from modak.results.metrics import metric_of, misnamed
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, results, series
@@ -40,6 +40,10 @@ MOST: Final = 100
 """Most notes of one kind."""
 SCATTER: Final = 2.0
 """Runs of one layout that differ by more than this factor contradict each other: repeats in public tables do so by 1.05, few by 1.3."""
+MOST_GPUS, MOST_THREADS = 16, 1024
+"""More GPUs, and more ranks or threads, than a node has."""
+GROWS_EVENLY: Final = 1.1
+"""A problem that grows with the size is as large for each rank or GPU, within this factor: meshes are not divided exactly."""
 WITHIN: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 """Counts within a node."""
 LEAST_SIZES: Final = 3
@@ -69,6 +73,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from _sums(touched)
     yield from _odd(connection, known, changed)
     yield from _contradicting(connection, changed)
+    yield from _growing(connection, changed)
 
 
 def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]:
@@ -218,6 +223,8 @@ class _Figures(NamedTuple):
     most_nodes: int | None
     least: float
     most: float
+    most_within: Mapping[str, int]
+    """The largest count of each kind within a node; one that no row has is left out."""
     ratios: tuple[tuple[str, float], ...]
     """Counts within a node that are everywhere the same multiple of the number of nodes, and the multiple."""
 
@@ -229,7 +236,7 @@ def _odd(connection: Connection, known: Sequence[System], changed: Mapping[int, 
     nodes_of = {name: sum(part.nodes for part in system.partitions) for system in known for name in system.folded_names}
     for one in _figures(connection, changed):
         key = changed[one.number]
-        for what in filter(None, (_beyond(key, one, nodes_of), *_over_all_nodes(one), _percentage(key, one), _summed(one))):
+        for what in filter(None, (_beyond(key, one, nodes_of), _no_nodes(one), *_over_all_nodes(one), _percentage(key, one), _summed(one))):
             found.setdefault(what, []).append(series_label(key))
         if _swapped(key, one, connection):
             found.setdefault(SWAPPED, []).append(series_label(key))
@@ -241,15 +248,18 @@ def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterat
     ratios = {name: func.nullif(func.nullif(results.c[name], UNKNOWN), 0) * 1.0 / nodes for name in WITHIN}
     edges = [edge for ratio in ratios.values() for edge in (func.min(ratio), func.max(ratio))]
     empty = func.sum(case((nodes.is_(None), 1), else_=0))
-    columns = (func.count(), func.count(nodes.distinct()), empty, func.max(nodes), func.min(value), func.max(value), *edges)
+    largest_of = [func.max(results.c[name]) for name in WITHIN]
+    columns = (func.count(), func.count(nodes.distinct()), empty, func.max(nodes), func.min(value), func.max(value), *largest_of, *edges)
     for numbers in chunks(list(changed)):
         chosen = select(results.c.series_id, *columns).where(results.c.series_id.in_(numbers), STANDING)
         for number, *rest in connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id)):
             rows, sizes, without, largest, least, most, *ends = rest
+            most_within = {name: count for name, count in zip(WITHIN, ends, strict=False) if count != UNKNOWN}
+            ends = ends[len(WITHIN) :]
             same = tuple(
                 (name, low) for name, low, high in zip(ratios, ends[::2], ends[1::2], strict=True) if low is not None and low == high
             )
-            yield _Figures(number, rows, sizes, without, largest, least, most, same)
+            yield _Figures(number, rows, sizes, without, largest, least, most, most_within, same)
 
 
 def _beyond(key: SeriesKey, one: _Figures, nodes_of: Mapping[str, int]) -> str | None:
@@ -257,6 +267,20 @@ def _beyond(key: SeriesKey, one: _Figures, nodes_of: Mapping[str, int]) -> str |
     if there is None or (one.most_nodes or 0) <= there:
         return None
     return f"up to {one.most_nodes} nodes, but {key.system} has {there}: is it the column 'nodes'?"
+
+
+def _no_nodes(one: _Figures) -> str | None:
+    """That results without numbers of nodes count as runs on one node, if they have more ranks, threads or GPUs than a node has."""
+    if one.without_nodes < one.rows:
+        return None
+    within = one.most_within
+    if within.get("gpus_per_node", 0) > MOST_GPUS:
+        what = f"more than {MOST_GPUS} gpus_per_node"
+    elif within.get("ranks_per_node", 1) * within.get("threads_per_rank", 1) > MOST_THREADS:
+        what = f"more than {MOST_THREADS} ranks x threads on a node"
+    else:
+        return None
+    return f"{what}: without 'nodes' each result counts as a run on one node; give their number, and the counts of each"
 
 
 def _over_all_nodes(one: _Figures) -> Iterator[str]:
@@ -311,3 +335,50 @@ def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> 
     yield from (f"{text}; {way}" for text in found[:SHOWN])
     if len(found) > SHOWN:
         yield f"{len(found) - SHOWN} more layouts have runs that differ by a factor of more than {SCATTER:g}"
+
+
+def _growing(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:
+    """A note where a parameter grows as the size of the runs does, mostly in weak scaling: each size is then a problem of its own."""
+    numbers_of = {number: numbers for number, key in changed.items() if (numbers := _numbers(key.params))}
+    sizes = _single_sizes(connection, [*numbers_of])
+    notes = []
+    for label, members in grouped(sizes, lambda number: _label_without(changed[number], numbers_of[number])).items():
+        if len({sizes[number] for number in members}) < LEAST_SIZES:
+            continue
+        shares = {name: [numbers_of[number].get(name, 0) / sizes[number] for number in members] for name in numbers_of[members[0]]}
+        name = next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None)
+        if name:
+            weak = "" if metric_of(changed[members[0]]).is_rate else ", and with '--set params.scaling=weak'"
+            way = f"if this is weak scaling, load the rows without that column ('--map OLD='){weak}"
+            notes.append(f"{label}: {name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}")
+    yield from notes[:SHOWN]
+
+
+def _numbers(params: Mapping[str, str]) -> Mapping[str, float]:
+    """The parameters that are numbers above zero."""
+    found = {}
+    for name, text in params.items():
+        try:
+            found[name] = float(text)
+        except ValueError:
+            continue
+    return {name: number for name, number in found.items() if 0 < number < math.inf}
+
+
+def _label_without(key: SeriesKey, numbers: Mapping[str, float]) -> str:
+    """A series in one line, without parameters that are numbers."""
+    return series_label(key.model_copy(update={"params": {name: value for name, value in key.params.items() if name not in numbers}}))
+
+
+def _single_sizes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, int]:
+    """The GPUs of the run, or its ranks x threads, of each series all of whose runs have as many."""
+    counts = {name: func.coalesce(func.nullif(results.c[name], UNKNOWN), 1) for name in LAYOUT}
+    gpus = counts["nodes"] * counts["gpus_per_node"]
+    cores = counts["nodes"] * counts["ranks_per_node"] * counts["threads_per_rank"]
+    size = case((results.c.gpus_per_node > 0, gpus), else_=cores)
+    found = {}
+    for part in chunks(list(numbers)):
+        chosen = select(results.c.series_id, func.min(size), func.max(size)).where(results.c.series_id.in_(part), STANDING)
+        rows = connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id))
+        found.update({number: least for number, least, most in rows if least == most})
+    return found

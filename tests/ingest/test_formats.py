@@ -45,6 +45,7 @@ SAMPLES: dict[str, tuple[str, int, int]] = {
     "sacct-24.11.json": ("sacct_json", 5, 3),
     "extrap.json": ("extrap", 10, 0),
     "extrap.txt": ("extrap_text", 15, 0),
+    "markdown.md": ("markdown", 4, 1),
     "modak-result.json": ("modak_result", 1, 0),
     "modak-result-failed.json": ("modak_result", 0, 1),
 }
@@ -90,6 +91,47 @@ def test_a_byte_order_mark_before_a_sample_changes_nothing(name: str) -> None:
     form, count, _ = SAMPLES[name]
     found = table(from_bytes(b"\xef\xbb\xbf" + (DATA / name).read_bytes(), "results"))
     assert (found.format, sum(map(len, found.batches()))) == (form, count)
+
+
+def test_a_table_in_markdown_is_read_without_its_marks() -> None:
+    """Emphasis, links and escapes are no part of a cell; the line of each row is that of the page."""
+    found = rows("markdown.md")
+    told = [(row["application"], row["system"], row["nodes"], row["metric"], round(row["value"], 6)) for row in found]
+    assert told == [
+        ("solver", "old", 1, "wall_time", 810.0), ("solver", "old", 2, "wall_time", 432.0),
+        ("solver", "new", 1, "wall_time", 214.0), ("solver", "new", 2, "wall_time", 118.0),
+    ]  # fmt: skip
+    assert loaded("markdown.md").lines.tolist() == [7, 8, 9, 10]
+
+
+TABLE = "Cores | Time<br>[s]\n:---|---:\n1 | 9\n2 | 5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TABLE, "r.md:1: unknown column 'Time [s]'; time is a metric"),
+        (f"# Times\n\n{TABLE}\n{TABLE}", "r.md: 2 tables, in lines 3, 8: write the one to load into a file of its own"),
+        ("# Times\n\nno table\n", "r.md: no table: names between '|', and below them a rule (|---|---|)"),
+        ("application||value\n---|---|---\na|b|1\n", "r.md:1: column 2 has no name"),
+        ("value|value\n---|---\n1|2\n", "r.md:1: two columns are called 'value'"),
+        ("application|value\n---|---\na|1\na|2|3\n", "r.md:4: 3 cells; the header has 2 columns"),
+        ("application|metric|value\n---|---|---\n", "r.md: no rows of results"),
+        ("a b|c\n---\n1|2\n", "r.md: no table"),
+    ],
+)
+def test_what_is_wrong_with_a_table_in_markdown_is_told(text: str, said: str) -> None:
+    """With the line of the page."""
+    with pytest.raises(DataError) as error:
+        list(table(from_bytes(text.encode(), "r.md"), Options(format="markdown")).batches())
+    assert any(said in str(fault) for fault in error.value.faults), error.value
+
+
+def test_a_table_in_markdown_is_known_by_its_rule() -> None:
+    """Whatever the file is called, and whatever stands above it."""
+    found = table(from_bytes(f"Times, in seconds\n\n{TABLE}".encode(), "README"))
+    assert found.format == "markdown"
+    assert table(from_bytes(b"application,metric,value\n---,a|b,1\n", "r")).format == "csv"
 
 
 def test_a_reframe_test_is_a_row_a_figure() -> None:

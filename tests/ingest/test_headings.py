@@ -114,6 +114,11 @@ def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: s
         ("mean_time", "if it is the time of the whole run, --map 'mean_time=value' --set metric=time --set unit=…; if it is a parameter"),
         ("solver_ms", "if it is the time of the whole run, --map 'solver_ms=value' --set metric=time --set unit=ms; if it is a parameter"),
         ("epoch_s", "if it is the time of each epoch, --map 'epoch_s=value' --set metric=epoch_time --set unit=s; if it is a parameter"),
+        (
+            "System time",
+            "if it is the time of the whole run, --map 'System time=value' --set metric=time --set unit=…; if it is a parameter",
+        ),
+        ("Loop time (s)", "if it is the time of the whole run, --map 'Loop time (s)=value' --set metric=time --set unit=s; if it is a"),
         ("rtime", "if it is the time of the whole run, --map 'rtime=value' --set metric=time --set unit=…; if it is a parameter"),
         ("Tiempo Promedio", "if it is the time of the whole run, --map 'Tiempo Promedio=value' --set metric=time --set unit=…; if it"),
         ("bw_gbps", "if it is a rate, --map 'bw_gbps=value' --set metric=throughput --set unit=…; if it is a parameter"),

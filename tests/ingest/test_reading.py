@@ -6,7 +6,8 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,6 +63,57 @@ def test_a_row_becomes_typed_columns() -> None:
     }  # fmt: skip
     assert batch.measured_at.tolist() == [1_740_826_800_000_000]
     assert [column.dtype.name for column in (batch.values, batch.measured_at, batch.numbers["nodes"])] == ["float64", "int64", "int32"]
+
+
+def test_all_columns_that_are_not_known_are_left_out_at_once() -> None:
+    """Those that have a name of their own are kept, and the others are told."""
+    text = "Application,metric,secs,num_nodes,nx,residual\na,time,9,4,8,1e-9\n"
+    rows, note = table(from_bytes(text.encode(), "r.csv"), Options({"secs": "value", "num_nodes": "nodes", "*": ""})).batches()
+    assert (rows.values.tolist(), rows.numbers["nodes"].tolist(), rows.series[0].params) == ([9.0], [4], {})
+    assert note.notes == ("r.csv: left out: 'nx', 'residual'",)
+
+
+def test_columns_that_are_not_known_get_no_name_together() -> None:
+    """All would have the same."""
+    with pytest.raises(DataError, match=re.escape("--map *=params.x: leaves out the columns that are not known")):
+        only("application,metric,value,nx\na,time,9,8\n", options=Options({"*": "params.x"}))
+
+
+WEAK = "tells of weak scaling, but the times count as those of one problem"
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "options", "said"),
+    [
+        ("weak_scaling.csv", ",,", {}, "'weak_scaling.csv' " + WEAK),
+        ("WeakScaling.csv", ",,", {}, "'WeakScaling.csv' " + WEAK),
+        ("r.csv", ",weak_efficiency,1", {"weak_efficiency": ""}, "'weak_efficiency' " + WEAK),
+        ("r.csv", ",experiment,weak", {"experiment": "params.experiment"}, "'weak' " + WEAK),
+        ("weak_scaling.csv", ",params.scaling,weak", {}, ""),
+        ("weak_and_strong.csv", ",,", {}, ""),
+        ("tweaked.csv", ",,", {}, ""),
+    ],
+)
+def test_times_that_something_calls_weak_are_noted(name: str, columns: str, options: Mapping[str, str], said: str) -> None:
+    """Without the mark they count as those of one problem on more nodes, which gains nothing from them."""
+    _, more, cell = columns.split(",")
+    text = f"application,nodes,metric,value,unit,{more}\na,1,time,9,s,{cell}\na,2,time,9.5,s,{cell}\n"
+    batches = [*table(from_bytes(text.encode(), name), Options(options)).batches()]
+    notes = [note for batch in batches for note in batch.notes]
+    assert [said in note for note in notes] == ([True] if said else [])
+
+
+def test_rates_of_weak_scaling_need_no_mark() -> None:
+    """They count the work done."""
+    text = "application,nodes,metric,value,unit\na,1,throughput,9,cells/s\n"
+    assert only(text, "weak.csv").notes == ()
+
+
+@pytest.mark.parametrize(("value", "unit", "said"), [("2734824610", "", True), ("2734824610", "ns", False), ("86400", "", False)])
+def test_times_of_years_are_noted(value: str, unit: str, said: bool) -> None:
+    """They are in another unit than seconds."""
+    notes = only(f"application,metric,value,unit\na,time,{value},{unit}\n").notes
+    assert [("up to 86.7 years" in note, "--set unit=ns" in note) for note in notes] == [(True, True)] * said
 
 
 @pytest.mark.parametrize(
@@ -284,11 +336,12 @@ def test_a_folder_is_read_by_content(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "b.txt").write_text(TEXT)
     (tmp_path / "a.results").write_text(' [{"application": "a", "metric": "wall_time", "value": 1}]')
-    (tmp_path / "README.md").write_text("# Results\n")
+    (tmp_path / "README.md").write_text("# Results\n\n| Column | Meaning |\n|---|---|\n| nx | cells |\n")
+    (tmp_path / "more.md").write_text("# More\n")
     (tmp_path / ".hidden.csv").write_text("x")
     found = tables([tmp_path])
     assert [(Path(each.source.name).name, each.format) for each in found.tables] == [("a.results", "json"), ("b.txt", "csv")]
-    assert found.skipped == (str(tmp_path / "README.md"),)
+    assert found.skipped == (str(tmp_path / "README.md"), str(tmp_path / "more.md"))
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,20 @@ def test_more_threads_are_on_the_same_nodes() -> None:
     assert (line.x[-1], line.y[-1]) == pytest.approx((256.0, predict(found, asked, [1]).value[0]))
 
 
+@pytest.mark.parametrize("count", ["ranks_per_node", "gpus_per_node"])
+@pytest.mark.parametrize("nodes", [1, None])
+def test_what_ran_on_one_node_only_goes_on_there(count: str, nodes: int | None) -> None:
+    """A second node from the largest size on would relieve the first: a step in the line that no prediction for more ranks has."""
+    key = SeriesKey(application="app", metric="wall_time", unit="s")
+    times = {1: 1.62, 2: 0.877, 3: 0.628, 4: 0.503, 6: 0.389, 8: 0.356}
+    laid = {n: Layout.model_validate({"nodes": nodes, count: n}) for n in (*times, 16)}
+    found = fit([Result(series=key, layout=laid[n], value=time) for n, time in times.items()])
+    (line,) = plot_lines(found)
+    assert (line.x[-1], line.y[-1]) == pytest.approx((16.0, predict(found, Question({}, laid[16]), [1]).value[0]))
+    steps = np.abs(np.diff(np.log(line.y)))
+    assert steps[-20:].max() < 0.05
+
+
 @pytest.mark.parametrize("sizes", [(4,), (2, 8)], ids=str)
 def test_the_interval_is_no_wider_where_it_was_measured(sizes: tuple[int, ...]) -> None:
     """Also of a curve of few sizes, which is drawn with its relatives."""

@@ -318,6 +318,48 @@ def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name:
     assert report.notes == ((said,) if column else ())
 
 
+WEAK = "if this is weak scaling, load the rows without that column ('--map OLD=')"
+
+
+@pytest.mark.parametrize(
+    ("cells", "metric", "unit", "said"),
+    [
+        (
+            (1000, 2000, 4000),
+            "wall_time",
+            "s",
+            f"'size' grows as the ranks or GPUs do, so each size counts as a problem of its own; {WEAK}, and",
+        ),
+        ((1000, 1990, 4060), "wall_time", "s", WEAK),
+        ((1000, 2000, 4000), "throughput", "cells/s", WEAK),
+        ((1000, 1000, 1000), "wall_time", "s", ""),
+        ((1000, 3000, 4000), "wall_time", "s", ""),
+        (("small", "large", "huge"), "wall_time", "s", ""),
+    ],
+)
+def test_a_problem_that_grows_with_the_size_is_noted(store: Store, cells: Sequence[object], metric: str, unit: str, said: str) -> None:
+    """Each size would be a problem of its own, and nothing would scale."""
+    rows = "".join(f"a,{cell},{n},{metric},{9 + n},{unit}\n" for n, cell in zip((1, 2, 4), cells, strict=True))
+    notes = store.load([csv_table(f"application,params.size,ranks_per_node,metric,value,unit\n{rows}")], ME).notes
+    assert [said in note for note in notes] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        (",,128", "more than 16 gpus_per_node: without 'nodes' each result counts as a run on one node"),
+        (",1536,", "more than 1024 ranks x threads on a node: without 'nodes' each result counts as a run on one node"),
+        (",256,", ""),
+        (",,16", ""),
+        ("16,128,", ""),
+    ],
+)
+def test_more_than_a_node_has_is_noted_where_no_nodes_are_named(store: Store, counts: str, said: str) -> None:
+    """Counts over all nodes in a column of those of each."""
+    notes = store.load([csv_table(f"application,nodes,ranks_per_node,gpus_per_node,metric,value\na,{counts},wall_time,9\n")], ME).notes
+    assert [said in note for note in notes] == ([True] if said else [])
+
+
 @pytest.mark.parametrize("name", ["Total", "Mittelwert"])
 def test_a_row_of_totals_is_noted(store: Store, name: str) -> None:
     """It loads as an application of its own."""
