@@ -34,7 +34,7 @@ def schema(kind: str) -> Schema:
     Raises :class:`modak.errors.UnknownName` for another kind.
     """
     if kind not in KINDS:
-        raise UnknownName("schema", kind, (*KINDS, "openapi"))  # the service generates the latter
+        raise UnknownName("schema", kind, (*KINDS, "openapi"), field="kind")  # the service generates the latter
     main, parts = KINDS[kind](LOCAL)
     if kind in _WRITTEN_BY_USERS:
         main["properties"][SCHEMA_KEY] = {"type": "string", "description": "where an editor finds this schema; has no effect"}

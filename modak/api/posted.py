@@ -15,7 +15,7 @@ from pydantic import AfterValidator, ConfigDict, StrictBool, StringConstraints
 from modak import plugins
 from modak.choosing.wishes import graph_compilers
 from modak.errors import Conflict, RequestError, unknown
-from modak.facts import ARCHITECTURES, Condition, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
+from modak.facts import ARCHITECTURES, Condition, Fact, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
 from modak.rules import NO_APPLICATION_VERSION
 from modak.script.shelltext import rule_fault
 from modak.target import find_system
@@ -27,6 +27,8 @@ UNTITLED: Final = "a script without a description"
 """The title of a rule that was sent without one."""
 SINGULARITY_HUB: Final = "singularity-hub.org"
 DOCKER_HUB: Final = "docker.io"
+PLACES: Final[Mapping[type[Fact], Mapping[str, str]]] = {Image: {"reference": "container_name"}, Rule: {"name": ""}}
+"""Of what a body becomes, fields that are called otherwise in the body, or are not in it."""
 MPI_FAMILIES: Final[tuple[str, ...]] = get_args(HostMpi.model_fields["family"].annotation)
 _DOCKER_HUB: Final = frozenset(("", "docker", "dockerhub", DOCKER_HUB, "hub.docker.com", "index.docker.io", "registry-1.docker.io"))
 _SINGULARITY_HUB: Final = frozenset(("", "shub", SINGULARITY_HUB))

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -103,6 +105,18 @@ def public_faults(error: ModakError, scope: Scope) -> Sequence[Fault]:
         return error.faults
     note(scope, "; ".join(map(str, error.faults)))
     return (Fault("", error.public_message),) if error.public_message else error.faults
+
+
+@contextmanager
+def alone(at: str, called: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Of faults in an entry that is a document of its own, the places in it: without ``at``, which stands for it among others; some fields
+    are ``called`` otherwise there."""
+    try:
+        yield
+    except ModakError as error:
+        places = [one.field.removeprefix(at).removeprefix(".") for one in error.faults]
+        error.faults = tuple(Fault(called.get(place, place), one.message) for place, one in zip(places, error.faults, strict=True))
+        raise
 
 
 def note(scope: Scope, why: str) -> None:

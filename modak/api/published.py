@@ -22,12 +22,13 @@ from modak.api.bodies import Body, document, read
 from modak.api.direct import SHORT, add_direct, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
 from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, ref, request_body, text
-from modak.api.problems import answer, answer_document
+from modak.api.problems import alone, answer, answer_document
 from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
 from modak.errors import AlreadyThere, NotFound
 from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
+from modak.packaged import kind_of, name_of
 from modak.response import with_image
 from modak.schemas import AS_SENT, OPENAPI, of_model
 from modak.service import Known, Service
@@ -139,7 +140,9 @@ def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any,
         facts = service.facts()
         values = read_posted(document(body), facts)
         item = _shown(values, facts)
-        if not service.add(values, actor=actor_of(request)):
+        with alone(f"{kind_of(values[0])}s.{name_of(values[0])}", posted.PLACES.get(type(values[0]), {})):
+            added = service.add(values, actor=actor_of(request))
+        if not added:
             raise AlreadyThere(f"this {what} is there already: {path}/{item['id']}")
         return answer(item, status=201, headers={"Location": f"{address(request)}{path}/{item['id']}"})
 

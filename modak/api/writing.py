@@ -12,9 +12,9 @@ from modak.api.access import actor_of, used_token
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
 from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text, whole
-from modak.api.problems import answer
+from modak.api.problems import alone, answer
 from modak.api.uploads import sources
-from modak.errors import DataError, Fault, RequestError
+from modak.errors import RequestError
 from modak.service import KEYS, LONGEST_REASON
 from modak.text.numbering import LARGEST, Selection
 
@@ -155,12 +155,8 @@ def add_adding(app: FastAPI, kind: str) -> None:
 
         sent = document(body)
         entries = from_document(kind, sent)
-        try:
+        with alone("" if kind in sent else f"{kind}.{name_of(entries[0])}"):
             added = service_of(request).add(entries, replace=replace, actor=actor_of(request))
-        except DataError as error:
-            alone = "" if kind in sent else f"{kind}.{name_of(entries[0])}"  # the document itself
-            placed = (Fault(fault.field.removeprefix(alone).removeprefix("."), fault.message) for fault in error.faults)
-            raise DataError(faults=tuple(placed)) from None
         return answer(_changed(added.changed, added.notes), status=201 if added else 200)
 
     reference = ref(kind.removesuffix("s"))

@@ -212,7 +212,7 @@ def _long(metric: metrics.Metric, longest: float) -> str:
 
 
 def distinct(columns: Sequence[Int32], sizes: Sequence[int]) -> tuple[Int64, Int32]:
-    """The first row of each distinct combination of codes, and for each row the number of its combination.
+    """The first row of each distinct combination of codes, in order of rows, and for each row the number of its combination.
 
     A column of size ``s`` holds codes below ``s``. Together they are the digits of one number, which is renumbered before it overflows.
     """
@@ -225,4 +225,7 @@ def distinct(columns: Sequence[Int32], sizes: Sequence[int]) -> tuple[Int64, Int
         combined = combined * max(size, 1) + codes
         reach *= max(size, 1)
     _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
-    return first, inverse.astype(np.int32)
+    order = np.argsort(first)
+    number = np.empty(len(first), dtype=np.int32)
+    number[order] = np.arange(len(first), dtype=np.int32)
+    return first[order], number[inverse]

@@ -59,7 +59,8 @@ def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
         for name in system.folded_names:
             owner = owners.setdefault(name, system.name)
             if owner != system.name and name not in kept:
-                raise AlreadyThere(f"{name!r} is a name of the system {owner!r}; every system needs names of its own", field=system.name)
+                field = join("systems", system.name, "name" if name == same_name(system.name) else "aliases")
+                raise AlreadyThere(f"{name!r} is a name of the system {owner!r}; every system needs names of its own", field=field)
 
 
 def refuse_taken_codes(values: Sequence[Known], facts: Facts) -> None:
@@ -69,7 +70,8 @@ def refuse_taken_codes(values: Sequence[Known], facts: Facts) -> None:
     for reference, code in given.items():
         owner = owners.setdefault(code, reference)
         if code and owner != reference:
-            raise AlreadyThere(f"{code!r} is the name of {owner}; every image needs a name of its own", field="opt_dsl_code")
+            field = join("images", reference, "opt_dsl_code")
+            raise AlreadyThere(f"{code!r} is the name of {owner}; every image needs a name of its own", field=field)
 
 
 def refuse_unknown_variants(values: Sequence[Known]) -> None:

@@ -37,7 +37,7 @@ def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
     by_folded_name = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
     found = by_name.get(name) or by_folded_name.get(same_name(same_image(name)))
     if found is None:
-        raise UnknownName(what, name, by_name)
+        raise UnknownName(what, name, by_name, field="name")
     return found
 
 

@@ -223,7 +223,7 @@ class Service:
             return records.item_called(name, self.listing(kind), records.KEYS[kind], kind.removesuffix("s"))
         curve = next((one for one in self.store.models_in_turn() if records.model_id(one) == name), None)
         if curve is None:
-            raise NotFound(f"no model has the id {name[:80]!a} ('modak models list' shows them)", field="id")
+            raise NotFound(f"no model has the id {name[:80]!a} ('modak models list' shows them)", field="name")
         return records.model(curve)
 
     def curves(self, application: str | None = None) -> dict[str, Curve]:

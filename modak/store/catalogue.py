@@ -91,7 +91,8 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
         if there is not None and (there == body or _sound(type(value), name, there) == value):
             continue
         if there is not None and not replace:
-            raise AlreadyThere(f"the {kind_of(value)} {name!r} exists with other content; {BY_REPLACING}", field="name")
+            field = f"{kind_of(value)}s.{name}.{'reference' if isinstance(value, Image) else 'name'}"
+            raise AlreadyThere(f"the {kind_of(value)} {name!r} exists with other content; {BY_REPLACING}", field=field)
         connection.execute(delete(table).where(table.c.name == name))
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
         changed += 1

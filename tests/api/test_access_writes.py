@@ -231,6 +231,26 @@ def test_knowledge_that_is_wrong_is_refused(shared: Site, kind: str, sent: Any, 
 
 
 @pytest.mark.parametrize(
+    ("kind", "change", "field"),
+    [
+        ("systems", {"title": "another"}, "name"),
+        ("systems", {"name": "Ze_nith", "aliases": ["Zenith"]}, "aliases"),
+        ("systems", {"name": "ZENITH", "aliases": []}, "name"),
+        ("images", {"source": "another"}, "reference"),
+        ("rules", {"title": "another"}, "name"),
+    ],
+)
+def test_a_taken_name_is_told_where_it_stands(shared: Site, kind: str, change: dict[str, Any], field: str) -> None:
+    """In an entry alone, and among others under its name."""
+    there = shared.call("GET", f"/{kind}?limit=1000").json()["items"]
+    entry = next(one for one in there if kind != "systems" or one["name"] == "zenith") | change
+    name = entry["reference" if kind == "images" else "name"]
+    for sent, place in ((entry, field), ({kind: [entry]}, f"{kind}.{name}.{field}")):
+        answer = shared.call("POST", f"/{kind}", shared.keys["admin"], json=sent)
+        assert (answer.status_code, [fault["field"] for fault in answer.json()["errors"]]) == (409, [place])
+
+
+@pytest.mark.parametrize(
     ("kind", "sent", "field"),
     [
         ("images", {**IMAGE, "labels": {}}, "labels.framework"),

@@ -276,3 +276,12 @@ def test_the_public_address_is_the_server() -> None:
     address = "https://example.org/modak"
     assert create_app(NOWHERE.model_copy(update={"public_url": address})).openapi()["servers"] == [{"url": address}]
     assert "servers" not in API
+
+
+@pytest.mark.parametrize(("path", "method"), [each for each in OPERATIONS if "{" in each[0]], ids=lambda word: word.strip("/"))
+def test_what_an_address_names_in_vain_is_a_field(shared: Site, path: str, method: str) -> None:
+    """Under its name in the address, wherever it is looked for."""
+    (name,) = re.findall(r"{(\w+)}", path)
+    sent: Json = {} if method in ("get", "delete") else {"json": {}}
+    answer = shared.call(method.upper(), path.replace(f"{{{name}}}", "nothing"), shared.keys["admin"], **sent)
+    assert (answer.status_code, [fault["field"] for fault in answer.json()["errors"]]) == (404, [name])

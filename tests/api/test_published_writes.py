@@ -370,11 +370,11 @@ def test_a_wrong_value_is_named(annex: Site, path: str, field: str, value: Any, 
     [
         ("/scripts", "conditions/infrastructure/name", "anexx", "conditions.infrastructure.name"),
         ("/scripts", "conditions/infrastructure/storage_class", "default-ssd", "conditions.infrastructure.storage_class"),
-        ("/scripts", "description", "other words for it", "name"),
+        ("/scripts", "description", "other words for it", ""),
         ("/container_mappings", "container_name", "annex/other:1", "opt_dsl_code"),
-        ("/container_mappings", "opt_dsl_code", "another", "name"),
+        ("/container_mappings", "opt_dsl_code", "another", "container_name"),
         ("/infrastructures", "description", "another", "name"),
-        ("/infrastructures", "name", "supermuc_ng", "supermuc_ng"),
+        ("/infrastructures", "name", "supermuc_ng", "name"),
     ],
 )
 def test_what_contradicts_something_else_is_409(annex: Site, path: str, field: str, value: Any, named: str) -> None:

@@ -446,7 +446,7 @@ def test_a_system_is_added_once(own: Run, tmp_path: Path) -> None:
     assert own("systems", "add", file).out == "system mine is in the database\n"
     assert own("systems", "add", file).out == "system mine was there already, unchanged\n"
     file.write_text(json.dumps(shown | {"name": "mine", "aliases": [], "title": "another"}))
-    taken = "modak: name: the system 'mine' exists with other content; --replace replaces it\n"
+    taken = "modak: systems.mine.name: the system 'mine' exists with other content; --replace replaces it\n"
     assert own("systems", "add", file) == (1, "", taken)
     assert own("systems", "add", file, "--replace").status == 0
     assert json.loads(own("systems", "show", "mine").out)["title"] == "another"

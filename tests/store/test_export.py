@@ -38,6 +38,16 @@ def test_an_export_loads_into_an_empty_database_as_the_same_rows(store: Store, u
     assert there == {result.model_dump_json(exclude={"id"}) for result in store.results(limit=1000).items}
 
 
+def test_series_are_in_the_order_of_their_first_rows(store: Store) -> None:
+    """So an export of an export is the same text, and a table is listed as it was written."""
+    rows = [
+        f"{application},{dataset},1,time,{value}"
+        for value, (application, dataset) in enumerate((("a", "x"), ("b", "y"), ("a", "y"), ("b", "x")), 1)
+    ]
+    store.load([csv_table("\n".join(["application,dataset,nodes,metric,value", *rows]))], ME)
+    assert [(one.series.application, one.value) for one in store.results().items] == [("a", 1), ("b", 2), ("a", 3), ("b", 4)]
+
+
 def test_an_export_loaded_again_adds_nothing(store: Store) -> None:
     """Export and load are each other's inverse: every row is a duplicate."""
     store.load([csv_table(ROWS), csv_table(ODD, "odd.csv")], ME)
