@@ -421,6 +421,12 @@ def test_a_script_of_more_than_a_mebibyte_is_refused() -> None:
         render(replace(SMALL, command=("echo", *["x" * 60_000] * 20)), "slurm")
 
 
+def test_a_job_may_wait_for_as_many_others_as_a_request_names() -> None:
+    """Flux is told each in a line of its own."""
+    waits = "afterok" + ":12" * 80
+    assert render(replace(SMALL, attributes=Attributes(dependency=waits)), "flux").text.count("\n# flux: --dependency=afterok:12") == 80
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
