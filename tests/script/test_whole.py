@@ -660,6 +660,20 @@ def test_a_build_on_nodes_without_internet_is_warned_about() -> None:
     assert render_build(HYBRID, SOURCES, "torque").warnings == ()
 
 
+@pytest.mark.parametrize(("scheduler", "variable"), [("slurm", "SLURM_SUBMIT_DIR"), ("torque", "PBS_O_WORKDIR"), ("lsf", "LS_SUBCWD")])
+def test_a_build_script_of_a_scheduler_also_runs_with_bash(tmp_path: Path, scheduler: str, variable: str) -> None:
+    """As answers advise where compute nodes have no internet: there it stays in its folder, in a job it goes to that of submission."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    stub(tmp_path, "apptainer", 'touch "$3"')
+    text = render_build(replace(TORCH, system=None), BuildSpec(definition="FROM x"), scheduler).text
+    assert ran(text, tmp_path).returncode == 0
+    assert (tmp_path / "modak-build").is_dir()
+    assert not list(elsewhere.iterdir())
+    assert ran(text, tmp_path, **{variable: str(elsewhere)}).returncode == 0
+    assert (elsewhere / "modak-build").is_dir()
+
+
 @pytest.mark.parametrize(
     "text", ["FROM x\nMODAK_EOF\nEOF", "no line break at the end", "$(id) `id` ${x} \\", "{{ 7*7 }}\n", "\n\n  x", "\n\\ it's '$x'", "\n"]
 )
