@@ -52,6 +52,10 @@ SLURM: Final[Mapping[str, tuple[str, ...]]] = {
     "scontrol-partition": ("scontrol", "show", "partition", "--oneliner"),
     "scontrol-node": ("scontrol", "show", "node", "--oneliner"),
 }
+QOS: Final[Mapping[str, tuple[str, ...]]] = {
+    "sacctmgr": ("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"format={slurm.QOS_FORMAT}"),
+}
+"""Runs if Slurm has a database of accounts."""
 WITHOUT_SCONTROL: Final[Mapping[str, tuple[str, ...]]] = {
     "sinfo": ("sinfo", "--noheader", "--exact", f"--format={slurm.SINFO_FORMAT}"),
     "pbsnodes": ("pbsnodes", "-a"),
@@ -105,8 +109,10 @@ def detect(
     slurm_answers = all(answer.text for answer in first.values())
     not_asked = dict.fromkeys(WITHOUT_SCONTROL, CommandOutput("", trouble=NOT_THERE))
     others = not_asked if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
+    has_accounts = slurm.has_accounting(first["scontrol-config"].text)
+    limits = _answers(QOS, own, timeout_s) if has_accounts else dict.fromkeys(QOS, CommandOutput("", trouble=NOT_THERE))
     environments = _of_each(gridengine.environments(others), own, timeout_s)
-    answers = {**first, **others, "qconf-sp": environments, **_answers(ALWAYS, own, timeout_s)}
+    answers = {**first, **limits, **others, "qconf-sp": environments, **_answers(ALWAYS, own, timeout_s)}
     probes = _probes(answers, own) if probe else {}
     asked = Asked(socket.gethostname(), datetime.now(UTC).date(), name)
     failed = {f"probe of {partition}": found for partition, found in probes.items() if isinstance(found, CommandOutput)}

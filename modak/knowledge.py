@@ -11,7 +11,7 @@ import re
 import sys
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
@@ -229,15 +229,7 @@ def _validate(path: Path | None, model: type[Model], data: object, *, at: str) -
     try:
         return model.model_validate_json(to_json(data), strict=True)  # as JSON: read from Python, a list would be no tuple
     except ValidationError as error:
-        faults = _innermost(faults_of(error, model=model))
-        raise DataError(faults=[_at(path, at, fault) for fault in faults]) from None
-
-
-def _innermost(faults: Sequence[Fault]) -> Iterator[Fault]:
-    """The faults without those about an array that is too short only because its items are wrong."""
-    for fault in faults:
-        if not any(other.field.startswith(f"{fault.field}.") for other in faults):
-            yield fault
+        raise DataError(faults=[_at(path, at, fault) for fault in faults_of(error, model=model)]) from None
 
 
 def _where(path: Path | None, at: str) -> str:

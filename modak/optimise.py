@@ -29,7 +29,7 @@ from modak.dsl import Choice, Costed, Notice, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, nearest_name, unknown
 from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, PlannedJob, choose_launcher, configured, of_size, planned_job
-from modak.jobs.building import build_of, definition_of, why_little_time
+from modak.jobs.building import build_of, definition_of, why_little_time, why_there
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
 from modak.prepared import prepared
@@ -121,7 +121,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         decision=decision,
         software=software,
         job=job,
-        why_wall_time=(*why_wall_time, *(why_little_time(build, target) if build else ())),
+        why_wall_time=(*why_wall_time, *((*why_there(build, target), *why_little_time(build, target)) if build else ())),
         texts=Texts(script.text, build_script.text if build_script else "", definition, definition_name),
         warnings=_each_once(
             warnings,
@@ -133,6 +133,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             _unused_length(request, decision),
             in_document(request, (*decision.relaxed, *decision.given_up.values(), *software.warnings, *job.warnings)),
             script.warnings,
+            build_script.warnings if build_script else (),
             () if any(one.field == "job_options.account" for one in script.warnings) else uncharged(request, target),
         ),
     )

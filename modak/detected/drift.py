@@ -68,7 +68,7 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
         yield Drift(f"{at}.nodes", stored.nodes, seen.nodes)
         yield Drift(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
         yield Drift(f"{at}.default", stored.default, seen.default)
-    for sizes in seen.queues:
+    for sizes in (one for one in seen.queues if not one.qos):
         least = min((one.min_nodes for one in stored.queues if one.name == sizes.name), default=1)
         yield Drift(f"{at}.min_nodes", least, sizes.min_nodes)
     for name in ("default_wall_time_s", "default_memory_gb", "default_memory_per_cpu_gb"):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
-from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, plain
+from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, least, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_FEATURES
 from modak.schedulers.slurm import GPUS
@@ -146,9 +146,9 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
     limited = not _gives_no_memory(kind, cluster.scheduler)
     node = {**topology, **_node(kind, machine, topology, taken=bool(trouble), limited=limited), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0].number} if accelerator else {}
-    there, least = kinds.count(kind.nodes), kind.partition.min_nodes or 1
-    if there < least:
-        return Findings(notes=(f"{kind.label} is left out: a job there has {least} nodes or more, and of these there are {there}",))
+    there, fewest = kinds.count(kind.nodes), kind.partition.min_nodes or 1
+    if there < fewest:
+        return Findings(notes=(f"{kind.label} is left out: a job there has {fewest} nodes or more, and of these there are {there}",))
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
     if fault := _fault(partition):
         return Findings(notes=(f"{kind.label} is left out: {fault}",))
@@ -212,18 +212,20 @@ def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:
 def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
     seen, there = kind.partition, kinds.count(kind.nodes)
     called = seen.asked_as or seen.name
-    sizes = {"name": called, "min_nodes": seen.min_nodes, "max_nodes": min(there, seen.max_nodes or there)}
+    by_cpus = max(seen.min_nodes or 1, seen.max_job_cpus // kind.node.cpus) if seen.max_job_cpus and kind.node.cpus else None
+    max_nodes = least(seen.max_nodes, by_cpus)
+    queues = list(_queues(called, seen, min(there, max_nodes or there)))
     entry = {
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
         "only_if_named": seen.reserved or None,
         "nodes": there,
-        "max_nodes": seen.max_nodes,
+        "max_nodes": max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
         **({} if _gives_no_memory(kind, scheduler) else _defaults(kind)),
         "queue": called if kind.name != called else None,
-        "queues": [sizes] if (seen.min_nodes or 1) > 1 else None,
+        "queues": queues if len(queues) > 1 or (seen.min_nodes or 1) > 1 else None,
         "qos": seen.qos,
         **dict(seen.lists),
         "constraint": kind.constraint if scheduler == "slurm" else None,
@@ -232,6 +234,18 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "node": node,
     }
     return {name: value for name, value in entry.items() if value is not None}
+
+
+def _queues(called: str, seen: SeenPartition, most: int) -> Iterator[Mapping[str, Any]]:
+    """The partition as a queue by size, and then for jobs that name a quality of service, each with its limits. As these are narrower, no
+    other job gets one."""
+    usual = {"name": called, "min_nodes": seen.min_nodes, "max_nodes": most}
+    yield {name: value for name, value in usual.items() if value is not None}
+    for one in seen.qualities:
+        fewest, largest = max(one.min_nodes or 1, seen.min_nodes or 1), least(one.max_nodes, most)
+        limits = {"min_nodes": fewest, "max_nodes": largest, "max_wall_time_s": least(one.max_wall_time_s, seen.max_wall_time_s)}
+        if fewest <= (largest or most) and not fault_in(Name, one.name):
+            yield {"name": called, "qos": one.name, **{name: value for name, value in limits.items() if value is not None}}
 
 
 def _asking(kind: NodeKind, scheduler: str) -> list[str] | None:

@@ -60,6 +60,18 @@ class SeenNode:
 
 
 @dataclass(frozen=True)
+class SeenQos:
+    """What a quality of service allows a job."""
+
+    name: str
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    max_cpus: int | None = None
+    """On all of its nodes together."""
+    max_wall_time_s: int | None = None
+
+
+@dataclass(frozen=True)
 class SeenPartition:
     """A partition or queue of the scheduler."""
 
@@ -72,6 +84,8 @@ class SeenPartition:
     max_nodes: int | None = None
     max_cpus: int | None = None
     """CPUs of a node that the jobs of the partition may use, where that is not all."""
+    max_job_cpus: int | None = None
+    """CPUs that a job may have on all of its nodes together."""
     max_wall_time_s: int | None = None
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
@@ -87,6 +101,8 @@ class SeenPartition:
     """The only quality of service that is allowed."""
     lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The qualities of service and accounts that it takes or refuses, each list under the name of its field in a system file."""
+    qualities: tuple[SeenQos, ...] = ()
+    """Qualities of service with narrower limits than its own, which a job may name."""
     conditions: tuple[str, ...] = ()
     """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
     restricted: bool = False
@@ -210,6 +226,15 @@ def count(text: str | None) -> int | None:
     (48, None)
     """
     return whole(text) or None
+
+
+def least(*limits: int | None) -> int | None:
+    """The narrowest of several limits, of which each may be unknown.
+
+    >>> least(8, None, 4), least(None)
+    (4, None)
+    """
+    return min(filter(None, limits), default=None)
 
 
 def seconds(text: str | None) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -14,8 +15,10 @@ from modak.detected.seen import (
     GpuCount,
     SeenNode,
     SeenPartition,
+    SeenQos,
     count,
     exact_gigabytes,
+    least,
     seconds,
     whole,
     whole_list,
@@ -58,6 +61,10 @@ TIMED: Final = "require_timelimit"
 OWN_RULES: Final = (
     "JobSubmitPlugins=lua: the site's own rules may change or reject jobs; compare a script with an example from its documentation"
 )
+QOS_FORMAT: Final = "Name,MaxWall,MaxTRES,MinTRES"
+"""The fields of ``sacctmgr show qos``: the limits of a job. Jobs beyond them are rejected, or wait for ever."""
+MOST_QUALITIES: Final = 16
+"""Qualities of service that are entered for a partition, at most."""
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
@@ -65,7 +72,8 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     """The cluster that Slurm describes; ``None`` where there is no answer."""
     shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
     config = settings(answers["scontrol-config"].text)
-    found, seen, name = partitions(shown.text, config), nodes(listed.text), config.get("ClusterName")
+    known = qualities(answers["sacctmgr"].text if "sacctmgr" in answers else "")
+    found, seen, name = partitions(shown.text, config, known), nodes(listed.text), config.get("ClusterName")
     enforced = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
     command = answers["scontrol-config"].command
     charged_by = command if enforced & PROJECTS else ""
@@ -79,9 +87,56 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     return Cluster("slurm", found, seen, name, shown.command, listed.command, charged_by, wanted, command, notes)
 
 
-def partitions(text: str, config: Mapping[str, str] = NOTHING) -> tuple[SeenPartition, ...]:
-    """``scontrol show partition --oneliner``. ``config``: what holds in partitions that say nothing of their own."""
-    return tuple(_partition(fields, config) for fields in _records(text, "PartitionName"))
+def partitions(
+    text: str, config: Mapping[str, str] = NOTHING, known: Mapping[str, SeenQos] = MappingProxyType({})
+) -> tuple[SeenPartition, ...]:
+    """``scontrol show partition --oneliner``. ``config``: what holds in partitions that say nothing of their own; ``known``: the limits
+    of qualities of service."""
+    records = tuple(_records(text, "PartitionName"))
+    own = {fields.get("QoS", "").casefold() for fields in records}
+    named = {name: one for name, one in known.items() if name not in own}
+    return tuple(_limited(_partition(fields, config), known.get(fields.get("QoS", "").casefold()), named) for fields in records)
+
+
+def has_accounting(config: str) -> bool:
+    """Whether ``scontrol show config`` names a database of accounts, which knows the qualities of service."""
+    return "slurmdbd" in settings(config).get("AccountingStorageType", "")
+
+
+def qualities(text: str) -> Mapping[str, SeenQos]:
+    """``sacctmgr show qos`` in :data:`QOS_FORMAT`, by name; those without any limit of a job, too."""
+    rows = (line.strip().split("|") for line in text.splitlines())
+    found = (_quality(*row) for row in rows if len(row) == len(QOS_FORMAT.split(",")))
+    return {one.name.casefold(): one for one in found if one.name}
+
+
+def _quality(name: str, wall: str, most: str, fewest: str) -> SeenQos:
+    largest, smallest = (dict(each.partition("=")[::2] for each in text.split(",")) for text in (most, fewest))
+    return SeenQos(name[:LONGEST_VALUE], count(smallest.get("node")), count(largest.get("node")), count(largest.get("cpu")), seconds(wall))
+
+
+def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQos]) -> SeenPartition:
+    """The partition with the limits of its ``own`` quality of service (``QoS``), which hold for all of its jobs, and with those that jobs
+    may name and whose limits are narrower."""
+    if own:
+        seen = replace(
+            seen,
+            min_nodes=max(filter(None, (seen.min_nodes, own.min_nodes)), default=None),
+            max_nodes=least(seen.max_nodes, own.max_nodes),
+            max_cpus=least(seen.max_cpus, own.max_cpus),
+            max_job_cpus=own.max_cpus,
+            max_wall_time_s=least(seen.max_wall_time_s, own.max_wall_time_s),
+            conditions=tuple(one for one in seen.conditions if not one.startswith("QoS=")),
+        )
+    lists = dict(seen.lists)
+    allowed, denied = ({name.casefold() for name in lists.get(field, ())} for field in ("allowed_qos", "denied_qos"))
+    named = (one for name, one in known.items() if (name in allowed if allowed else name not in denied))
+    return replace(seen, qualities=tuple(one for one in named if _is_narrower(one, seen))[:MOST_QUALITIES])
+
+
+def _is_narrower(one: SeenQos, seen: SeenPartition) -> bool:
+    pairs = ((one.max_nodes, seen.max_nodes), (one.max_wall_time_s, seen.max_wall_time_s))
+    return any(least(limit, there) != there for limit, there in pairs)
 
 
 def nodes(text: str) -> tuple[SeenNode, ...]:

@@ -94,6 +94,8 @@ class Partition(Fact):
     resource_directives: Annotated[tuple[ResourceText, ...], Field(max_length=MOST_DIRECTIVES)] = ()
     """What asks for a job's nodes here, in place of MODAK's own options: ``-l select={nodes}:system=polaris``. What the job does not ask
     for is left out: a part ``:NAME={…}`` of an option, else the option."""
+    internet: bool | None = None
+    """Whether its nodes reach the internet; not given: as the system says."""
     price_per_node_hour: Positive | None = None
     """In the site's own currency."""
 
@@ -272,7 +274,7 @@ class System(Fact):
     allowed_sources: tuple[Beginning, ...] = ()
     """The same for addresses that applications are built from: ``https://gitlab.example.org/``."""
     internet: bool | None = None
-    """Whether compute nodes reach the internet; not given: unknown."""
+    """Whether compute nodes reach the internet, unless their partition says otherwise; not given: unknown."""
     ssh_between_nodes: bool | None = None
     """Whether the nodes of a job reach each other by SSH; not given: unknown."""
     launcher: Annotated[Name, Field(examples=["srun", "mpirun", "pals", "jsrun", "flux"])] | None = None

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.dsl import Request
-from modak.jobs.spec import BuildSpec, JobSpec
+from modak.facts import Partition, System
+from modak.jobs.resources import resources_of
+from modak.jobs.spec import BuildSpec, Elsewhere, JobSpec
 from modak.recipes.text import text_for
 from modak.target import Target
 from modak.text.units import clock
@@ -17,21 +20,28 @@ BUILD_TIME_S: Final = 2 * 3600
 
 
 def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -> BuildSpec | None:
-    """What is made before the job can run: the image of a recipe, the application of given sources; ``None``: nothing."""
+    """What is made before the job can run: the image of a recipe, the application of given sources; ``None``: nothing.
+
+    It is made on nodes of the job's partition, unless these take larger jobs only, or do not reach the internet and others do.
+    """
     build = request.application.build
     if not definition and (build is None or not (build.src or build.build_command)):
         return None
     if build and build.src and "://" in build.src:
         target.check_place(build.src, "source", "application.build.src")
-    wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _on_one_node(target)
+    wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _with_internet(request, _on_one_node(target))
+    elsewhere = _elsewhere(request, place, spec) if place.partition is not target.partition else None
+    cores = (elsewhere.resources if elsewhere else spec.resources).cores_per_node
     return BuildSpec(
         definition=definition,
         source=build.src if build else None,
         command=(build.build_command if build else None) or "",
-        parallelism=(build.build_parallelism if build else None) or spec.resources.cores_per_node,
+        parallelism=(build.build_parallelism if build else None) or cores,
         queue=place.partition_for(1, wanted),
         qos=place.qos_for(1, wanted),
         wall_time_s=min(wanted, place.max_wall_time_s(1) or wanted),
+        elsewhere=elsewhere,
+        internet=_reach(place.partition, place.system),
     )
 
 
@@ -50,12 +60,54 @@ def definition_of(software: Software, target: Target) -> tuple[str, str]:
     return text_for(software.recipe, target.runtime.name)
 
 
+def why_there(build: BuildSpec, target: Target) -> tuple[str, ...]:
+    """Where the build job runs, if that is another partition than the job's."""
+    if build.elsewhere is None:
+        return ()
+    away = build.internet and _reach(target.partition, target.system) is False
+    why = "have no internet" if away else "take larger jobs only"
+    return (f"build: in {build.queue or 'the default partition'}, because the nodes of {target.title} {why}",)
+
+
+def _reach(partition: Partition | None, system: System | None) -> bool | None:
+    """Whether the nodes reach the internet; ``None``: unknown."""
+    own = partition.internet if partition else None
+    return own if own is not None or system is None else system.internet
+
+
+def _with_internet(request: Request, target: Target) -> Target:
+    """The target, or, if its nodes do not reach the internet, the first partition whose nodes do, and which takes a job of one node."""
+    system, here = target.system, target.partition
+    if system is None or here is None or not target.is_recorded or _reach(here, system) is not False:
+        return target
+
+    taking = (one for one in system.partitions if not one.refused_account(request.job_options.account))
+    found = next((one for one in taking if one.internet and (not one.queues or one.queues_for(1))), None)
+    return _in_partition(target, found) if found else target
+
+
+def _in_partition(target: Target, partition: Partition) -> Target:
+    """The target in another partition, by the name that the scheduler has for it."""
+    named = None if partition.queues else partition.queue or partition.name
+    return replace(target, partition=partition, scheduler_partition=named, qos=None)
+
+
+def _elsewhere(request: Request, place: Target, spec: JobSpec) -> Elsewhere | None:
+    """The part of a node there that a build gets: the cores of the job, as far as there are so many, and what memory belongs to them."""
+    if place.partition is None:
+        return None
+    cores = min(spec.resources.cores_per_node, place.partition.node.usable_cores)
+    free = dict.fromkeys(("memory_limit", "minimum_memory_per_processor", "core_count", "core_count_per_process", "process_count_per_node"))
+    alone = request.changed(job_options=free, application={"mpi_ranks": None, "threads": None})
+    has = resources_of(alone, place, Shape(1, cores), 1)
+    return Elsewhere(has, place.partition.constraint, place.partition.resource_directives)
+
+
 def _on_one_node(target: Target) -> Target:
     """The target without the queue or quality of service that the request names, if that takes larger jobs only; the system's default
     partition, if all queues do."""
     if target.system and target.partition and target.is_recorded and target.partition.queues and not target.partition.queues_for(1):
-        usual = target.system.default_partition
-        return replace(target, partition=usual, scheduler_partition=None if usual.queues else usual.queue or usual.name, qos=None)
+        return _in_partition(target, target.system.default_partition)
     larger = [queue for queue in (target.partition.queues if target.partition else ()) if queue.min_nodes > 1]
     if target.scheduler_partition in [queue.name for queue in larger]:
         target = replace(target, scheduler_partition=None)

@@ -269,6 +269,15 @@ def changed(spec: Spec, **fields: Any) -> Spec:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """Nodes of another partition than the job's."""
+
+    resources: Resources
+    constraint: str | None = None
+    resource_directives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class BuildSpec:
     """What is made before the job can run: its image, its application, or both."""
 
@@ -286,3 +295,7 @@ class BuildSpec:
     """The quality of service of such a job; ``None``: the site's default."""
     wall_time_s: int = 7200
     """Wall time of the build job in seconds."""
+    elsewhere: Elsewhere | None = None
+    """Its nodes, if they are not those of the job."""
+    internet: bool | None = None
+    """Whether these, or those of the job, reach the internet; ``None``: as the system says."""

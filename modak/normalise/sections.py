@@ -223,13 +223,19 @@ _NOT_HERE: Final[Mapping[str, str]] = {
 _MEANT: Final[Mapping[str, str]] = {
     word: field
     for field, words in {
-        "memory_limit": ("mem", "memory_per_node"),
+        "memory_limit": ("mem", "memory", "memory_per_node"),
         "minimum_memory_per_processor": ("mem_per_cpu", "memory_per_core"),
         "core_count_per_process": ("cpus", "ncpus", "cpus_per_task", "cores_per_task", "cores_per_rank"),
         "mpi_ranks": ("ranks", "tasks", "ntasks", "processes", "nprocs"),
         "process_count_per_node": ("ppn", "ntasks_per_node", "tasks_per_node", "mpiprocs"),
-        "request_gpus": ("gres", "gpu", "ngpus"),
-        "architecture_constraint": ("features",),
+        "node_count": ("nodes", "nnodes", "num_nodes"),
+        "request_gpus": ("gres", "gpu", "gpus", "ngpus", "num_gpus", "gpus_per_node"),
+        "core_count": ("cores", "cores_per_node", "cpus_per_node"),
+        "wall_time_limit": ("walltime", "wall_time", "time_limit"),
+        "node_exclusive": ("exclusive",),
+        "job_array": ("array",),
+        "job_dependency": ("dependency",),
+        "architecture_constraint": ("features", "constraint"),
         "email_address": ("mail", "mail_user"),
         "request_event_notification": ("mail_type",),
         "request_specific_nodes": ("nodelist", "hosts"),
@@ -271,7 +277,7 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: 
         return Read(model.__pydantic_validator__.validate_python(values), so_far.notes, so_far.faults)
     except ValidationError as error:
         refused = {fault.field for fault in so_far.faults}  # their values are left out, so the model finds them missing
-        found = (_as_written(fault, keys, path) for fault in faults_of(error))
+        found = (_as_written(fault, keys, path) for fault in faults_of(error, model=model))
         faults = tuple(fault for fault in found if fault.field not in refused)
         return Read(model.model_construct(**values), so_far.notes, so_far.faults + faults)
 

@@ -22,7 +22,7 @@ def release_for(framework: str, rows: tuple[Toolchain, ...], wanted: str | None)
     series = f"{wanted}.*" if wanted and re.fullmatch(r"[0-9]+\.[0-9]+", wanted) else None
     found = release(rows, wanted) or (release(rows, series) if series else None)
     library = LIBRARIES.get(framework)
-    if library is None or found in library.releases:
+    if library is None or found in library.releases or found in [row.release for row in rows]:
         return found
     if wanted and found is None and any(row.source for row in rows):
         return max(filter(version_range(wanted).contains, library.releases), key=Version, default=None)

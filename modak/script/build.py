@@ -41,7 +41,7 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
     scheduler, _, runtime = plugins_of(job, scheduler_name)
     one = _one_node(job, build)
     body = (
-        *preamble(scheduler.submit_dir),
+        *preamble(scheduler.submit_dir, or_here=True),
         *modules(one),
         *section("environment", exports({"BUILD_PARALLELISM": str(build.parallelism)})),
         *(section("the image", runtime.setup(one)) if one.container else ()),
@@ -53,7 +53,8 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
 
 def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
     """A job of one process on one of the job's nodes, which starts as soon as it can."""
-    has, says = job.resources, job.attributes
+    says, there = job.attributes, build.elsewhere
+    has = there.resources if there else job.resources
     cores = has.cores_per_node
     resources = Resources(
         threads_per_rank=cores,
@@ -71,7 +72,7 @@ def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
         qos=build.qos,
         site_resources=says.site_resources,
         wall_time_s=build.wall_time_s,
-        constraint=says.constraint,
+        constraint=there.constraint if there else says.constraint,
         join=says.join,
         notify=says.notify,
         email=says.email,
@@ -83,6 +84,7 @@ def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
     return replace(
         job,
         resources=resources,
+        resource_directives=there.resource_directives if there else job.resource_directives,
         attributes=attributes,
         launcher="none",
         storage=None,
@@ -214,7 +216,8 @@ def delimiter(text: str) -> str:
 
 
 def _offline(job: JobSpec, build: BuildSpec) -> tuple[Notice, ...]:
-    if not job.system or job.system.internet is not False:
+    reached = job.system.internet if job.system and build.internet is None else build.internet
+    if not job.system or reached is not False:
         return ()
     advice = "run the build script with bash on a machine with internet access, and copy the result"
     field = "optimisation.enable_opt_build" if build.definition else "application.build"

@@ -43,18 +43,19 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
 
 
 @cache
-def preamble(submit_dir: str | None) -> tuple[Line, ...]:
+def preamble(submit_dir: str | None, *, or_here: bool = False) -> tuple[Line, ...]:
     """Stop at the first error, unset inherited variables that could run code, and change to the directory of submission, which the
-    variable ``submit_dir`` holds.
+    variable ``submit_dir`` holds. ``or_here``: without the variable, the script stays where it was started, as by ``bash``.
 
     There is no ``set -u``: module functions and Conda fail under it. MODAK's own variables are checked where they are used.
     """
-    to = word(variable(submit_dir)) if submit_dir else ""
+    inside = f"{submit_dir}:-."
+    enter = fixed(f'cd -- "${{{inside}}}"', ("command", ("cd",), ("--",), (Expansion(inside),))) if or_here else None
     lines = (
         *section("stop at the first error; unset inherited variables that could run code"),
         run("set", "-e", "-o", "pipefail"),
         fixed("unset BASH_ENV ENV CDPATH", ("unset", "BASH_ENV", "ENV", "CDPATH")),
-        *((run("cd", "--", to),) if to else ()),
+        *((enter or run("cd", "--", word(variable(submit_dir))),) if submit_dir else ()),
         _stop(),
     )
     return (gate.sound(lines),)

@@ -87,11 +87,17 @@ def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel
 
 
 def faults_in(errors: Iterable[Any], prefix: str = "", model: type[BaseModel] | None = None) -> tuple[Fault, ...]:
-    """The same from the findings themselves, in the form of ``ValidationError.errors()``."""
+    """The same from the findings themselves, in the form of ``ValidationError.errors()``.
+
+    Where something within a value is wrong, what is said of the value itself is left out: it is about branches of a union that were not
+    meant, or about a list that is too short only because its items are wrong.
+    """
     found: dict[str, list[str]] = {}
     for one in errors:
         found.setdefault(_field(one["loc"], prefix), []).append(_message(one, model))
-    return tuple(Fault(field, _alternatives(list(dict.fromkeys(messages)))) for field, messages in sorted(found.items()))
+    around = {field[:at] for field in found for at, letter in enumerate(field) if letter == "."}
+    innermost = sorted((field, messages) for field, messages in found.items() if field not in around)
+    return tuple(Fault(field, _alternatives(list(dict.fromkeys(messages)))) for field, messages in innermost)
 
 
 def join(*parts: str) -> str:

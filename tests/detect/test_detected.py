@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.detect import ALWAYS, OF_EACH, SLURM, WITHOUT_SCONTROL
+from modak.detect import ALWAYS, OF_EACH, QOS, SLURM, WITHOUT_SCONTROL
 from modak.detected import UNASKED, Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
 from modak.detected.drift import Drift, drift
 from modak.detected.seen import NOT_THERE, CommandOutput, SeenGpu, SeenProcessor, gigabytes
@@ -38,7 +38,7 @@ def read(name: str) -> str:
 
 def answers(files: Mapping[str, str], **texts: str) -> dict[str, CommandOutput]:
     """Answers from files, from texts, and nothing from any other command."""
-    commands: dict[str, tuple[str, ...]] = {**SLURM, **WITHOUT_SCONTROL, "qconf-sp": OF_EACH, **ALWAYS}
+    commands: dict[str, tuple[str, ...]] = {**SLURM, **QOS, **WITHOUT_SCONTROL, "qconf-sp": OF_EACH, **ALWAYS}
     every = {key: CommandOutput(" ".join(words), trouble=NOT_THERE) for key, words in commands.items()}
     said = {**{key: read(name) for key, name in files.items()}, **{key.replace("_", "-"): text for key, text in texts.items()}}
     return {**every, **{key: CommandOutput(every[key].command, text) for key, text in said.items()}}
@@ -240,6 +240,43 @@ def limited(fields: str, config: str = "") -> Description:
     """The mixed cluster, whose partition batch has more fields."""
     shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
     return seen({"scontrol-node": MIXED["scontrol-node"], **XEON}, scontrol_partition=shown, scontrol_config=config)
+
+
+QUALITIES = "normal|||\ndebug|00:10:00|node=1|\nlong|7-00:00:00||\nquickq|00:15:00|cpu=200,node=3|node=2\nbad name|00:01:00||\n"
+"""What ``sacctmgr`` prints."""
+
+
+def with_qualities(fields: str) -> Partition:
+    """The partition batch of the mixed cluster, with more fields, on a cluster with these qualities of service."""
+    shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
+    files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
+    return partition(seen(files, scontrol_partition=shown.replace("QoS=N/A", "", 1), sacctmgr=QUALITIES), "batch")
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ("MinNodes=0", ["debug", "quickq"]),
+        ("AllowQos=normal,debug,long", ["debug"]),
+        ("DenyQos=debug", ["quickq"]),
+        ("MinNodes=2", ["quickq"]),
+        ("AllowQos=normal", []),
+    ],
+)
+def test_qualities_of_service_with_narrower_limits_are_queues(fields: str, named: list[str]) -> None:
+    """A job that names one is planned within them; others ask for the partition alone, which comes first."""
+    queues = with_qualities(fields).queues
+    assert [one.qos for one in queues] == ([None, *named] if named or "Min" in fields else [])
+    if "debug" in named:
+        assert queues[1] == Queue(name="batch", qos="debug", min_nodes=1, max_nodes=1, max_wall_time_s=600)
+
+
+def test_a_partition_has_the_limits_of_its_own_quality_of_service() -> None:
+    """Slurm rejects jobs beyond them, or lets them wait for ever; 200 CPUs are two nodes. Other partitions have it not."""
+    found = with_qualities("QoS=quickq")
+    assert (found.max_wall_time_s, found.max_nodes) == (900, 2)
+    assert found.queues[0] == Queue(name="batch", min_nodes=2, max_nodes=2)
+    assert "quickq" not in [one.qos for one in found.queues]
 
 
 def test_a_partition_for_larger_jobs_has_their_sizes() -> None:

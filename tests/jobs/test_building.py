@@ -78,3 +78,27 @@ def test_a_build_has_the_quality_of_service_of_one_node(known: Known) -> None:
     system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
     texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
     assert ("--qos=large\n" in texts.job_script, "--qos=few\n" in texts.build_script) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("thin", "login", "account", "place"),
+    [(None, True, None, "login"), (True, True, None, "thin"), (None, None, None, "thin"), (None, True, "old", "thin")],
+)
+def test_a_build_goes_where_the_internet_is(thin: bool | None, login: bool | None, account: str | None, place: str, known: Known) -> None:
+    """With what that partition has, not what the job has: fewer cores, less memory. Otherwise a warning says what to do."""
+    options = {"node_count": 4, "process_count_per_node": 48, "memory_limit": "70 GB", "account": account}
+    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=options, optimisation__objective={})
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    first = system.partitions[0].model_copy(update={"queues": (), "internet": thin, "constraint": "compute"})
+    node = first.node.model_copy(update={"sockets": 1, "cores": 8, "reserved_cores": 0, "usable_memory_gb": 16, "numa_modes": ()})
+    update = {"name": "login", "default": False, "only_if_named": True, "node": node, "internet": login, "constraint": "external"}
+    other = first.model_copy(update=update | {"default_memory_per_cpu_gb": 0.1, "denied_accounts": ("old",)})
+    system = system.model_copy(update={"partitions": (first, other)})
+    plan, texts = (answer := optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system}))).plan, answer.texts
+    moved = place == "login"
+    assert [f"--{text}\n" in texts.build_script for text in ("partition=login", "constraint=external", "cpus-per-task=8")] == [moved] * 3
+    assert ("--mem=15258M\n" in texts.build_script, "--mem=66757M\n" in texts.build_script) == (moved, not moved)
+    assert ("--constraint=compute\n" in texts.build_script, "--constraint=compute\n" in texts.job_script) == (not moved, True)
+    warned = any("have no internet" in one.message for one in plan.warnings)
+    assert (warned, any(line.startswith("build: in login") for line in plan.decisions)) == (place == "thin" and not thin, moved)

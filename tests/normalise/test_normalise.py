@@ -924,6 +924,10 @@ def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None
         ("job_options", "cpus-per-task", "core_count_per_process"),
         ("job_options", "ntasks", "application.mpi_ranks"),
         ("application", "script", "executable"),
+        ("optimisation", "nodes", "job_options.node_count"),
+        ("optimisation", "gpus_per_node", "job_options.request_gpus"),
+        ("application", "walltime", "job_options.wall_time_limit"),
+        ("job_options", "cores", "core_count"),
     ],
 )
 def test_a_field_of_another_section_is_told_its_place(section: str, key: str, meant: str) -> None:

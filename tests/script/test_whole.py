@@ -421,6 +421,12 @@ def test_a_script_of_more_than_a_mebibyte_is_refused() -> None:
         render(replace(SMALL, command=("echo", *["x" * 60_000] * 20)), "slurm")
 
 
+def test_a_job_may_wait_for_as_many_others_as_a_request_names() -> None:
+    """Flux is told each in a line of its own."""
+    waits = "afterok" + ":12" * 80
+    assert render(replace(SMALL, attributes=Attributes(dependency=waits)), "flux").text.count("\n# flux: --dependency=afterok:12") == 80
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -652,6 +658,20 @@ def test_a_build_on_nodes_without_internet_is_warned_about() -> None:
     """It says where to run it instead."""
     assert [w.field for w in render_build(GAN, SOURCES, "slurm").warnings] == ["application.build"]
     assert render_build(HYBRID, SOURCES, "torque").warnings == ()
+
+
+@pytest.mark.parametrize(("scheduler", "variable"), [("slurm", "SLURM_SUBMIT_DIR"), ("torque", "PBS_O_WORKDIR"), ("lsf", "LS_SUBCWD")])
+def test_a_build_script_of_a_scheduler_also_runs_with_bash(tmp_path: Path, scheduler: str, variable: str) -> None:
+    """As answers advise where compute nodes have no internet: there it stays in its folder, in a job it goes to that of submission."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    stub(tmp_path, "apptainer", 'touch "$3"')
+    text = render_build(replace(TORCH, system=None), BuildSpec(definition="FROM x"), scheduler).text
+    assert ran(text, tmp_path).returncode == 0
+    assert (tmp_path / "modak-build").is_dir()
+    assert not list(elsewhere.iterdir())
+    assert ran(text, tmp_path, **{variable: str(elsewhere)}).returncode == 0
+    assert (elsewhere / "modak-build").is_dir()
 
 
 @pytest.mark.parametrize(

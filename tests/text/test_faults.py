@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from modak.dsl import Application, Etl, JobOptions, Workload
+from modak.dsl import Application, Etl, JobOptions, Space, Workload
 from modak.errors import Fault
 from modak.facts import System
 from modak.frameworks.tensorflow import TensorFlowOptions
@@ -75,6 +75,22 @@ def test_an_unknown_key_that_is_another_word_for_a_known_one_names_that(key: str
     """No spelling leads from one to the other."""
     found = faults(System, {"partitions": [{"node": {key: 2}}]})
     assert Fault(f"partitions.0.node.{key}", f"unknown key; did you mean {meant!r}?") in found
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "message"),
+    [
+        ({"low": 1, "high": 8, "steps": 2}, "steps", "unknown key; did you mean 'step'?"),
+        ({"low": 1, "high": "8"}, "high", "allowed: a number"),
+        ([1, None], "1", "allowed: a whole number or a number or text"),
+        ([True], "0", "allowed: a whole number or a number or text"),
+        ("1:8", "", "allowed: a list or an object with low, high, step, factor"),
+    ],
+)
+def test_of_several_kinds_of_values_the_one_that_was_meant_is_told(values: Any, field: str, message: str) -> None:
+    """Not that a list would be allowed where the object has a wrong key, nor that one is too short whose only item is wrong."""
+    (found,) = faults(Space, {"layout": {"threads": values}})
+    assert found == Fault(join("layout.threads", field), message)
 
 
 def test_the_value_is_not_repeated() -> None:
