@@ -41,7 +41,7 @@ from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
 from modak.reasons import described
 from modak.target import Target, resolve
-from modak.text.amounts import as_given, percent
+from modak.text.amounts import as_given, percent, plain
 
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
@@ -216,14 +216,14 @@ def _repeats(decision: Decision, index: int, budget: float | None) -> str:
     if not allowed:
         return "repeats would tell how much runs scatter, but cost more than the budget"
     nearest = min(allowed, key=lambda place: abs(math.log(nodes[place] / nodes[index])))
-    cost = f"{hours[nearest]:.3g} node-hours each time"
+    cost = f"{plain(hours[nearest])} node-hours each time"
     return f"for surer numbers all the same, run {described(decision, nearest)} several times ({cost}): repeats tell how much runs scatter"
 
 
 def _named(decision: Decision, one: Proposal, today: float) -> str:
     """A run in words, with what it costs and gains."""
-    gain = f", which narrows the interval by {100 * (one.step.before - one.step.after) / today:.2g}%" if one.step else ""
-    return f"{described(decision, one.index)} ({one.node_hours or 0:.3g} node-hours){gain}"
+    gain = f", which narrows the interval by {plain(100 * (one.step.before - one.step.after) / today, 2)}%" if one.step else ""
+    return f"{described(decision, one.index)} ({plain(one.node_hours or 0)} node-hours){gain}"
 
 
 def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) -> Width:

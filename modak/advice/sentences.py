@@ -21,7 +21,7 @@ from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.text.amounts import counted, listed, span
+from modak.text.amounts import cell, counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
 from modak.text.words import variables
@@ -339,7 +339,7 @@ def _array(chosen: Chosen) -> str | None:
     one = f"time, node-hours and the limits of the objective are those of one of the {jobs} jobs of the array"
     if seconds is None:
         return one
-    hours = f"{jobs * chosen.nodes * seconds / 3600:.4g} node-hours"
+    hours = f"{cell(jobs * chosen.nodes * seconds / 3600)} node-hours"
     rounds = f", and at {at_once} at a time {span(math.ceil(jobs / at_once) * seconds)}" if at_once < jobs else ""
     return f"{one}: all together take {hours}{rounds} (basis: {chosen.prediction.basis})"
 
