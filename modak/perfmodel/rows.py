@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from modak.cache import Cache
-from modak.dsl import Basis
 from modak.facts import Doubted, Layout, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
@@ -181,7 +180,8 @@ def _predicted(
         return found
     others = [of_metric(WHOLE, curves, WHOLE), of_metric(None, _of_metric(curves, asked.metric), None)]
     known = [each for each in others if each[0].found.curve is not None]
-    return [Portion(places, _under_another_name(each)) for places, each in surest(known)] if known else found
+    # Times under another name may be of somewhat more, or less, than the whole run in question.
+    return [Portion(places, each.unlike_in("metric", math.log(SAME_TIME))) for places, each in surest(known)] if known else found
 
 
 def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve]) -> Predictions:
@@ -189,9 +189,7 @@ def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve])
     systems = {same_name(curve.series.system) for curve in _of_metric(curves, asked.metric) if curve.series.system}
     if found.curve is None or "system" in asked.attributes or len(systems) < 2:
         return found
-    basis: Basis = "transferred"
-    width = found.width.widened(Z90 * SPREAD["system"])
-    return replace(found, width=width, basis=(basis,) * len(found.basis), differences=(*found.differences, "system"))
+    return found.unlike_in("system", Z90 * SPREAD["system"])
 
 
 def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:
@@ -200,13 +198,6 @@ def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:
     if found or name not in WHOLE_RUNS:
         return found
     return [curve for curve in curves if curve.series.metric in WHOLE_RUNS and is_whole(curve.series)]
-
-
-def _under_another_name(found: Predictions) -> Predictions:
-    """Predictions of times that may be of somewhat more, or less, than the whole run in question."""
-    width = found.width.widened(math.log(SAME_TIME))
-    basis: Basis = "transferred"
-    return replace(found, width=width, basis=(basis,) * len(found.basis), differences=(*found.differences, "metric"))
 
 
 def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
