@@ -99,6 +99,11 @@ class MeasuredRuns:
         return {name: _measured(runs) for name, runs in self.runs.items()}
 
     @cached_property
+    def sizes_vary(self) -> bool:
+        """Whether an application was measured in a configuration with several batch sizes."""
+        return any(len({run.identity for run in runs}) < len(runs) for runs in self.runs.values())
+
+    @cached_property
     def described(self) -> Described:
         """Each application by its run with the most parameters."""
         every = sorted({run for runs in self.runs.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
