@@ -20,6 +20,7 @@ from modak.facts import Result, same_name
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.merging import SPELLINGS, same_label
 from modak.results.comparison import compare
+from modak.results.filters import PARAMETER
 from modak.results.metrics import metric
 from modak.text.amounts import counted
 
@@ -160,7 +161,7 @@ def _alike(nearest: npt.NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], li
 
 def _record(result: Result, column: str) -> dict[str, Any]:
     """A result as one flat record of the results table, with labels in one spelling; mixed precisions are one in the ``column`` alone."""
-    labels = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
+    labels = result.series.model_dump(exclude={"params"}) | {PARAMETER + name: text for name, text in result.series.params.items()}
     for name, value in labels.items():
         if isinstance(value, str):
             labels[name] = SPELLINGS.get(name, str)(value) if name == column else same_label(name, value)

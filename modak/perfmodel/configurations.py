@@ -22,6 +22,7 @@ from modak.perfmodel.batches import Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.merging import SPELLINGS, same_setting
 from modak.perfmodel.startup import LENGTHS, positive_number
+from modak.results.filters import PARAMETER
 from modak.text.numbering import Numbers, shortened
 
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -117,7 +118,7 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> RunKind:
     if layout.batch_size:
         numbers["batch"] = float(layout.batch_size)
     application = str(labels.pop("application"))
-    labels |= {f"params.{name}": text for name, text in words.items()}
+    labels |= {PARAMETER + name: text for name, text in words.items()}
     shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))

@@ -27,6 +27,7 @@ from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
 from modak.perfmodel.wording import describe, of_open, of_system, transfer_source
+from modak.results.filters import PARAMETER
 from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
@@ -65,7 +66,7 @@ class Reader:
             attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
         if "numa_mode" in attributes:
             attributes["numa_mode"] = int(attributes["numa_mode"])
-        given = {name.removeprefix("params."): value for name, value in row.items() if name.startswith("params.")}
+        given = {name.removeprefix(PARAMETER): value for name, value in row.items() if name.startswith(PARAMETER)}
         if params := {name: str(value) for name, value in given.items() if value not in (None, "")}:
             attributes["params"] = params
         layout = Layout(**{name: count_in(row.get(name)) for name in COUNTS})
@@ -242,7 +243,7 @@ def of_several(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> Co
 
 def _given(row: Row) -> dict[str, str]:
     """The data set and the parameters that a row names, by column."""
-    cells = ((name, value) for name, value in row.items() if name == "dataset" or name.startswith("params."))
+    cells = ((name, value) for name, value in row.items() if name == "dataset" or name.startswith(PARAMETER))
     return {name: str(value) for name, value in cells if value not in (None, "")}
 
 
@@ -251,7 +252,7 @@ def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     systems), where the row names none and there are several; by column. A parameter that some of them lack is off in the row."""
     given = _given(row)
     asked, here = _measured(curves, row.get("metric") or None, row.get("system"))
-    params = {name.removeprefix("params."): value for name, value in given.items() if name != "dataset"}
+    params = {name.removeprefix(PARAMETER): value for name, value in given.items() if name != "dataset"}
     known = here or asked
     one_dataset = "dataset" in given or len({one.series.dataset for one in known if one.series.dataset}) < 2
     if one_dataset and not {name for one in known for name in one.series.params}.difference(params, LENGTHS):
@@ -260,7 +261,7 @@ def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     names = {name for curve in alike for name in curve.series.params}.difference(params, LENGTHS)
     texts = {name: {curve.series.params.get(name) for curve in alike} for name in sorted(names)}
     stated = {name: {text for text in each if text is not None} for name, each in texts.items() if None not in each}
-    several = {f"params.{name}": {same_setting(name, text) for text in each} for name, each in stated.items()}
+    several = {PARAMETER + name: {same_setting(name, text) for text in each} for name, each in stated.items()}
     if "dataset" not in given:
         several = {"dataset": {curve.series.dataset for curve in alike if curve.series.dataset}, **several}
     return {name: len(values) for name, values in several.items() if len(values) > 1}
