@@ -16,11 +16,12 @@ from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
+from modak.choosing.workload import MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.startup import PARTS
 from modak.text.amounts import cell, counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -143,7 +144,7 @@ def _look_at_doubted(application: str) -> str:
 def _length(chosen: Chosen) -> str | None:
     """What the predicted time covers, if request and results do not give the length of the run in the same unit."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
-    one = next((each for each in LENGTHS if each == per and stated(work, each) is None), None)
+    one = next((each for each in PARTS if each == per and stated(work, each) is None), None)
     if one is not None:
         also = "" if chosen.request.job_options.wall_time_limit else ", and the wall time limit that follows from it,"
         return f"the predicted time{also} is for one {one}: give the number of {one}s in workload.{one}s"

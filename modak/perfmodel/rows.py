@@ -25,7 +25,7 @@ from modak.perfmodel.predict import Predictor
 from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
-from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
+from modak.perfmodel.startup import LENGTHS, SAME_TIME, WALL_TIME, is_whole
 from modak.perfmodel.wording import describe, of_open, of_system, transfer_source
 from modak.results.filters import PARAMETER
 from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
@@ -168,7 +168,7 @@ def _predicted(
     asked: Question, curves: Sequence[Curve], nodes: Array, predictor: Callable[[Sequence[Curve], Array], Predictor]
 ) -> Sequence[Portion]:
     """The question answered from curves of its metric. If there is none and the metric is the time of a whole run, from what would answer
-    for :data:`~modak.perfmodel.startup.WHOLE`, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
+    for ``wall_time``, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
 
     def of_metric(name: str | None, named: Sequence[Curve], wanted: str | None) -> list[Portion]:
         question, able = with_length(replace(asked, metric=name), named)
@@ -179,7 +179,7 @@ def _predicted(
     found = of_metric(asked.metric, curves, asked.metric)
     if found[0].found.curve is not None or asked.metric not in WHOLE_RUNS:
         return found
-    others = [of_metric(WHOLE, curves, WHOLE), of_metric(None, _of_metric(curves, asked.metric), None)]
+    others = [of_metric(WALL_TIME, curves, WALL_TIME), of_metric(None, _of_metric(curves, asked.metric), None)]
     known = [each for each in others if each[0].found.curve is not None]
     # Times under another name may be of somewhat more, or less, than the whole run in question.
     return [Portion(places, each.unlike_in("metric", math.log(SAME_TIME))) for places, each in surest(known)] if known else found

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from modak import dsl
 from modak.dsl import Request
 from modak.errors import RequestError
+from modak.perfmodel.startup import WALL_TIME
 from modak.results import metrics
 from modak.text.amounts import plain
 from modak.tuning import cresta
 from modak.tuning.setting import setting_of
 from modak.tuning.space import FIELD, Grid, space_of
-
-WALL_TIME: Final = "wall_time"
 
 
 @dataclass(frozen=True)
