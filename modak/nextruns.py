@@ -24,7 +24,7 @@ from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, rank_closest
 from modak.choosing.openswitch import BUILD
-from modak.choosing.scoring import Floats, columns, question, score, usable_curves
+from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
@@ -36,6 +36,7 @@ from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Question, predict
+from modak.perfmodel.forms import Array
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
@@ -149,7 +150,7 @@ def _runnable(candidates: Candidates, request: Request, target: Target, facts: F
     return replace(candidates, shapes=tuple(compress(candidates.shapes, kept)), nodes=tuple(compress(candidates.nodes, kept)))
 
 
-def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Floats | None = None) -> tuple[int, ...]:
+def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None = None) -> tuple[int, ...]:
     """For each open switch of which no results show the effect the two candidates that would, with it and without it: a shape and its
     counterpart, on so many nodes. With ``chances`` only where both may be the right choice."""
     scored, shapes = decision.scored, [bare(each) for each in decision.candidates.shapes]
@@ -167,7 +168,7 @@ def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Floats | None 
     return tuple(dict.fromkeys(found))
 
 
-def _too_many(decision: Decision, chances: Floats) -> tuple[str, ...]:
+def _too_many(decision: Decision, chances: Array) -> tuple[str, ...]:
     """A note if so many layouts are equally good that each is unlikely."""
     total = np.bincount(decision.scored.shape, chances)
     if total.max() >= LIKELY:
@@ -226,7 +227,7 @@ def _named(decision: Decision, one: Proposal, today: float) -> str:
     return f"{described(decision, one.index)} ({plain(one.node_hours or 0)} node-hours){gain}"
 
 
-def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) -> Width:
+def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -> Width:
     """The half-width of the decision's interval as a function of the known curves."""
     power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
     spots = []
@@ -235,7 +236,7 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) 
         spots.append((shape, scored.nodes[rows], chances[rows]))
     total = sum(weights.sum() for *_, weights in spots)
 
-    def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Floats:
+    def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Array:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
         without = predict(curves, question(request, target, evidence_for(shape, tried)), nodes, power)
         found = applied(without, request, target, shape, nodes, tried).width.middle
@@ -258,7 +259,7 @@ def _question(request: Request, target: Target, shape: Shape) -> Question:
     return replace(asked, attributes={**asked.attributes, "params": params}) if shape.opt_build else asked
 
 
-def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
+def _worth_a_look(decision: Decision, chances: Array) -> list[int]:
     """Indices of candidates to consider: of every likely layout the powers of two and the two most probable sizes.
 
     Powers of two that are far from the measured sizes are left out, unless a larger size may be chosen.
@@ -305,7 +306,7 @@ def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
     return like.model_copy(update={**software, **asked, "params": params})
 
 
-def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
+def _likely(decision: Decision, chances: Array) -> tuple[Likely, ...]:
     scored, found = decision.scored, []
     total = np.bincount(scored.shape, chances)
     for place in sorted(likely_layouts(scored, chances), key=lambda place: -total[place]):

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90, Sides, bound
 from modak.text.amounts import as_given, counted, plain, span
 from modak.text.units import clock
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 DEFAULT_EFFICIENCY: Final = 0.5
 """Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
