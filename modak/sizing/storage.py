@@ -16,8 +16,8 @@ def network_of(guide: Guide, system: System, nodes: int) -> Network:
     if nodes == 1:
         return Network(needed="none", has=has.name if has else None, basis="given", why="a single node needs no network")
     needed = guide.interconnect(nodes)
-    limit = next((one.max_nodes for one in guide.interconnects if one.max_nodes and nodes > one.max_nodes), None)
-    why = f"{nodes} nodes; {guide.interconnects[0].title} is viable up to {limit or needed.max_nodes} ({guide.cites('Interconnect')})"
+    smallest = guide.interconnects[0]
+    why = f"{nodes} nodes; {smallest.title} is viable up to {smallest.max_nodes} ({guide.cites('Interconnect')})"
     known = has.bandwidth_gbit_s if has else None
     return Network(
         needed=needed.title, has=has.name if has else None, enough=None if known is None else known >= needed.least_gbit_s, why=why
