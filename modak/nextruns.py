@@ -22,7 +22,7 @@ from modak.chances import FEW, LIKELY, chances_of, likely_layouts
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, rank_closest
+from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, rank_closest
 from modak.choosing.openswitch import BUILD
 from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
@@ -212,7 +212,7 @@ def _repeats(decision: Decision, index: int, budget: float | None) -> str:
     scored, nodes = decision.scored, decision.scored.nodes
     of_layout = np.flatnonzero(scored.shape == scored.shape[index]).tolist()
     measured = [place for place in of_layout if scored.basis[place] == "measured"]
-    hours = nodes * (scored.time + START_UP_S) / 3600
+    hours = scored.job_node_hours
     allowed = [place for place in measured or [index] if budget is None or hours[place] <= budget]
     if not allowed:
         return "repeats would tell how much runs scatter, but cost more than the budget"
@@ -284,7 +284,6 @@ def _run(request: Request, decision: Decision, index: int) -> CandidateRun:
     curve = decision.evidence.predictions_at(index).curve
     assert curve is not None  # noqa: S101 (its time is known)
     asked = _question(request, decision.target, shape).attributes
-    hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
     scale: Scale = own.scale if own else "nodes"
     return CandidateRun(
         series=own.series if own else _series(curve.series, asked),
@@ -294,7 +293,7 @@ def _run(request: Request, decision: Decision, index: int) -> CandidateRun:
         nodes=nodes,
         cost=float(decision.evidence.columns.value[index]),
         spread=float(scored.width.middle[index]),
-        node_hours=hours,
+        node_hours=float(scored.job_node_hours[index]),
         ranks_per_gpu=own.ranks_per_gpu if own else None,
     )
 

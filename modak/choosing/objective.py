@@ -77,6 +77,12 @@ class Scored:
         hours: Array = self.nodes * self.time / 3600.0
         return hours
 
+    @property
+    def job_node_hours(self) -> Array:
+        """The same with the start-up of a job that is assumed for the default minimum of efficiency."""
+        hours: Array = self.nodes * (self.time + START_UP_S) / 3600.0
+        return hours
+
     def next_smaller(self, index: int) -> int | None:
         """The configuration of the same shape with the next smaller number of nodes; ``None``: there is none."""
         smaller = np.flatnonzero((self.shape == self.shape[index]) & (self.nodes < self.nodes[index]))
