@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from modak.choosing.decision import Decision
 from modak.choosing.scoring import question, usable_curves
@@ -53,6 +54,15 @@ class Chosen:
     """How many of them are of exactly this configuration, if there are no others of it."""
     similar_application: str | None = None
     """As in :class:`modak.facts.Facts`."""
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether a time is predicted."""
+        return self.prediction.basis != "none"
+
+    def measured(self, column: str) -> Any:
+        """What the results behind the prediction have in a column of their table; ``None``: nothing, or there are none."""
+        return getattr(self.curve.series, column) if self.curve else None
 
     @property
     def workers(self) -> int:
