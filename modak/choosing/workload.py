@@ -50,8 +50,8 @@ def units(request: Request, curve: Curve) -> Units | None:
     work = request.optimisation.workload
     kind = metric_of(curve.series)
     amount = parse_amount(work.amount) if work.amount else None
-    if amount and (rate := work_unit(kind)) and amount.counts == rate[0]:
-        return Units(amount.number, amount.one, rate[1])
+    if amount and (rate := work_unit(kind)) and amount.counts == rate.counts:
+        return Units(amount.number, amount.one, rate.seconds)
     if amount and kind.per == amount.one == "sample":
         return Units(amount.number, "sample")
     if kind.per == "sample":
@@ -150,13 +150,13 @@ def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice
     """What the request would have to state so that results of these metrics give a time."""
     work = request.optimisation.workload
     per_sample = [f"{one.name} in {one.unit}" for one in measured if one.per == "sample"]
-    rates = [(one, *rate) for one in measured if one.per is None and (rate := work_unit(one))]
+    rates = [(one, rate.counts) for one in measured if one.per is None and (rate := work_unit(one))]
     notices = []
     if per_sample and not work.samples:
         each = "in all" if request.optimisation.app_type == "ai_inference" else "per epoch"
         message = f"give the number of samples {each}: the results ({', '.join(per_sample)}) cannot be converted to a time without it"
         notices.append(Notice(field="optimisation.workload.samples", message=message))
-    for one, what, _ in rates:
+    for one, what in rates:
         example = "a number" if what == "1" else f"for instance '100 {what}'"
         message = (
             f"give the work of the whole run, {example}: the results ({one.name} in {one.unit}) cannot be converted to a time without it"

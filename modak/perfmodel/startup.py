@@ -104,8 +104,8 @@ def work(series: SeriesKey) -> float | None:
     if not measured.tells_cost:
         return None
     rate = work_unit(measured)
-    if amount and rate and amount.counts == rate[0]:
-        return amount.number * rate[1]
+    if amount and rate and amount.counts == rate.counts:
+        return amount.number * rate.seconds
     if amount and measured.per == amount.one:
         return amount.number
     if measured.per in PARTS:
