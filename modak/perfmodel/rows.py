@@ -84,9 +84,7 @@ class Reader:
         questions = [self.question(row) for row in rows]
 
         def kind(place: int) -> Hashable:
-            row, asked = rows[place], questions[place]
-            said = str(sorted(asked.attributes.items(), key=str))
-            return row["application"], said, asked.layout.model_dump_json(), asked.metric, _counted(row), asked.without
+            return rows[place]["application"], _counted(rows[place]), questions[place]
 
         return ((questions[places[0]], places) for places in grouped(range(len(rows)), kind).values())
 
@@ -122,11 +120,10 @@ def predict_rows(
             origin = transfer_source(predictions, known) if "transferred" in predictions.basis else ""
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
             for place, index in enumerate(members[place] for place in places.tolist()):
-                answered[index].update(_columns(predictions, place, rows[index], level))
-                if answered[index]["basis"] == "transferred":
-                    answered[index]["model"] += origin
-                if answered[index]["model"]:
-                    answered[index]["model"] += of_one
+                columns = _columns(predictions, place, rows[index], level)
+                if columns["model"]:
+                    columns["model"] += (origin if columns["basis"] == "transferred" else "") + of_one
+                answered[index].update(columns)
     return answered
 
 
