@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from modak.errors import Fault, ModakError, nearest_name
+from modak.grouping import grouped
 from modak.text.grammar import PATTERNS
 
 SMALLEST: Final = 1e-30
@@ -88,10 +90,9 @@ def faults_of(error: ValidationError, prefix: str = "", *, model: type[BaseModel
 
 def faults_in(errors: Iterable[Any], prefix: str = "", model: type[BaseModel] | None = None) -> tuple[Fault, ...]:
     """The same from the findings themselves, in the form of ``ValidationError.errors()``."""
-    found: dict[str, list[str]] = {}
-    for one in errors:
-        found.setdefault(_field(one["loc"], prefix), []).append(_message(one, model))
-    return tuple(Fault(field, _alternatives(list(dict.fromkeys(messages)))) for field, messages in sorted(found.items()))
+    by_field = grouped(errors, lambda one: _field(one["loc"], prefix))
+    messages = {field: dict.fromkeys(_message(one, model) for one in found) for field, found in sorted(by_field.items(), key=itemgetter(0))}
+    return tuple(Fault(field, _alternatives(list(said))) for field, said in messages.items())
 
 
 def join(*parts: str) -> str:
