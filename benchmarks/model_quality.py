@@ -19,7 +19,7 @@ import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -216,7 +216,8 @@ def interval_quality(observed: Sequence[Observed]) -> None:
         doublings = np.concatenate([one.doublings.ravel() for one in answers])
         disagreement = np.concatenate([one.disagreement.ravel() for one in answers])
         for by_what, edges, name in ((doublings, DOUBLINGS, "doublings"), (disagreement, DISAGREEMENT, "disagreement")):
-            for one in evaluation.bins(miss, width, by_what, edges, name):
+            ends = pairwise((-np.inf, *edges, np.inf))
+            for one in evaluation.bins(miss, width, by_what, edges, [f"{low:g} <= {name} < {high:g}" for low, high in ends]):
                 held = f"coverage {100 * one.coverage:3.0f} %"
                 say(f"  {one.name:32} n {one.count:4d}  width x{one.median_width:5.2f}  {held}  median error {100 * one.median_error:.1f}")
 

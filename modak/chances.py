@@ -12,9 +12,9 @@ import numpy as np
 
 from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored
-from modak.choosing.scoring import Floats
 from modak.dsl import Request
 from modak.errors import Infeasible
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.repeats import RERUN_SPREAD
 
@@ -30,7 +30,7 @@ TILT: Final = 1e-7
 """Makes the smaller of two sizes with equal node-hours the better one."""
 
 
-def chances_of(request: Request, scored: Scored) -> Floats:
+def chances_of(request: Request, scored: Scored) -> Array:
     """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen."""
     counts = np.zeros(len(scored.nodes))
     for draw in normal_draws(int(scored.shape.max()) + 1):
@@ -51,7 +51,7 @@ def chances_of(request: Request, scored: Scored) -> Floats:
     return np.asarray(counts / counts.sum())
 
 
-def drawn_times(scored: Scored, draw: Floats) -> Floats:
+def drawn_times(scored: Scored, draw: Array) -> Array:
     """Times of one draw. Those of a layout move together, by ``draw[layout]`` standard deviations.
 
     No draw scales superlinearly unless the prediction does.
@@ -66,7 +66,7 @@ def drawn_times(scored: Scored, draw: Floats) -> Floats:
     return np.asarray(time)
 
 
-def normal_draws(columns: int) -> Floats:
+def normal_draws(columns: int) -> Array:
     """Standard normal numbers ``[draw, column]``, always the same: a lattice rule (Korobov 1959) with one point in each of 256 strata."""
     from scipy.special import ndtri
 
@@ -74,7 +74,7 @@ def normal_draws(columns: int) -> Floats:
     return np.asarray(ndtri((np.outer(np.arange(1, DRAWS + 1), multipliers) % (DRAWS + 1) - 0.5) / DRAWS))
 
 
-def likely_layouts(scored: Scored, chances: Floats) -> list[int]:
+def likely_layouts(scored: Scored, chances: Array) -> list[int]:
     """The layouts that may be the right choice, in the order of the candidates."""
     total = np.bincount(scored.shape, chances)
     likely = np.flatnonzero(total >= LIKELY)

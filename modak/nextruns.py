@@ -22,9 +22,9 @@ from modak.chances import FEW, LIKELY, chances_of, likely_layouts
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import START_UP_S, UNREQUESTED_DOUBLINGS, Ranking, rank_closest
+from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, rank_closest
 from modak.choosing.openswitch import BUILD
-from modak.choosing.scoring import Floats, columns, question, score, usable_curves
+from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
@@ -36,12 +36,13 @@ from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Question, predict
+from modak.perfmodel.forms import Array
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
 from modak.reasons import described
 from modak.target import Target, resolve
-from modak.text.amounts import as_given, percent
+from modak.text.amounts import as_given, percent, plain
 
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
@@ -149,7 +150,7 @@ def _runnable(candidates: Candidates, request: Request, target: Target, facts: F
     return replace(candidates, shapes=tuple(compress(candidates.shapes, kept)), nodes=tuple(compress(candidates.nodes, kept)))
 
 
-def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Floats | None = None) -> tuple[int, ...]:
+def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None = None) -> tuple[int, ...]:
     """For each open switch of which no results show the effect the two candidates that would, with it and without it: a shape and its
     counterpart, on so many nodes. With ``chances`` only where both may be the right choice."""
     scored, shapes = decision.scored, [bare(each) for each in decision.candidates.shapes]
@@ -167,7 +168,7 @@ def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Floats | None 
     return tuple(dict.fromkeys(found))
 
 
-def _too_many(decision: Decision, chances: Floats) -> tuple[str, ...]:
+def _too_many(decision: Decision, chances: Array) -> tuple[str, ...]:
     """A note if so many layouts are equally good that each is unlikely."""
     total = np.bincount(decision.scored.shape, chances)
     if total.max() >= LIKELY:
@@ -211,22 +212,22 @@ def _repeats(decision: Decision, index: int, budget: float | None) -> str:
     scored, nodes = decision.scored, decision.scored.nodes
     of_layout = np.flatnonzero(scored.shape == scored.shape[index]).tolist()
     measured = [place for place in of_layout if scored.basis[place] == "measured"]
-    hours = nodes * (scored.time + START_UP_S) / 3600
+    hours = scored.job_node_hours
     allowed = [place for place in measured or [index] if budget is None or hours[place] <= budget]
     if not allowed:
         return "repeats would tell how much runs scatter, but cost more than the budget"
     nearest = min(allowed, key=lambda place: abs(math.log(nodes[place] / nodes[index])))
-    cost = f"{hours[nearest]:.3g} node-hours each time"
+    cost = f"{plain(hours[nearest])} node-hours each time"
     return f"for surer numbers all the same, run {described(decision, nearest)} several times ({cost}): repeats tell how much runs scatter"
 
 
 def _named(decision: Decision, one: Proposal, today: float) -> str:
     """A run in words, with what it costs and gains."""
-    gain = f", which narrows the interval by {100 * (one.step.before - one.step.after) / today:.2g}%" if one.step else ""
-    return f"{described(decision, one.index)} ({one.node_hours or 0:.3g} node-hours){gain}"
+    gain = f", which narrows the interval by {plain(100 * (one.step.before - one.step.after) / today, 2)}%" if one.step else ""
+    return f"{described(decision, one.index)} ({plain(one.node_hours or 0)} node-hours){gain}"
 
 
-def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) -> Width:
+def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -> Width:
     """The half-width of the decision's interval as a function of the known curves."""
     power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
     spots = []
@@ -235,7 +236,7 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Floats) 
         spots.append((shape, scored.nodes[rows], chances[rows]))
     total = sum(weights.sum() for *_, weights in spots)
 
-    def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Floats:
+    def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Array:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
         without = predict(curves, question(request, target, evidence_for(shape, tried)), nodes, power)
         found = applied(without, request, target, shape, nodes, tried).width.middle
@@ -258,7 +259,7 @@ def _question(request: Request, target: Target, shape: Shape) -> Question:
     return replace(asked, attributes={**asked.attributes, "params": params}) if shape.opt_build else asked
 
 
-def _worth_a_look(decision: Decision, chances: Floats) -> list[int]:
+def _worth_a_look(decision: Decision, chances: Array) -> list[int]:
     """Indices of candidates to consider: of every likely layout the powers of two and the two most probable sizes.
 
     Powers of two that are far from the measured sizes are left out, unless a larger size may be chosen.
@@ -283,7 +284,6 @@ def _run(request: Request, decision: Decision, index: int) -> CandidateRun:
     curve = decision.evidence.predictions_at(index).curve
     assert curve is not None  # noqa: S101 (its time is known)
     asked = _question(request, decision.target, shape).attributes
-    hours = nodes * (float(scored.time[index]) + START_UP_S) / 3600
     scale: Scale = own.scale if own else "nodes"
     return CandidateRun(
         series=own.series if own else _series(curve.series, asked),
@@ -293,7 +293,7 @@ def _run(request: Request, decision: Decision, index: int) -> CandidateRun:
         nodes=nodes,
         cost=float(decision.evidence.columns.value[index]),
         spread=float(scored.width.middle[index]),
-        node_hours=hours,
+        node_hours=float(scored.job_node_hours[index]),
         ranks_per_gpu=own.ranks_per_gpu if own else None,
     )
 
@@ -305,7 +305,7 @@ def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
     return like.model_copy(update={**software, **asked, "params": params})
 
 
-def _likely(decision: Decision, chances: Floats) -> tuple[Likely, ...]:
+def _likely(decision: Decision, chances: Array) -> tuple[Likely, ...]:
     scored, found = decision.scored, []
     total = np.bincount(scored.shape, chances)
     for place in sorted(likely_layouts(scored, chances), key=lambda place: -total[place]):

@@ -12,7 +12,7 @@ import numpy as np
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
-from modak.choosing.openswitch import REDUCED, OpenSwitch, SwitchEvidence
+from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch, SwitchEvidence
 from modak.choosing.sensitivity import sensitivity
 from modak.choosing.shapes import Shape
 from modak.choosing.software import no_image
@@ -85,7 +85,7 @@ def _switch_line(switch: OpenSwitch, shape: Shape, evidence: str | None, stop: s
 def _unknown_precision(shape: Shape, where: str) -> str:
     """The line for a precision that nothing decides: that of the shape, and which runs would decide."""
     own = shape.precision or USUAL_PRECISION
-    other = REDUCED[0] if same_precision(own) == USUAL_PRECISION else USUAL_PRECISION
+    other = BELOW_SINGLE[0] if same_precision(own) == USUAL_PRECISION else USUAL_PRECISION
     kept = f"as measured ({shape.precision})" if shape.precision else "as the program has it"
     return f"precision: {kept}, because no pair of results shows its effect: compare one run with {own} and one with {other} on {where}"
 

@@ -78,7 +78,7 @@ def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
     settled, why, next_one = programme.notes
     assert settled == "no run narrows the interval of the decision by 2% or more"
     assert "measured, or lie between measured ones" in why
-    nodes, hours = re.findall(r"surer .*, run ([0-9]+) nodes x 4x12 .*several times \(([0-9.e+]+) node-hours each time", next_one)[0]
+    nodes, hours = re.findall(r"surer .*, run ([0-9]+) nodes x 4x12 .*several times \(([0-9.]+) node-hours each time", next_one)[0]
     (measured,) = [curve for curve in shortened(known, 512).models if int(nodes) in curve.sizes and curve.layout.ranks_per_node == 4]
     likely = programme.likely[0].choice.configuration.nodes
     assert int(nodes) == min(measured.nodes, key=lambda size: abs(np.log(size / likely)))

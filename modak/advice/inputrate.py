@@ -10,7 +10,7 @@ from modak.choosing.memory import needed_gb, usable_gb
 from modak.dsl import Data
 from modak.facts import FileSystem
 from modak.jobs.placing import SMALL_FILE_BYTES
-from modak.text.amounts import size, span
+from modak.text.amounts import plain, size, span
 
 BUSY: Final = 0.1
 """A job that needs a larger fraction of a shared file system's bandwidth is slowed down by other jobs. Judgement."""
@@ -39,7 +39,8 @@ def rate(chosen: Chosen) -> str | None:
     part = needed / (shared.bandwidth_gbs * 1e9)
     instead = ", so read from storage on the nodes instead" if local_copy(chosen) else ""
     busy = f"; other jobs need it too{instead}" if part > BUSY else ""
-    return f"{text}; {shared.name} provides {shared.bandwidth_gbs:g} GB/s for all jobs together, so the run needs {part:.2g} of it{busy}"
+    provides = f"{shared.name} provides {shared.bandwidth_gbs:g} GB/s for all jobs together"
+    return f"{text}; {provides}, so the run needs {plain(part, 2)} of it{busy}"
 
 
 def small_files(chosen: Chosen) -> str | None:

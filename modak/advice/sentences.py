@@ -16,12 +16,13 @@ from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import is_build, stated_nodes
-from modak.choosing.workload import LENGTHS, MOST_NAMED, stated
+from modak.choosing.workload import MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Rule
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.text.amounts import counted, listed, span
+from modak.perfmodel.startup import PARTS
+from modak.text.amounts import cell, counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
 from modak.text.words import variables
@@ -103,7 +104,7 @@ def _of_rule(rule: Rule, chosen: Chosen) -> str | None:
 
 def _pilot(chosen: Chosen) -> str | None:
     name = chosen.request.workload_name
-    if chosen.prediction.basis != "none" or chosen.needs_amount:
+    if chosen.is_predicted or chosen.needs_amount:
         return None
     if name is None:
         return f"the request names no application: give application.app_tag, {_pilot_job(chosen)}"
@@ -130,7 +131,7 @@ def _pilot_job(chosen: Chosen) -> str:
 def _doubted(chosen: Chosen) -> str | None:
     """Results of exactly this configuration that are left out, if there are no others."""
     name = chosen.request.workload_name
-    if not chosen.doubted_count_here or name is None or (chosen.prediction.basis == "none" and not chosen.measured_on):
+    if not chosen.doubted_count_here or name is None or not (chosen.is_predicted or chosen.measured_on):
         return None
     return f"left out: {counted(chosen.doubted_count_here, 'doubted result')} of exactly this layout; {_look_at_doubted(name)}"
 
@@ -143,7 +144,7 @@ def _look_at_doubted(application: str) -> str:
 def _length(chosen: Chosen) -> str | None:
     """What the predicted time covers, if request and results do not give the length of the run in the same unit."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
-    one = next((each for each in LENGTHS if each == per and stated(work, each) is None), None)
+    one = next((each for each in PARTS if each == per and stated(work, each) is None), None)
     if one is not None:
         also = "" if chosen.request.job_options.wall_time_limit else ", and the wall time limit that follows from it,"
         return f"the predicted time{also} is for one {one}: give the number of {one}s in workload.{one}s"
@@ -164,7 +165,7 @@ def _far(chosen: Chosen) -> str | None:
 
 def _grows(chosen: Chosen) -> str | None:
     """In weak scaling, the number of nodes (or of ranks, GPUs or threads on one) follows from the problem and not from the time."""
-    if chosen.curve is None or not chosen.curve.grows or chosen.prediction.basis == "none":
+    if chosen.curve is None or not chosen.curve.grows or not chosen.is_predicted:
         return None
     options, application = chosen.request.job_options, chosen.request.application
     nodes = stated_nodes(chosen.request) or application.mpi_ranks
@@ -208,7 +209,7 @@ def _source(chosen: Chosen) -> str | None:
 def _assumed(chosen: Chosen) -> str | None:
     """Results that do not state their layout: the time holds for their layout, which may differ from the planned one."""
     shape = chosen.shape
-    if shape.origin != "assumed" or chosen.prediction.basis == "none":
+    if shape.origin != "assumed" or not chosen.is_predicted:
         return None
     layout = f"{counted(shape.ranks_per_node, 'rank')} x {counted(shape.threads_per_rank, 'thread')}"
     asked = chosen.request.job_options.process_count_per_node or chosen.request.application.mpi_ranks
@@ -254,7 +255,7 @@ def _crowded(chosen: Chosen) -> str | None:
 
 def _image(chosen: Chosen) -> str | None:
     """The job runs in another image than the results behind the time."""
-    measured = chosen.curve.series.image if chosen.curve else None
+    measured = chosen.measured("image")
     if measured is None or chosen.image in (None, measured) or "image" in chosen.differences:
         return None
     return f"the predicted time comes from results in the image {measured}, but the job runs in {chosen.image}: measure it there"
@@ -262,7 +263,7 @@ def _image(chosen: Chosen) -> str | None:
 
 def _version(chosen: Chosen) -> str | None:
     """The image has another framework version than the results behind the time."""
-    measured = chosen.curve.series.framework_version if chosen.curve else None
+    measured = chosen.measured("framework_version")
     carried = chosen.framework_version
     if measured is None or carried is None or _release(carried) == _release(measured) or "framework_version" in chosen.differences:
         return None
@@ -293,7 +294,7 @@ def _islands(chosen: Chosen) -> str | None:
 def _precision(chosen: Chosen) -> str | None:
     """The time holds for a precision that the request does not name."""
     used = chosen.shape.precision or _of_all_results(chosen)
-    if used is None or used == chosen.request.optimisation.workload.precision or chosen.prediction.basis == "none":
+    if used is None or used == chosen.request.optimisation.workload.precision or not chosen.is_predicted:
         return None
     return f"the predicted time is for precision {used}: run the program in it, and check its accuracy"
 
@@ -301,14 +302,14 @@ def _precision(chosen: Chosen) -> str | None:
 def _of_all_results(chosen: Chosen) -> str | None:
     """The precision of the results behind the time, if it is not the usual one and they do not count as different from the run for it: all
     results have one that is not, and what the program has is unknown."""
-    used = chosen.curve.series.precision if chosen.curve and "precision" not in chosen.differences else None
+    used: str | None = None if "precision" in chosen.differences else chosen.measured("precision")
     return None if same_precision(used) == USUAL_PRECISION else used
 
 
 def _build(chosen: Chosen) -> str | None:
     """The time holds for one build of the application, which the request does not name."""
     used = chosen.shape.compiler
-    if used is None or not is_build(used) or chosen.prediction.basis == "none" or chosen.request.optimisation.workload.compiler:
+    if used is None or not is_build(used) or not chosen.is_predicted or chosen.request.optimisation.workload.compiler:
         return None
     return f"the predicted time is for the application built with {used}: run that build, or name yours (workload.compiler)"
 
@@ -324,8 +325,8 @@ def _sources(chosen: Chosen) -> str | None:
 
 def _dataset(chosen: Chosen) -> str | None:
     """The time holds for one data set, which the request does not name, so that the job's own result would not be one of it."""
-    used = chosen.curve.series.dataset if chosen.curve else None
-    if used is None or chosen.request.optimisation.workload.dataset or chosen.prediction.basis == "none":
+    used = chosen.measured("dataset")
+    if used is None or chosen.request.optimisation.workload.dataset or not chosen.is_predicted:
         return None
     return f"the predicted time is for data set {used!r}: if it is yours, name it (workload.dataset): the job's result then counts for it"
 
@@ -339,7 +340,7 @@ def _array(chosen: Chosen) -> str | None:
     one = f"time, node-hours and the limits of the objective are those of one of the {jobs} jobs of the array"
     if seconds is None:
         return one
-    hours = f"{jobs * chosen.nodes * seconds / 3600:.4g} node-hours"
+    hours = f"{cell(jobs * chosen.nodes * seconds / 3600)} node-hours"
     rounds = f", and at {at_once} at a time {span(math.ceil(jobs / at_once) * seconds)}" if at_once < jobs else ""
     return f"{one}: all together take {hours}{rounds} (basis: {chosen.prediction.basis})"
 
@@ -349,7 +350,7 @@ def _around(chosen: Chosen) -> str | None:
     application = chosen.request.application
     pairs = (("pre-execution", application.pre_execution), ("post-execution", application.post_execution))
     named = " and ".join(name for name, command in pairs if command)
-    if not named or chosen.request.job_options.wall_time_limit or chosen.prediction.basis == "none":
+    if not named or chosen.request.job_options.wall_time_limit or not chosen.is_predicted:
         return None
     return f"the wall time limit has no room for {named}: if that takes more than a minute, set job_options.wall_time_limit"
 

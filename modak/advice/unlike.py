@@ -13,6 +13,7 @@ from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import SAMPLES, samples_of
 from modak.perfmodel.unlikeness import of_another_count
+from modak.results.filters import PARAMETER
 from modak.results.metrics import metric_of
 
 
@@ -49,7 +50,7 @@ def _hidden_trend(chosen: Chosen) -> Iterator[str]:
     if not chosen.hides_trend:
         return
     work = chosen.request.optimisation.workload
-    values = {"dataset": work.dataset} | {f"params.{name}": value for name, value in work.params.items()}
+    values = {"dataset": work.dataset} | {PARAMETER + name: value for name, value in work.params.items()}
     names = " and ".join(f"workload.{name} {values[name]!r}" for name in chosen.hides_trend)
     one = len(chosen.hides_trend) == 1
     how = "if it only names the size, leave it out" if one else "if they only name the size, leave them out"

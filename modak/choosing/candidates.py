@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
-from modak.choosing.topology import CandidateSearch, topology_shapes
+from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes
 from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, stated_nodes
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
@@ -102,16 +101,6 @@ def _most_nodes(search: CandidateSearch, largest: int) -> int | None:
     return target.job_nodes[1] if target.job_nodes else None
 
 
-class Shapes(NamedTuple):
-    """Shapes, why they are considered, and what should be known of them."""
-
-    shapes: tuple[Shape, ...]
-    why: tuple[str, ...] = ()
-    warnings: tuple[Notice, ...] = ()
-    serial: tuple[Shape, ...] = ()
-    """Those of serial runs, which stay on the fewest nodes."""
-
-
 def _shapes(search: CandidateSearch, measured: Iterable[Shape]) -> Shapes:
     """The ``measured`` shapes that have the requested counts, else those on another number of GPUs, else shapes by rules of thumb."""
     whole = [each for shape in measured for each in _completed(search, shape)]
@@ -120,26 +109,19 @@ def _shapes(search: CandidateSearch, measured: Iterable[Shape]) -> Shapes:
     gpus = search.counts.gpus_per_node
     if gpus and (shapes := _possible(search, [_on_gpus(each, gpus, search.target.node) for each in whole])):
         return Shapes(shapes, ("layouts: measured on other numbers of GPUs per node; with as many ranks per GPU",))
-    shapes, warnings = topology_shapes(search)
-    return Shapes(shapes, warnings=warnings)
+    return topology_shapes(search)
 
 
 def _fuller(search: CandidateSearch, measured: Shapes) -> Shapes:
     """Shapes by rules of thumb, for more ranks than the ``measured`` ones have on as many nodes as a queue takes. If they have no room
     there either, the measured ones, as far as these have room at all."""
     if not with_room(search, measured.shapes):
-        return _by_rules(search)
+        return _fitting(search, topology_shapes(search))
     try:
-        fuller = _by_rules(search)
+        fuller = _fitting(search, topology_shapes(search))
     except Infeasible:  # the nodes have too little memory for more ranks
         return measured
     return fuller if with_room(search, fuller.shapes, queued=True) else measured
-
-
-def _by_rules(search: CandidateSearch) -> Shapes:
-    """Shapes by rules of thumb that fit a node."""
-    shapes, warnings = topology_shapes(search)
-    return _fitting(search, Shapes(shapes, warnings=warnings))
 
 
 def _are_serial(search: CandidateSearch, shapes: Iterable[Shape]) -> bool:
@@ -153,10 +135,10 @@ def _are_serial(search: CandidateSearch, shapes: Iterable[Shape]) -> bool:
 
 def _with_parallel(search: CandidateSearch, serial: Iterable[Shape]) -> Shapes:
     """Shapes of serial runs, which stay on one node, and those by rules of thumb."""
-    parallel, warnings = topology_shapes(search)
+    parallel = topology_shapes(search)
     alone = tuple(replace(shape, origin="topology") for shape in serial)
-    one_core = any((shape.ranks_per_node, shape.threads_per_rank) == (1, 1) for shape in parallel)
-    return Shapes(_once([*alone, *parallel]), warnings=warnings, serial=() if one_core else alone)
+    one_core = any((shape.ranks_per_node, shape.threads_per_rank) == (1, 1) for shape in parallel.shapes)
+    return parallel._replace(shapes=_once([*alone, *parallel.shapes]), serial=() if one_core else alone)
 
 
 def _fitting(search: CandidateSearch, found: Shapes) -> Shapes:
@@ -277,7 +259,7 @@ def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
     if shape.ranks_per_node:
         return (shape,)
     counts = replace(search.counts, threads_per_rank=search.counts.threads_per_rank or shape.threads_per_rank or None)
-    layouts, _ = topology_shapes(replace(search, counts=counts))
+    layouts = topology_shapes(replace(search, counts=counts)).shapes
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
     origin: Origin = "assumed" if search.distributed else "fuller" if shape.origin == "fuller" else "evidence"
     return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)

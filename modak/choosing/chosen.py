@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from modak.choosing.decision import Decision
 from modak.choosing.scoring import question, usable_curves
@@ -16,6 +17,7 @@ from modak.perfmodel import Curve, predict
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.questions import SPREAD, closed, doubted_of, exact_parameters
 from modak.perfmodel.unlikeness import tells_of_work
+from modak.results.filters import PARAMETER
 from modak.target import Target
 
 
@@ -52,6 +54,15 @@ class Chosen:
     """How many of them are of exactly this configuration, if there are no others of it."""
     similar_application: str | None = None
     """As in :class:`modak.facts.Facts`."""
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether a time is predicted."""
+        return self.prediction.basis != "none"
+
+    def measured(self, column: str) -> Any:
+        """What the results behind the prediction have in a column of their table; ``None``: nothing, or there are none."""
+        return getattr(self.curve.series, column) if self.curve else None
 
     @property
     def workers(self) -> int:
@@ -97,7 +108,7 @@ def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
         return ()
     numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
     dataset = ("dataset",) if work.dataset and tells_of_work(found.curve) else ()
-    texts = *dataset, *(f"params.{name}" for name in work.params if name not in numbers)
+    texts = *dataset, *(PARAMETER + name for name in work.params if name not in numbers)
     if not numbers or not texts or not _follows_trend_without(texts, request, decision):
         return ()
     but_one = {name: tuple(other for other in texts if other != name) for name in texts} if len(texts) > 1 else {}
@@ -107,7 +118,7 @@ def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
 def _follows_trend_without(names: Collection[str], request: Request, decision: Decision) -> bool:
     """Whether the time would follow a trend over problem sizes if the request did not give its data set or these parameters."""
     work = request.optimisation.workload
-    params = {name: value for name, value in work.params.items() if f"params.{name}" not in names}
+    params = {name: value for name, value in work.params.items() if PARAMETER + name not in names}
     bare = with_problem(request, Problem(None if "dataset" in names else work.dataset, params))
     curves = usable_curves(bare, decision.target, decision.facts.models)
     return predict(curves, question(bare, decision.target, decision.shape), [decision.nodes]).problem_sizes > 0

@@ -29,6 +29,7 @@ from modak.facts import Facts
 from modak.perfmodel import Curve
 from modak.prepared import Prepared, prepared
 from modak.target import Target, resolve, target_key
+from modak.text.amounts import as_given
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def ranking_of(
     ranking = ranker(scored, objective)
     reached = scored.efficiency[ranking.best]
     how = f"not reached: {reached:.2f} is predicted for the counts given" if math.isfinite(reached) else "not known to be reached"
-    message = f"a parallel efficiency of {least:g} is {how}; the counts are kept (leave them out to have them chosen)"
+    message = f"a parallel efficiency of {as_given(least)} is {how}; the counts are kept (leave them out to have them chosen)"
     name = "application.minimal_efficiency" if request.application.minimal_efficiency else "optimisation.options.scaling_efficiency"
     return ranking, (Notice(field=name, message=message),)
 

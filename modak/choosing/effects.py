@@ -8,7 +8,7 @@ the size. Pairs of unlike runs have little weight and give a wide interval; with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,13 +17,15 @@ import numpy.typing as npt
 
 from modak.dsl import Basis
 from modak.facts import Result, same_name
+from modak.grouping import grouped
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.merging import SPELLINGS, same_label
 from modak.results.comparison import compare
+from modak.results.filters import PARAMETER
 from modak.results.metrics import metric
 from modak.text.amounts import counted
 
-Array = npt.NDArray[np.float64]
 OFF: Final = "none"
 """The value of an empty column when results are paired."""
 EVERYWHERE: Final = 0.2
@@ -136,11 +138,13 @@ def log_ratios(known: Sequence[SwitchPair], asked: RunContext, sizes: Sequence[f
     runs, ratios = [pair.run for pair in known], np.array([pair.log_ratio for pair in known])
     to_asked = _covariance(runs, _completed(asked, runs, sizes))
     mean, variance = np.zeros(len(sizes)), np.full(len(sizes), PRIOR)
-    for places, columns in _alike(_nearest(to_asked)):
+    nearest = _nearest(to_asked)
+    for columns in grouped(range(len(sizes)), lambda column: nearest[column].tobytes()).values():
+        places = nearest[columns[0]]  # of all these runs
         used = [runs[place] for place in places]
         among, here = _covariance(used, used) + NOISE**2 * np.eye(len(used)), to_asked[np.ix_(places, columns)]
         weights = np.linalg.solve(among, here)
-        mean[columns] = weights.T @ ratios[list(places)]
+        mean[columns] = weights.T @ ratios[places]
         variance[columns] -= np.sum(weights * here, axis=0)
     return mean, Z90 * np.sqrt(variance + NOISE**2)
 
@@ -150,17 +154,9 @@ def _nearest(to_asked: Array) -> npt.NDArray[np.int64]:
     return np.sort(np.argsort(-to_asked, axis=0, kind="stable")[:MOST].T, axis=1)
 
 
-def _alike(nearest: npt.NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], list[int]]]:
-    """The runs of ``nearest [run, pair]`` that have the same pairs: these, and those of the runs."""
-    columns: dict[tuple[int, ...], list[int]] = {}
-    for column, places in enumerate(nearest.tolist()):
-        columns.setdefault(tuple(places), []).append(column)
-    return iter(columns.items())
-
-
 def _record(result: Result, column: str) -> dict[str, Any]:
     """A result as one flat record of the results table, with labels in one spelling; mixed precisions are one in the ``column`` alone."""
-    labels = result.series.model_dump(exclude={"params"}) | {f"params.{name}": text for name, text in result.series.params.items()}
+    labels = result.series.model_dump(exclude={"params"}) | {PARAMETER + name: text for name, text in result.series.params.items()}
     for name, value in labels.items():
         if isinstance(value, str):
             labels[name] = SPELLINGS.get(name, str)(value) if name == column else same_label(name, value)

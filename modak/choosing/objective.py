@@ -20,11 +20,11 @@ import numpy.typing as npt
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90, Sides, bound
-from modak.text.amounts import as_given, counted, span
+from modak.text.amounts import as_given, counted, plain, span
 from modak.text.units import clock
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 DEFAULT_EFFICIENCY: Final = 0.5
 """Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
@@ -75,6 +75,12 @@ class Scored:
     def node_hours(self) -> Array:
         """Nodes x time, in hours."""
         hours: Array = self.nodes * self.time / 3600.0
+        return hours
+
+    @property
+    def job_node_hours(self) -> Array:
+        """The same with the start-up of a job that is assumed for the default minimum of efficiency."""
+        hours: Array = self.nodes * (self.time + START_UP_S) / 3600.0
         return hours
 
     def next_smaller(self, index: int) -> int | None:
@@ -256,8 +262,8 @@ def _constraints(scored: Scored, objective: Objective) -> Iterator[_Constraint]:
         yield _Constraint(
             hours / budget,
             lambda: f"node-hours <= {as_given(budget)}",
-            lambda: f"a budget of {counted(budget, 'node-hour')} is not enough",
-            lambda others: [f"a budget of {_rounded_up(hours[others].min()):g} node-hours"],
+            lambda: f"a budget of {budget_in_words(budget)} is not enough",
+            lambda others: [f"a budget of {plain(_rounded_up(hours[others].min()))} node-hours"],
         )
     if most := objective.max_nodes:  # what is missed is judged within it, and sizes beyond it are not predicted
         yield _Constraint(
@@ -350,7 +356,7 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
     described = (
         f"closest: {counted(scored.nodes[near], 'node')}, {span(scored.time[near])} predicted ({scored.basis[near]}), "
         f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {as_given(objective.confidence)}, "
-        f"{scored.node_hours[near]:.3g} node-hours, efficiency {scored.efficiency[near]:.2f}"
+        f"{plain(scored.node_hours[near])} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
     text = f"{obstacle}; {described}"
     offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known)]
@@ -416,6 +422,11 @@ def _later_or_less_sure(scored: Scored, deadline: int, confidence: float, others
 def _less_efficient(known: Array) -> Iterator[str]:
     if most := math.floor(100 * np.nan_to_num(known).max()) / 100:
         yield f"an efficiency of {most:g}"
+
+
+def budget_in_words(node_hours: float) -> str:
+    """A budget of the request, with all its digits."""
+    return f"{as_given(node_hours)} node-hour{'' if node_hours == 1 else 's'}"
 
 
 def _rounded_up(value: float) -> float:

@@ -6,7 +6,6 @@ shapes of their own already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,8 +18,8 @@ from modak.dsl import Notice, Request
 from modak.facts import Accelerator, SeriesKey
 from modak.perfmodel.precisions import CAPABILITY, USUAL_PRECISION, same_precision
 
-REDUCED: Final = ("amp", "mixed", "fp16", "bf16", "tf32")
-"""Precisions below single, as results name them; ``auto`` chooses among these and ``fp32``."""
+BELOW_SINGLE: Final = ("amp", "fp16", "bf16", "tf32")
+"""Precisions, in the spelling of :func:`same_precision`; ``auto`` chooses among these and ``fp32``."""
 BUILD: Final = "opt-build"
 BUILT: Final = "params.build"
 
@@ -43,20 +42,27 @@ class OpenSwitch:
 
     def turned_on(self, shape: Shape) -> Shape:
         """The shape with the switch."""
-        return replace(self._set(shape, self.on, built=True), inferred=(*shape.inferred, self.name))
+        return replace(self._with(shape, self.on), inferred=(*shape.inferred, self.name))
 
     def turned_off(self, shape: Shape) -> Shape:
         """The shape without it."""
-        return self._set(shape, None, built=False)
+        return self._with(shape, None)
 
-    def _set(self, shape: Shape, value: str | None, *, built: bool) -> Shape:
+    def _with(self, shape: Shape, value: str | None) -> Shape:
+        """The shape with a value in the column of the switch."""
         if self.column == "compiler":
             return replace(shape, compiler=value)
-        return replace(shape, precision=value) if self.column == "precision" else replace(shape, opt_build=built)
+        return replace(shape, precision=value) if self.column == "precision" else replace(shape, opt_build=value is not None)
+
+    def _value(self, shape: Shape) -> str | None:
+        """What the shape has in the column of the switch."""
+        if self.column == "compiler":
+            return shape.compiler
+        return same_precision(shape.precision) if self.column == "precision" else self.on if shape.opt_build else None
 
     def is_on(self, shape: Shape) -> bool:
         """Whether the shape has the switch on."""
-        return self.on in (shape.compiler, same_precision(shape.precision)) or (self.column == BUILT and shape.opt_build)
+        return self._value(shape) == self.on
 
     def is_on_in(self, series: SeriesKey) -> bool:
         """Whether results of a series are with the switch."""
@@ -68,9 +74,8 @@ class OpenSwitch:
         return values[self.column] == self.on
 
     def excluded_by(self, shape: Shape) -> bool:
-        """Whether the shape has another compiler, or another precision, in place of the switch's."""
-        values: Mapping[str, object] = {"compiler": shape.compiler, "precision": same_precision(shape.precision), BUILT: None}
-        return values[self.column] not in (None, self.off)
+        """Whether the shape has a compiler, or a precision, already: that of the switch, or another one in its place."""
+        return self._value(shape) not in (None, self.off)
 
     def tells_apart(self, one: Shape, other: Shape) -> bool:
         """Whether the shapes differ only in this switch: on in one, off in the other, with nothing else in its place."""
@@ -94,7 +99,7 @@ def left_open(request: Request) -> tuple[OpenSwitch, ...]:
     """The switches that the request sets to ``auto``."""
     said, optimisation = switches(request), request.optimisation
     graphs = [one for one in compilers(request) if said.get(one.name) == "auto"]
-    reduced = REDUCED if optimisation.workload.precision == "auto" else ()
+    reduced = BELOW_SINGLE if optimisation.workload.precision == "auto" else ()
     precisions = [OpenSwitch(name, "precision", name, USUAL_PRECISION, CAPABILITY.get(name)) for name in reduced]
     builds = [OpenSwitch(BUILD, BUILT, BUILD, "hub")] if optimisation.enable_opt_build == "auto" else []
     return (*(OpenSwitch(one.name, "compiler", one.name, capability=one.capability) for one in graphs), *precisions, *builds)

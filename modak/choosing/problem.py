@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak.choosing.wishes import is_build
-from modak.choosing.workload import LENGTHS, MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
+from modak.choosing.workload import MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
 from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
 from modak.facts import parameter, same_name
@@ -57,7 +57,7 @@ def _params(work: Workload, curves: Sequence[Curve]) -> tuple[Mapping[str, float
     further = _by_further(curves, _asked(work))
     if () in further or not all(map(tells_of_work, curves)):
         return work.params, ()
-    taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in LENGTHS if stated(work, per)]
+    taken, said = _most(further) if len(further) > 1 else (), [f"{per}s" for per in startup.PARTS if stated(work, per)]
     return {**work.params, **dict(taken)}, [*_others(taken, further, "params", said)]
 
 

@@ -27,6 +27,7 @@ from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameter, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
+from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import MOST, Sides
 from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import StartUp, is_whole, start_up_correction
@@ -34,7 +35,6 @@ from modak.prepared import prepared
 from modak.target import Target
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 BLOCK: Final = 256
 """Number of sizes to predict together if a request gives its number of nodes: the next request will give another one."""
 
@@ -66,10 +66,10 @@ class Columns:
     shape: Ints
     portion: Ints
     nodes: Ints
-    value: Floats
+    value: Array
     width: Sides
     """As in :class:`modak.perfmodel.Predictions`."""
-    doublings: Floats
+    doublings: Array
     basis: tuple[Basis, ...]
     references: tuple[Reference, ...]
     """What efficiency is relative to: the one with the least work."""
@@ -87,17 +87,17 @@ class Columns:
         return tuple(each.curve.start_up if each.curve else None for each in self.predictions)
 
     @cached_property
-    def start_up_s(self) -> Floats:
+    def start_up_s(self) -> Array:
         """For each portion, its start-up time: measured, else according to the system's file."""
         return np.array([one.seconds if one else self.usual_start_up_s for one in self.start_ups])
 
     @cached_property
-    def shares(self) -> Floats:
+    def shares(self) -> Array:
         """For each candidate, the nodes that share one problem; 1 in weak scaling."""
         return np.where(self._grows[self.portion], 1.0, self.nodes)
 
     @cached_property
-    def most_efficient(self) -> Floats:
+    def most_efficient(self) -> Array:
         """For each candidate, the highest efficiency that may be told: superlinear scaling is believed only where it was measured."""
         seen = np.array([basis in ("measured", "interpolated") for basis in self.basis])
         return np.where(seen, np.inf, 1.0)
@@ -261,7 +261,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     return Evidence(scored, predicted, per_portion, request.optimisation.app_type == "ai_inference")
 
 
-def _with_start(predicted: Columns, time: Floats) -> Sides:
+def _with_start(predicted: Columns, time: Array) -> Sides:
     """Half-widths of the whole time: those of work and of a measured start-up, each by its share.
 
     A start-up that was not measured in this configuration tells no share: then those of the work apply to the whole time.
@@ -274,7 +274,7 @@ def _with_start(predicted: Columns, time: Floats) -> Sides:
     return of_whole_time(predicted.width, time, *each)
 
 
-def _of_length(predicted: Columns, scale: Floats, width: Sides) -> Sides:
+def _of_length(predicted: Columns, scale: Array, width: Sides) -> Sides:
     """Half-widths, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
     if predicted.whole is None:
         return width

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from modak.choosing.objective import Ranking, Scored, scores
+from modak.choosing.objective import Ranking, Scored, budget_in_words, scores
 from modak.dsl import Objective
-from modak.text.amounts import as_given, counted
+from modak.text.amounts import as_given
 
 Describe = Callable[[int], str]
 """A candidate in words, by its index."""
@@ -37,7 +37,7 @@ def _all_lines(scored: Scored, ranking: Ranking, objective: Objective, describe:
         yield f"{describe(best)} misses the deadline {_only_if_slower(scored, best, slack)}"
         yield from _fewer(scored, ranking, objective, describe)
     if (budget := objective.budget_node_hours) and (slack := budget / float(scored.node_hours[best])) >= 1:
-        yield f"{describe(best)} exceeds the budget of {counted(budget, 'node-hour')} {_only_if_slower(scored, best, slack)}"
+        yield f"{describe(best)} exceeds the budget of {budget_in_words(budget)} {_only_if_slower(scored, best, slack)}"
     if (floor := ranking.min_efficiency) and (slack := float(scored.efficiency[best]) / floor) >= 1:
         text = f"{describe(best)} has an efficiency below {as_given(floor)}"
         yield f"{text} {_only_if_slower(scored, best, slack)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
@@ -39,7 +40,17 @@ class CandidateSearch:
     """Whether the run has several processes."""
 
 
-def topology_shapes(search: CandidateSearch) -> tuple[tuple[Shape, ...], tuple[Notice, ...]]:
+class Shapes(NamedTuple):
+    """Shapes, why they are considered, and what should be known of them."""
+
+    shapes: tuple[Shape, ...]
+    why: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    serial: tuple[Shape, ...] = ()
+    """Those of serial runs, which stay on the fewest nodes."""
+
+
+def topology_shapes(search: CandidateSearch) -> Shapes:
     """Shapes by the rules of thumb, and warnings."""
     counts, node, warnings = search.counts, search.target.node, list[Notice]()
     shapes: list[Shape] = []
@@ -57,7 +68,7 @@ def topology_shapes(search: CandidateSearch) -> tuple[tuple[Shape, ...], tuple[N
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))
         shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
-    return tuple(dict.fromkeys(shapes)), tuple(warnings)
+    return Shapes(tuple(dict.fromkeys(shapes)), warnings=tuple(warnings))
 
 
 def _software(search: CandidateSearch) -> Shape:

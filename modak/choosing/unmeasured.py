@@ -13,7 +13,7 @@ from modak.choosing import memory
 from modak.choosing.candidates import Candidates
 from modak.choosing.grids import only_one_node, taken
 from modak.choosing.mpi import host_mpi
-from modak.choosing.openswitch import REDUCED, OpenSwitch
+from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
 from modak.choosing.wishes import by_torchrun, is_hybrid, is_single_threaded
@@ -65,7 +65,7 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
     shown = [each for each in found.tried if each.pairs or any(map(each.switch.is_on, found.shapes))]
     any_precision = any(each.switch.column == "precision" for each in shown)
     for each in found.tried:
-        if each.switch.column != "precision" or each in shown or (each.switch.name == REDUCED[0] and not any_precision):
+        if each.switch.column != "precision" or each in shown or (each.switch.name == BELOW_SINGLE[0] and not any_precision):
             yield each.switch
 
 

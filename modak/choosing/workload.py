@@ -10,6 +10,7 @@ from typing import Final, Literal
 from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
 from modak.perfmodel import Curve, startup
+from modak.perfmodel.startup import PARTS
 from modak.results.metrics import METRICS, Metric, metric_of, parse_amount, singular, work_unit
 from modak.tuning.setting import recorded
 
@@ -34,8 +35,6 @@ class Problem:
 
 PREFERRED: Final = ("epoch", "step", "run")
 """Order of preference if an application has results per epoch, per step and per run; the unit of a stated amount comes first."""
-LENGTHS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
-"""Units in which requests give the length of a run."""
 MOST_NAMED: Final = 3
 """If there are more other problems, or systems, only their number is given."""
 
@@ -51,13 +50,13 @@ def units(request: Request, curve: Curve) -> Units | None:
     work = request.optimisation.workload
     kind = metric_of(curve.series)
     amount = parse_amount(work.amount) if work.amount else None
-    if amount and (rate := work_unit(kind)) and amount.counts == rate[0]:
-        return Units(amount.number, amount.one, rate[1])
+    if amount and (rate := work_unit(kind)) and amount.counts == rate.counts:
+        return Units(amount.number, amount.one, rate.seconds)
     if amount and kind.per == amount.one == "sample":
         return Units(amount.number, "sample")
     if kind.per == "sample":
         return Units(stated(work, "epoch") or 1.0, "epoch", work.samples) if work.samples else None
-    if kind.per in ("epoch", "step"):
+    if kind.per in PARTS:
         return Units(stated(work, kind.per) or 1.0, kind.per, _samples_scale(work, curve) if kind.per == "epoch" else 1.0)
     return _of_run(work, curve) if kind.per == "run" else None
 
@@ -86,7 +85,7 @@ def _of_run(work: Workload, curve: Curve) -> Units:
 def requested_lengths(work: Workload) -> dict[str, float]:
     """The requested length of the run, by unit: ``epochs``, ``steps``, or the unit of the amount."""
     amount = parse_amount(work.amount) if work.amount else None
-    said = {f"{per}s": count for per in LENGTHS if (count := stated(work, per))}
+    said = {f"{per}s": count for per in PARTS if (count := stated(work, per))}
     return said | ({amount.counts: amount.number} if amount else {})
 
 
@@ -114,7 +113,7 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
     here = [pair for pair in convertible if same_name(pair[0].series.system) in places] or convertible
     kinds = {per for _, per in here}
     of_its_dataset = {per for curve, per in here if work.dataset in (None, curve.series.dataset)}
-    if work.amount or any(stated(work, per) for per in LENGTHS):
+    if work.amount or any(stated(work, per) for per in PARTS):
         of_its_dataset.discard("run")
     order = _preferred(work, [curve for curve, per in here if per == "run"])
     kind = next((per for known in (of_its_dataset, kinds) for per in order if per in known), None)
@@ -151,13 +150,13 @@ def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice
     """What the request would have to state so that results of these metrics give a time."""
     work = request.optimisation.workload
     per_sample = [f"{one.name} in {one.unit}" for one in measured if one.per == "sample"]
-    rates = [(one, *rate) for one in measured if one.per is None and (rate := work_unit(one))]
+    rates = [(one, rate.counts) for one in measured if one.per is None and (rate := work_unit(one))]
     notices = []
     if per_sample and not work.samples:
         each = "in all" if request.optimisation.app_type == "ai_inference" else "per epoch"
         message = f"give the number of samples {each}: the results ({', '.join(per_sample)}) cannot be converted to a time without it"
         notices.append(Notice(field="optimisation.workload.samples", message=message))
-    for one, what, _ in rates:
+    for one, what in rates:
         example = "a number" if what == "1" else f"for instance '100 {what}'"
         message = (
             f"give the work of the whole run, {example}: the results ({one.name} in {one.unit}) cannot be converted to a time without it"
@@ -170,7 +169,7 @@ def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[N
     """A warning if the request gives a length of its run that times per epoch or step cannot use: ``5 ns``, or steps where the results
     are per epoch and the number of epochs is not given. ``unit`` as of :func:`units`."""
     work, kind = request.optimisation.workload, metric_of(curve.series)
-    per = next((name for name in LENGTHS if unit and unit.per == name), None)
+    per = next((name for name in PARTS if unit and unit.per == name), None)
     if per is None:
         return ()
     known = stated(work, per) is not None

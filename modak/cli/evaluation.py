@@ -12,7 +12,7 @@ import typer
 
 from modak.cli import common, show
 from modak.errors import ModakError, NotFound, UnknownName
-from modak.text.amounts import counted, percent
+from modak.text.amounts import cell, counted, percent, plain
 from modak.text.choices import COLUMNS, INTERVAL, row
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _programme(answer: Mapping[str, Any]) -> None:
         show.heading("Runs worth measuring, in this order")
         show.table(RUNS, [(place, *_run(run), *_effect(run)) for place, run in enumerate(answer["runs"], 1)])
     if answer["node_hours"]:
-        spent = f"{answer['node_hours']:.4g} node-hours in all: the request's whole workload each time, the start of the job counted"
+        spent = f"{cell(answer['node_hours'])} node-hours in all: the request's whole workload each time, the start of the job counted"
         typer.echo(show.folded(spent, "", "  "))
     show.note(*answer["notes"])
     written = [run["job_script"] for run in answer["runs"] if "job_script" in run]
@@ -276,8 +276,7 @@ def _run(one: Mapping[str, Any], nodes: str | None = None) -> tuple[Any, ...]:
 def _effect(run: Mapping[str, Any]) -> tuple[Any, ...]:
     if "interval_after" not in run:
         return (None, None, None, None)
-    rate = 100 * run["narrower_per_node_hour"]
-    per_hour = f"{rate:.2g} %" if rate < 100 else f"{rate:.0f} %"
+    per_hour = f"{plain(100 * run['narrower_per_node_hour'], 2)} %"
     return (run["node_hours"], _times(run["interval_after"]), _share(run["narrower"]), per_hour)
 
 

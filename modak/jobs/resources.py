@@ -10,6 +10,7 @@ from modak.dsl import Request
 from modak.facts import Node
 from modak.jobs.spec import Resources
 from modak.target import Target
+from modak.text.amounts import size
 
 
 def resources_of(request: Request, target: Target, shape: Shape, nodes: int) -> Resources:
@@ -101,7 +102,7 @@ def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, .
     """The reason for memory that the request does not ask for."""
     if has.memory_per_node is None or request.job_options.memory_limit:
         return ()
-    asked = f"memory: {has.memory_per_node / 1e9:.3g} GB of each node"
+    asked = f"memory: {size(has.memory_per_node)} of each node"
     if _given_gb(target, has.cores_per_node) * 1e9 > has.memory_per_node:
         return (f"{asked}, all that a job may have; {target.title} rejects one that asks for no memory: it would get more",)
     return (f"{asked} are the part of the job's cores; a job that asks for no memory gets less on {target.title}",)

@@ -66,15 +66,10 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
         refused.warnings = tuple(note for note in dict.fromkeys(notes) if note not in faults)
         raise refused
     options, application, target, wanted = (got.value for got in read)
-    options, application, by_launcher = _without_launcher(options, application, wanted)
-    options, application, more = _counts(options, application, wanted)
-    more = by_launcher + more
-    wanted, by_command = _with_servers(application, wanted)
-    more += by_command
+    request, more = _consistent(dsl.Request(job_options=options, application=application, target=target, optimisation=wanted))
     if strict and more:
         raise RequestError(faults=more)
     notes += more
-    request = dsl.Request(job_options=options, application=application, target=target, optimisation=wanted)
     warnings = tuple(dsl.Notice(field=note.field, message=note.message) for note in dict.fromkeys(notes))
     return Normalised(request, warnings, document)
 
@@ -187,20 +182,28 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     return {**job, "application": rest, "target": {"container_runtime": given, **target}}, (note,)
 
 
-def _without_launcher(
-    options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
-) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
+def _consistent(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
+    """The request with what one of its sections says in the place of another; and notes."""
+    notes: tuple[Fault, ...] = ()
+    for step in (_without_launcher, _with_counts, _with_servers):
+        request, more = step(request)
+        notes += more
+    return request, notes
+
+
+def _without_launcher(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """The counts of a launcher of MPI programs before the command, which is left out; if the request gives a count, too, that is used.
     Without any count the launcher of one process may mean all of its cores, and stays."""
+    options, application, wanted = request.job_options, request.application, request.optimisation
     found = launched(application.command)
     if found is None:
-        return options, application, ()
+        return request, ()
     of_mpi, distribution = application.app_type in ("mpi", "hpc"), wanted.options.value_of("distribution")
     counts = (application.mpi_ranks, options.process_count_per_node, options.node_count, wanted.config.distributed_training)
     several = of_mpi or bool(distribution) or any(count is not None and count > 1 for count in counts)
     by_torchrun = wanted.framework == "pytorch" and distribution != "horovod" and not of_mpi
     if not (found.has_counts or several):
-        return options, application, ()
+        return request, ()
     new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
     notes = []
     follows = _following(application.mpi_ranks, options.node_count, options.process_count_per_node)
@@ -215,7 +218,7 @@ def _without_launcher(
     left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
     left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
     notes.insert(0, Fault("application.executable", left))
-    return options.model_copy(update=new["job_options"]), application.model_copy(update=new["application"]), tuple(notes)
+    return request.changed(**new), tuple(notes)
 
 
 def _following(ranks: int | None, nodes: int | None, each: int | None) -> Mapping[str, int]:
@@ -225,10 +228,9 @@ def _following(ranks: int | None, nodes: int | None, each: int | None) -> Mappin
     return {"node_count": ceil(ranks / each)} if each and nodes is None else {}
 
 
-def _counts(
-    options: dsl.JobOptions, application: dsl.Application, wanted: dsl.Optimisation
-) -> tuple[dsl.JobOptions, dsl.Application, tuple[Fault, ...]]:
+def _with_counts(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """Threads and accelerators in a framework's options apply to the job, too; if both give them, the job's own are used."""
+    options, application, wanted = request.job_options, request.application, request.optimisation
     said = (wanted.options, *wanted.further.values())
     threads = next((found for one in said if (found := one.value_of("number_of_threads"))), None)
     gpus = next((found for one in said if (found := one.value_of("number_of_acc"))), None)
@@ -238,22 +240,23 @@ def _counts(
     if gpus and options.request_gpus not in (None, gpus):
         notes.append(Fault("job_options.request_gpus", f"{options.request_gpus} is used; number_of_acc says {gpus}"))
     if threads and application.threads is None:
-        application = application.model_copy(update={"threads": threads})
+        request = request.changed(application={"threads": threads})
     if gpus and options.request_gpus is None:
-        options = options.model_copy(update={"request_gpus": gpus})
-    return options, application, tuple(notes)
+        request = request.changed(job_options={"request_gpus": gpus})
+    return request, tuple(notes)
 
 
-def _with_servers(application: dsl.Application, wanted: dsl.Optimisation) -> tuple[dsl.Optimisation, tuple[Fault, ...]]:
+def _with_servers(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """MXNet with a parameter server where its command names such a key-value store: one process then drives all GPUs of a node."""
+    wanted = request.optimisation
     if wanted.framework != "mxnet" or wanted.options.value_of("distribution"):
-        return wanted, ()
-    named = _KEY_VALUE_STORE.search(" ".join(word for word in application.command if isinstance(word, str)))
+        return request, ()
+    named = _KEY_VALUE_STORE.search(" ".join(word for word in request.application.command if isinstance(word, str)))
     if named is None:
-        return wanted, ()
+        return request, ()
     options = wanted.options.model_copy(update={"distribution": "parameter-server"})
     note = Fault("application.arguments", f"{named[0]!r} is read as mxnet's option 'distribution': 'parameter-server'")
-    return wanted.model_copy(update={"options": options}), (note,)
+    return request.changed(optimisation={"options": options}), (note,)
 
 
 _KEY_VALUE_STORE: Final = re.compile(r"(?<!\S)--kv-?store[ =]dist\w*")

@@ -22,6 +22,7 @@ from modak.perfmodel.batches import Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.merging import SPELLINGS, same_setting
 from modak.perfmodel.startup import LENGTHS, positive_number
+from modak.results.filters import PARAMETER
 from modak.text.numbering import Numbers, shortened
 
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -99,6 +100,11 @@ class MeasuredRuns:
         return {name: _measured(runs) for name, runs in self.runs.items()}
 
     @cached_property
+    def sizes_vary(self) -> bool:
+        """Whether an application was measured in a configuration with several batch sizes."""
+        return any(len({run.identity for run in runs}) < len(runs) for runs in self.runs.values())
+
+    @cached_property
     def described(self) -> Described:
         """Each application by its run with the most parameters."""
         every = sorted({run for runs in self.runs.values() for run in runs}, key=lambda run: (len(run.numbers), run.numbers))
@@ -112,7 +118,7 @@ def run_of(series: SeriesKey | Mapping[str, Any], layout: Layout) -> RunKind:
     if layout.batch_size:
         numbers["batch"] = float(layout.batch_size)
     application = str(labels.pop("application"))
-    labels |= {f"params.{name}": text for name, text in words.items()}
+    labels |= {PARAMETER + name: text for name, text in words.items()}
     shape = {"ranks_per_node": layout.ranks_per_node, "gpus_per_node": layout.gpus_per_node, "nodes": layout.nodes}
     known = {**labels, **{name: value for name, value in shape.items() if value not in (None, 1)}}
     features = tuple(sorted(numbers.items()))

@@ -145,18 +145,21 @@ def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:
     return Coverage(float(held.mean()), each, float(np.exp(np.median(width.middle))))
 
 
-def bins(miss: Array, width: Sides, by: Array, edges: Sequence[float], name: str) -> tuple[Bin, ...]:
-    """Widths and coverage in bins of ``by`` (doublings, or disagreement), each from one edge up to the next."""
+def bins(miss: Array, width: Sides, by: Array, edges: Sequence[float], names: Sequence[str]) -> tuple[Bin, ...]:
+    """Widths and coverage in bins of ``by`` (doublings, or disagreement): below the first of the edges, from one up to the next, and from
+    the last one on; ``names`` of all of these. Empty bins are left out."""
     places = np.digitize(by, edges)
-    found = []
-    for place in np.unique(places):
-        here = places == place
-        low = edges[place - 1] if place > 0 else -np.inf
-        high = edges[place] if place < len(edges) else np.inf
-        held = float(width.holds(miss)[here].mean())
-        middle = float(np.exp(np.median(width.middle[here])))
-        found.append(Bin(f"{low:g} <= {name} < {high:g}", int(here.sum()), middle, held, float(np.median(np.abs(np.expm1(-miss[here]))))))
-    return tuple(found)
+    return tuple(_bin(names[place], miss[places == place], width.at(np.flatnonzero(places == place))) for place in np.unique(places))
+
+
+def _bin(name: str, miss: Array, width: Sides) -> Bin:
+    return Bin(
+        name,
+        count=len(miss),
+        median_width=float(np.exp(np.median(width.middle))),
+        coverage=float(width.holds(miss).mean()),
+        median_error=float(np.median(np.abs(np.expm1(-miss)))),
+    )
 
 
 def efficient_size(sizes: Array, costs: Array, keep: float = KEEP) -> float:

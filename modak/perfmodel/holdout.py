@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
@@ -128,7 +128,10 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
     doublings = np.repeat([one.doublings for one in found], [len(one.costs) for one in found])
     series = len({id(one.curve) for one in found})
     ours = Accuracy(
-        TREND, evaluation.summarise(actual, trend), coverage=evaluation.coverage(miss, width, owners), bins=_bins(miss, width, doublings)
+        TREND,
+        evaluation.summarise(actual, trend),
+        coverage=evaluation.coverage(miss, width, owners),
+        bins=evaluation.bins(miss, width, doublings, DOUBLINGS, BINS),
     )
     return Proof(
         holdout=PROBLEM,
@@ -189,14 +192,8 @@ def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answe
     miss = evaluation.misses(todo, answers)
     far = np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
-    coverage = evaluation.coverage(miss, width, owners)
-    return _figures(name, todo, observed, [answer.value for answer in answers], coverage, _bins(miss, width, far))
-
-
-def _bins(miss: Array, width: Sides, doublings: Array) -> tuple[Bin, ...]:
-    places = np.unique(np.digitize(doublings, DOUBLINGS))
-    found = zip(places, evaluation.bins(miss, width, doublings, DOUBLINGS, ""), strict=True)
-    return tuple(replace(one, name=BINS[place]) for place, one in found)
+    coverage, bins = evaluation.coverage(miss, width, owners), evaluation.bins(miss, width, far, DOUBLINGS, BINS)
+    return _figures(name, todo, observed, [answer.value for answer in answers], coverage, bins)
 
 
 def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Accuracy]:

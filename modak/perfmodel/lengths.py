@@ -11,7 +11,17 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import Predictions, of_whole_time
 from modak.perfmodel.questions import Question, closed
-from modak.perfmodel.startup import LENGTHS, SAMPLES, WHOLE, StartUp, is_whole, lengths, positive_number, samples_of, start_up_correction
+from modak.perfmodel.startup import (
+    LENGTHS,
+    SAMPLES,
+    WALL_TIME,
+    StartUp,
+    is_whole,
+    lengths,
+    positive_number,
+    samples_of,
+    start_up_correction,
+)
 from modak.results.metrics import metric_of
 
 
@@ -25,7 +35,7 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
     asked = lengths(params)
     if not asked:
         return question, curves
-    parts = [f"{name.removesuffix('s')}_time" for name in asked] if question.metric == WHOLE else []
+    parts = [f"{name.removesuffix('s')}_time" for name in asked] if question.metric == WALL_TIME else []
     scalable = (curve for curve in curves if not is_whole(curve.series) or asked.keys() & lengths(curve.series.params).keys())
     able = [curve for curve in scalable if question.metric is None or curve.series.metric in (question.metric, *parts)]
     if not able:
@@ -62,7 +72,7 @@ def scaled(found: Predictions, question: Question, asked: str | None) -> Predict
     """The predictions at the length in question: of a whole run of another length, or of parts if ``asked`` is a whole run."""
     if found.curve is None or not question.lengths:
         return found
-    if asked == WHOLE and not is_whole(found.curve.series):
+    if asked == WALL_TIME and not is_whole(found.curve.series):
         count = question.lengths[f"{metric_of(found.curve.series).per}s"]
         return _with_start_up(replace(found, value=found.value * count), found.curve.start_up)
     return of_length(found, question.lengths)

@@ -19,14 +19,12 @@ from modak.facts import Layout, SeriesKey, same_image, same_mpi, same_name, same
 from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import exact_precision, same_precision
-from modak.perfmodel.startup import LENGTHS, positive_number
+from modak.perfmodel.startup import LENGTHS, PARTS, positive_number
 from modak.results.filters import PARAMETER
 from modak.results.metrics import metric_of
 
 OPTIONAL: Final = ("framework_version", "image", "partition", "runtime", "hyperthreads")
 """Columns in which an empty cell may stand for any value."""
-PARTS: Final = ("epoch", "step")
-"""Parts of a run, whose number results give in ``params.epochs`` and ``params.steps``."""
 SPELLINGS: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
     **dict.fromkeys(("system", "framework", "compiler"), same_name),
     "mpi": same_mpi,

@@ -57,16 +57,19 @@ FILL_RIDGE: Final = 3.0
 FILL_ROUNDS: Final = 3
 
 
-@dataclass(frozen=True)
-class ParameterModel:
-    """Log throughput on one configuration, as plain numbers. ``support`` holds standardised features of measured applications."""
+class ParameterModel(NamedTuple):
+    """Log throughput on one configuration, from ``m`` features of ``n`` measured applications."""
 
     columns: tuple[str, ...]
-    centre: tuple[float, ...]
-    scale: tuple[float, ...]
-    quadratic: tuple[float, ...]
-    support: tuple[tuple[float, ...], ...]
-    weights: tuple[float, ...]
+    centre: Array
+    """Mean of each feature ``[m]``, and its standard deviation:"""
+    scale: Array
+    quadratic: Array
+    """Coefficients."""
+    support: Array
+    """Standardised features ``[n, m]``."""
+    weights: Array
+    """Of the applications ``[n]``."""
     length: float
     half_width: float
     """90th percentile of the absolute leave-one-out error of log throughput."""
@@ -108,11 +111,11 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     similarity = _similarity(at, target - base @ coefficients)
     return ParameterModel(
         columns=tuple(columns),
-        centre=tuple(centre.tolist()),
-        scale=tuple(scale.tolist()),
-        quadratic=tuple(coefficients.tolist()),
-        support=tuple(map(tuple, at.tolist())),
-        weights=tuple(similarity.weights.tolist()),
+        centre=centre,
+        scale=scale,
+        quadratic=coefficients,
+        support=at,
+        weights=similarity.weights,
         length=similarity.length,
         half_width=float(np.quantile(np.abs(similarity.left_out), 0.9)),
     )
@@ -120,10 +123,9 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
 
 def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
     """Log throughput of applications with these parameters; the interval widens with the distance to the measured ones."""
-    at = (features({name: columns[name] for name in model.columns}) - np.array(model.centre)) / np.array(model.scale)
-    support = np.array(model.support)
-    similarity = np.exp(-_distance(at, support) / model.length)
-    log = _quadratic(at) @ np.array(model.quadratic) + similarity @ np.array(model.weights)
+    at = (features({name: columns[name] for name in model.columns}) - model.centre) / model.scale
+    similarity = np.exp(-_distance(at, model.support) / model.length)
+    log = _quadratic(at) @ model.quadratic + similarity @ model.weights
     return Estimate(log, model.half_width * (2.0 - similarity.max(axis=1)))
 
 

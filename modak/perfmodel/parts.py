@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey
@@ -48,32 +48,37 @@ def split_cells(cells: Sequence[Cell]) -> list[Part]:
     GPUs open is beside runs on GPUs, runs that differ only in their threads become curves over threads.
     """
     by_batch = grouped(cells, lambda cell: _key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0))
-    parts: list[Part] = []
-    by_shape: dict[tuple[int, ...], list[Cell]] = defaultdict(list)
     families = [family for key in sorted(by_batch) for family in _families(by_batch[key])]
-    for number, family in enumerate(families):
-        filling = _filling(family)
-        parts += [_within_node(filling)] if filling else []
-        chosen = {id(cell) for cell in filling}
-        for cell in family:
-            lay = cell.layout
-            if id(cell) not in chosen:
-                by_shape[_key(lay.ranks_per_node, lay.threads_per_rank, lay.gpus_per_node, lay.batch_size, number)].append(cell)
+    fillings = [filling for family in families if (filling := _filling(family))]
+    filled = {id(cell) for filling in fillings for cell in filling}
+    by_shape = grouped(
+        ((number, cell) for number, family in enumerate(families) for cell in family if id(cell) not in filled),
+        lambda numbered: (*_shape_key(numbered[1].layout), numbered[0]),
+    )
+    over_nodes: list[Part] = []
     rest: dict[int, list[Cell]] = defaultdict(list)
     for key in sorted(by_shape):
-        group = by_shape[key]
-        lay = group[0].layout
+        group = [cell for _, cell in by_shape[key]]
         if len({cell.layout.nodes for cell in group}) > 1:
-            parts.append(Part(group, lay.model_copy(update={"nodes": None}), "nodes"))
+            over_nodes.append(_over_nodes(group))
         else:
             rest[key[-1]].extend(group)
     gpus = {cell.layout.gpus_per_node for cell in cells}
     over_threads = len({cell.layout.nodes for cell in cells}) == 1 and not (None in gpus and any(gpus))
-    for line in (line for number in sorted(rest) for line in _lines(rest[number], over_threads)):
-        group, others = _one_way(line)
-        parts.append(_within_node(group))
-        parts += [Part([cell], cell.layout.model_copy(update={"nodes": None}), "nodes") for cell in others]
-    return parts
+    lines = (line for number in sorted(rest) for line in _lines(rest[number], over_threads))
+    return [*map(_within_node, fillings), *over_nodes, *(part for line in lines for part in _parts_of(line))]
+
+
+def _parts_of(line: Sequence[Cell]) -> Iterator[Part]:
+    """The curve within a node of cells that :func:`_lines` put together, and one of its own for each other way to one size."""
+    group, others = _one_way(line)
+    yield _within_node(group)
+    yield from (_over_nodes([cell]) for cell in others)
+
+
+def _over_nodes(group: list[Cell]) -> Part:
+    """Cells with the same counts within a node."""
+    return Part(group, group[0].layout.model_copy(update={"nodes": None}), "nodes")
 
 
 def _lines(cells: Sequence[Cell], over_threads: bool) -> list[list[Cell]]:
@@ -163,7 +168,7 @@ def _within_node(group: list[Cell]) -> Part:
     if scale == "threads":
         return Part(group, Layout(ranks_per_node=first.ranks_per_node, gpus_per_node=gpus, batch_size=first.batch_size), "threads")
     if len({cell.layout.ranks_per_node for cell in group}) == 1:
-        return Part(group, first.model_copy(update={"nodes": None}), "nodes")
+        return _over_nodes(group)
     return Part(group, Layout(threads_per_rank=first.threads_per_rank, gpus_per_node=gpus, batch_size=first.batch_size), "ranks")
 
 
@@ -188,6 +193,10 @@ def _threads_over_gpus(cells: Sequence[Cell]) -> tuple[tuple[int, int], ...]:
 def _common(group: Sequence[Cell], name: str) -> int | None:
     values = {getattr(cell.layout, name) for cell in group}
     return values.pop() if len(values) == 1 else None
+
+
+def _shape_key(layout: Layout) -> tuple[int, ...]:
+    return _key(layout.ranks_per_node, layout.threads_per_rank, layout.gpus_per_node, layout.batch_size)
 
 
 def _key(*values: int | None) -> tuple[int, ...]:

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from modak.dsl import Basis
 from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel import layoutlaw, layouts, problems
@@ -22,7 +21,7 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Z90, Sides
 from modak.perfmodel.kriging import parted
 from modak.perfmodel.matching import Match, best_match, seen
-from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.questions import both_differ
 from modak.perfmodel.unlikeness import of_another_count
 
@@ -156,14 +155,13 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     log_cost, deviation = _by_law(peers, kind, answers, away, layout)
     half = Z90 * np.hypot(deviation, nearest.unlikeness)
     lopsided = layoutlaw.beyond(away) and not layout.gpus_per_node
-    transferred: Basis = "transferred"
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
     return replace(
         own,
         value=np.exp(log_cost),
         width=Sides(GAIN * half, layoutlaw.LOSS * half) if lopsided else Sides(half, half),
-        basis=(transferred,) * len(log_cost),
+        basis=all_of("transferred", len(log_cost)),
         others=tuple(series for series in dict.fromkeys(others) if series != nearest.curve.measured),
         other_results=results_behind(curve for curve in used if curve is not nearest.curve),
     )

@@ -53,16 +53,25 @@ class Predictions:
             doublings=self.doublings[places],
         )
 
+    def unlike_in(self, name: str, half_width: float) -> Predictions:
+        """The predictions for a run that differs from the results in one thing more, which adds a half-width in quadrature."""
+        width, basis = self.width.widened(half_width), all_of("transferred", len(self.basis))
+        return replace(self, width=width, basis=basis, differences=(*self.differences, name))
+
     def quantile(self, probability: float) -> Array:
         """The cost that is not exceeded with this probability."""
         return intervals.bound(self.value, self.width, probability)
 
 
+def all_of(basis: Basis, count: int) -> tuple[Basis, ...]:
+    """One basis for so many sizes."""
+    return (basis,) * count
+
+
 def nothing_known(count: int) -> Predictions:
     """So many sizes of which nothing is known."""
     nothing = np.full(count, np.nan)
-    basis: Basis = "none"
-    return Predictions(nothing, intervals.Sides(nothing, nothing), (basis,) * count, np.zeros(count))
+    return Predictions(nothing, intervals.Sides(nothing, nothing), all_of("none", count), np.zeros(count))
 
 
 class Portion(NamedTuple):

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from modak.dsl import Basis
 from modak.facts import Layout, same_parameter
 from modak.grouping import grouped
 from modak.perfmodel import startup
@@ -28,7 +27,7 @@ from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Match, seen
 from modak.perfmodel.merging import same_setting
-from modak.perfmodel.predictions import Predictions
+from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of
 from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
 from modak.perfmodel.unlikeness import WORK_SPREAD, tells_of_work
@@ -358,14 +357,13 @@ def _of_law(answers: Sequence[AtProblem], log_cost: Array, half: Array) -> Predi
     intervals. The sides of these differ as those of the nearest do: by as much in their squares, but none is less than half of ``half``."""
     nearest = answers[0].found
     middle = nearest.width.middle
-    transferred: Basis = "transferred"
     names = {name for one in answers for name in one.away}
     beside = dict.fromkeys(one.found.curve.measured for one in answers[1:] if one.found.curve)
     return replace(
         nearest,
         value=np.exp(log_cost),
         width=nearest.width.each(lambda side: np.sqrt(np.maximum(half**2 + side**2 - middle**2, (half / 2) ** 2))),
-        basis=(transferred,) * len(log_cost),
+        basis=all_of("transferred", len(log_cost)),
         differences=tuple(dict.fromkeys((*nearest.differences, "params"))),
         others=(*beside, *(series for one in answers for series in one.found.others)),
         problem_sizes=len({tuple(one.away.items()) for one in answers}),

@@ -14,6 +14,7 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
+from modak.results.filters import PARAMETER
 from modak.results.metrics import metric_of
 
 SPREAD: Final[Mapping[str, float]] = {
@@ -37,8 +38,6 @@ are 0.53 (650 pairs on 93 machines) and 0.86 (77 on V100) for half against singl
 are judgement: another system changes published throughputs by a factor of about two, another container runtime by 1 % or less."""
 SWITCHES: Final = ("params", "compiler", "precision")
 """Attributes that are off (or usual) in a question that does not name them, if there are results that do not name them either."""
-PARAMETER: Final = "params."
-"""Before the name of a parameter among those of attributes, as in the columns of the table of results."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from modak.cache import Cache
-from modak.dsl import Basis
 from modak.facts import Doubted, Layout, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
@@ -26,8 +25,9 @@ from modak.perfmodel.predict import Predictor
 from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.problems import apart
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
-from modak.perfmodel.startup import LENGTHS, SAME_TIME, WHOLE, is_whole
+from modak.perfmodel.startup import LENGTHS, SAME_TIME, WALL_TIME, is_whole
 from modak.perfmodel.wording import describe, of_open, of_system, transfer_source
+from modak.results.filters import PARAMETER
 from modak.results.metrics import METRICS, Metric, metric, metric_of, to_base
 
 OtherNodes = Callable[[str | None, str, bool], frozenset[str]]
@@ -66,7 +66,7 @@ class Reader:
             attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
         if "numa_mode" in attributes:
             attributes["numa_mode"] = int(attributes["numa_mode"])
-        given = {name.removeprefix("params."): value for name, value in row.items() if name.startswith("params.")}
+        given = {name.removeprefix(PARAMETER): value for name, value in row.items() if name.startswith(PARAMETER)}
         if params := {name: str(value) for name, value in given.items() if value not in (None, "")}:
             attributes["params"] = params
         layout = Layout(**{name: count_in(row.get(name)) for name in COUNTS})
@@ -84,9 +84,7 @@ class Reader:
         questions = [self.question(row) for row in rows]
 
         def kind(place: int) -> Hashable:
-            row, asked = rows[place], questions[place]
-            said = str(sorted(asked.attributes.items(), key=str))
-            return row["application"], said, asked.layout.model_dump_json(), asked.metric, _counted(row), asked.without
+            return rows[place]["application"], _counted(rows[place]), questions[place]
 
         return ((questions[places[0]], places) for places in grouped(range(len(rows)), kind).values())
 
@@ -122,11 +120,10 @@ def predict_rows(
             origin = transfer_source(predictions, known) if "transferred" in predictions.basis else ""
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
             for place, index in enumerate(members[place] for place in places.tolist()):
-                answered[index].update(_columns(predictions, place, rows[index], level))
-                if answered[index]["basis"] == "transferred":
-                    answered[index]["model"] += origin
-                if answered[index]["model"]:
-                    answered[index]["model"] += of_one
+                columns = _columns(predictions, place, rows[index], level)
+                if columns["model"]:
+                    columns["model"] += (origin if columns["basis"] == "transferred" else "") + of_one
+                answered[index].update(columns)
     return answered
 
 
@@ -168,7 +165,7 @@ def _predicted(
     asked: Question, curves: Sequence[Curve], nodes: Array, predictor: Callable[[Sequence[Curve], Array], Predictor]
 ) -> Sequence[Portion]:
     """The question answered from curves of its metric. If there is none and the metric is the time of a whole run, from what would answer
-    for :data:`~modak.perfmodel.startup.WHOLE`, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
+    for ``wall_time``, or from whole runs under any name that says so, whichever is surer: with wider intervals."""
 
     def of_metric(name: str | None, named: Sequence[Curve], wanted: str | None) -> list[Portion]:
         question, able = with_length(replace(asked, metric=name), named)
@@ -179,9 +176,10 @@ def _predicted(
     found = of_metric(asked.metric, curves, asked.metric)
     if found[0].found.curve is not None or asked.metric not in WHOLE_RUNS:
         return found
-    others = [of_metric(WHOLE, curves, WHOLE), of_metric(None, _of_metric(curves, asked.metric), None)]
+    others = [of_metric(WALL_TIME, curves, WALL_TIME), of_metric(None, _of_metric(curves, asked.metric), None)]
     known = [each for each in others if each[0].found.curve is not None]
-    return [Portion(places, _under_another_name(each)) for places, each in surest(known)] if known else found
+    # Times under another name may be of somewhat more, or less, than the whole run in question.
+    return [Portion(places, each.unlike_in("metric", math.log(SAME_TIME))) for places, each in surest(known)] if known else found
 
 
 def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve]) -> Predictions:
@@ -189,9 +187,7 @@ def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve])
     systems = {same_name(curve.series.system) for curve in _of_metric(curves, asked.metric) if curve.series.system}
     if found.curve is None or "system" in asked.attributes or len(systems) < 2:
         return found
-    basis: Basis = "transferred"
-    width = found.width.widened(Z90 * SPREAD["system"])
-    return replace(found, width=width, basis=(basis,) * len(found.basis), differences=(*found.differences, "system"))
+    return found.unlike_in("system", Z90 * SPREAD["system"])
 
 
 def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:
@@ -200,13 +196,6 @@ def _of_metric(curves: Sequence[Curve], name: str | None) -> list[Curve]:
     if found or name not in WHOLE_RUNS:
         return found
     return [curve for curve in curves if curve.series.metric in WHOLE_RUNS and is_whole(curve.series)]
-
-
-def _under_another_name(found: Predictions) -> Predictions:
-    """Predictions of times that may be of somewhat more, or less, than the whole run in question."""
-    width = found.width.widened(math.log(SAME_TIME))
-    basis: Basis = "transferred"
-    return replace(found, width=width, basis=(basis,) * len(found.basis), differences=(*found.differences, "metric"))
 
 
 def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
@@ -251,7 +240,7 @@ def of_several(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> Co
 
 def _given(row: Row) -> dict[str, str]:
     """The data set and the parameters that a row names, by column."""
-    cells = ((name, value) for name, value in row.items() if name == "dataset" or name.startswith("params."))
+    cells = ((name, value) for name, value in row.items() if name == "dataset" or name.startswith(PARAMETER))
     return {name: str(value) for name, value in cells if value not in (None, "")}
 
 
@@ -260,7 +249,7 @@ def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     systems), where the row names none and there are several; by column. A parameter that some of them lack is off in the row."""
     given = _given(row)
     asked, here = _measured(curves, row.get("metric") or None, row.get("system"))
-    params = {name.removeprefix("params."): value for name, value in given.items() if name != "dataset"}
+    params = {name.removeprefix(PARAMETER): value for name, value in given.items() if name != "dataset"}
     known = here or asked
     one_dataset = "dataset" in given or len({one.series.dataset for one in known if one.series.dataset}) < 2
     if one_dataset and not {name for one in known for name in one.series.params}.difference(params, LENGTHS):
@@ -269,7 +258,7 @@ def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     names = {name for curve in alike for name in curve.series.params}.difference(params, LENGTHS)
     texts = {name: {curve.series.params.get(name) for curve in alike} for name in sorted(names)}
     stated = {name: {text for text in each if text is not None} for name, each in texts.items() if None not in each}
-    several = {f"params.{name}": {same_setting(name, text) for text in each} for name, each in stated.items()}
+    several = {PARAMETER + name: {same_setting(name, text) for text in each} for name, each in stated.items()}
     if "dataset" not in given:
         several = {"dataset": {curve.series.dataset for curve in alike if curve.series.dataset}, **several}
     return {name: len(values) for name, values in several.items() if len(values) > 1}

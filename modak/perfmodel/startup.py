@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,11 @@ from modak.facts import Fact, SeriesKey
 from modak.grouping import grouped
 from modak.results.metrics import METRICS, Amount, metric_of, parse_amount, work_unit
 
-WHOLE: Final = "wall_time"
+WALL_TIME: Final = "wall_time"
 """The time of a whole run, measured from outside."""
-LENGTHS: Final = ("epochs", "steps", "amount")
+PARTS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
+"""Parts of a run; how many of them it has, tells its length."""
+LENGTHS: Final = (*(f"{part}s" for part in PARTS), "amount")
 """Parameters that give the length of a run; rates do not depend on it."""
 SAMPLES: Final = "samples"
 """The parameter that gives the samples of an epoch."""
@@ -62,7 +64,7 @@ def pairs(keys: Iterable[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:
     """Pairs of a series of whole runs and a series of the work of the same runs (equal except for the metric) whose amount is known."""
     for members in grouped(keys, lambda key: key.model_dump_json(exclude={"metric", "unit"})).values():
         for wall in members:
-            if wall.metric == WHOLE:
+            if wall.metric == WALL_TIME:
                 yield from ((wall, one) for one in members if one is not wall and work(one))
 
 
@@ -102,11 +104,11 @@ def work(series: SeriesKey) -> float | None:
     if not measured.tells_cost:
         return None
     rate = work_unit(measured)
-    if amount and rate and amount.counts == rate[0]:
-        return amount.number * rate[1]
+    if amount and rate and amount.counts == rate.counts:
+        return amount.number * rate.seconds
     if amount and measured.per == amount.one:
         return amount.number
-    if measured.per in ("epoch", "step"):
+    if measured.per in PARTS:
         return positive_number(series.params.get(f"{measured.per}s"))
     return 1.0 if is_whole(series) else None
 
@@ -127,7 +129,7 @@ def amount_of(params: Mapping[str, str]) -> Amount | None:
 def lengths(params: Mapping[str, str]) -> dict[str, float]:
     """The length of a run with these parameters, by unit: ``epochs``, ``steps``, or the unit of its amount; empty if unknown."""
     amount = amount_of(params)
-    counts = {name: positive_number(params.get(name)) for name in ("epochs", "steps")}
+    counts = {f"{part}s": positive_number(params.get(f"{part}s")) for part in PARTS}
     return {name: count for name, count in counts.items() if count} | ({amount.counts: amount.number} if amount else {})
 
 

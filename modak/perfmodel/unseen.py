@@ -79,12 +79,10 @@ def guesses(asked: Sequence[RunKind], results: Sequence[Result]) -> tuple[Guess 
 
 def guesses_from(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[Guess | None, ...]:
     """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
-    several = any(len({run.identity for run in runs}) < len(runs) for runs in known.runs.values())
     found: dict[int, Guess | None] = {}
     kinds = [(run.configuration, *run.features) for run in asked]
     for places in grouped(range(len(asked)), kinds.__getitem__).values():
-        of_kind = _of_configuration([asked[place] for place in places], known.measured, known.described, several)
-        found.update(zip(places, of_kind, strict=True))
+        found.update(zip(places, _of_configuration([asked[place] for place in places], known), strict=True))
     return tuple(found[place] for place in range(len(asked)))
 
 
@@ -104,7 +102,7 @@ class CalibrationRuns(NamedTuple):
 def calibrations(asked: Sequence[RunKind], known: MeasuredRuns, most: int, enough: float = math.inf) -> tuple[CalibrationRuns, ...]:
     """For each configuration of the asked runs the ``most`` runs to measure there; none where as many as ``enough`` were measured."""
     found = []
-    every = cache(lambda: _compared(None, known.measured, known.described, known.described.keys()))
+    every = cache(lambda: _compared(None, known, known.described.keys()))
     for places in grouped(range(len(asked)), [run.configuration for run in asked].__getitem__).values():
         here = _calibration([asked[place] for place in places], known, every, most, enough)
         found.append(here._replace(places=tuple(places[number] for number in here.places)))
@@ -113,13 +111,12 @@ def calibrations(asked: Sequence[RunKind], known: MeasuredRuns, most: int, enoug
 
 def _calibration(asked: Sequence[RunKind], known: MeasuredRuns, every: Callable[[], Compared], most: int, enough: float) -> CalibrationRuns:
     """Of runs in one configuration. ``every``: what all configurations tell of another one; of many unknown ones it is asked once."""
-    measured, described = known.measured, known.described
     configuration, wanted = asked[0].configuration, {run.identity: place for place, run in enumerate(asked)}
-    here = dict.fromkeys(run.identity for run in measured[configuration].logs) if configuration in measured else {}
-    compared = _compared(configuration, measured, described, here.keys() | wanted.keys())
+    here = dict.fromkeys(run.identity for run in known.runs.get(configuration, ()))
+    compared = _compared(configuration, known, here.keys() | wanted.keys())
     if not _distinguish(compared.columns):
-        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every(), described) if len(here) < MANY else 0)
-    comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared, described)
+        return CalibrationRuns((), 0, 0, _told_by_parameters(asked, every(), known.described) if len(here) < MANY else 0)
+    comparable, others = sum(run.identity in compared.applications for run in asked), _told_by_parameters(asked, compared, known.described)
     rows = [one for one in {**here, **wanted} if one in compared.applications]
     there = sum(one in here for one in rows)
     if there >= enough:
@@ -128,7 +125,7 @@ def _calibration(asked: Sequence[RunKind], known: MeasuredRuns, every: Callable[
     elsewhere = Batches([other.throughputs(batch, all_sizes=False) for other in compared.configurations])
     order = parameters.most_telling(
         np.array([elsewhere.at(one, doublings(batch)) for one in rows]),
-        _table([described[identity] for identity in rows], compared.columns),
+        _table([known.described[identity] for identity in rows], compared.columns),
         np.array([one in here for one in rows]),
         most,
     )
@@ -142,27 +139,21 @@ def _told_by_parameters(asked: Sequence[RunKind], compared: Compared, described:
     return sum(run.identity not in described and run.features.keys() >= set(compared.columns) for run in asked)
 
 
-def _of_configuration(
-    asked: Sequence[RunKind], measured: Mapping[Configuration, Throughputs], described: Described, several: bool
-) -> Sequence[Guess | None]:
-    """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from their parameters.
-
-    ``several``: whether an application was measured somewhere with several batch sizes.
-    """
+def _of_configuration(asked: Sequence[RunKind], known: MeasuredRuns) -> Sequence[Guess | None]:
+    """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from their parameters."""
     configuration = asked[0].configuration
-    here = measured.get(configuration)
+    here = known.measured.get(configuration)
     if here is None or len(here.logs) < FEW:
         return [None] * len(asked)
     answers: dict[RunKind, Guess] = {}
     enough = len({run.application for run in here.logs}) >= ENOUGH
-    comparable = [run for run in asked if not enough or run.identity in described]
-    for batch in dict.fromkeys(run.features.get("batch") if several else None for run in comparable):
-        of_batch = [run for run in comparable if not several or run.features.get("batch") == batch]
-        transfer = _transfer(configuration, batch, measured, described)
-        if transfer is not None:
+    comparable = [run for run in asked if not enough or run.identity in known.described]
+    by_batch = grouped(comparable, lambda run: run.features.get("batch") if known.sizes_vary else None)
+    for batch, of_batch in by_batch.items():
+        if (transfer := _transfer(configuration, batch, known)) is not None:
             answers.update(_transferred(of_batch, here, transfer))
-        if transfer is not None and not enough:
-            answers.update(_from_parameters([run for run in of_batch if run not in answers], here, transfer))
+            if not enough:
+                answers.update(_from_parameters([run for run in of_batch if run not in answers], here, transfer))
     answers.update(_from_parameters([run for run in asked if run not in answers], here))
     return [answers.get(run) for run in asked]
 
@@ -182,15 +173,13 @@ class Transfer(NamedTuple):
     """The other configurations."""
 
 
-def _transfer(
-    configuration: Configuration, batch: float | None, measured: Mapping[Configuration, Throughputs], described: Described
-) -> Transfer | None:
+def _transfer(configuration: Configuration, batch: float | None, known: MeasuredRuns) -> Transfer | None:
     """From results of the same applications in other configurations, for runs with this batch size; ``None`` if nothing is comparable.
 
     Calibration runs are held against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
-    here, size = measured[configuration], doublings(batch)
-    compared = _compared(configuration, measured, described, here.identities)
+    here, size, described = known.measured[configuration], doublings(batch), known.described
+    compared = _compared(configuration, known, here.identities)
     elsewhere = Batches([_comparable_throughputs(other, here, batch) for other in compared.configurations])
     known_there = [one for one in dict.fromkeys(chain.from_iterable(elsewhere.systems)) if one in compared.applications]
     if not known_there or not _distinguish(compared.columns):
@@ -281,11 +270,10 @@ class Compared(NamedTuple):
     """Those that have all of these parameters, which alone can be compared."""
 
 
-def _compared(
-    configuration: Configuration | None, measured: Mapping[Configuration, Throughputs], described: Described, here: AbstractSet[Identity]
-) -> Compared:
+def _compared(configuration: Configuration | None, known: MeasuredRuns, here: AbstractSet[Identity]) -> Compared:
     """``here``: applications that are measured in the configuration, or are to be."""
-    others = [other for name, other in sorted(measured.items(), key=itemgetter(0)) if name != configuration]
+    described = known.described
+    others = [other for name, other in sorted(known.measured.items(), key=itemgetter(0)) if name != configuration]
     sharing = [other for other in others if len(other.identities & here) >= SHARED]
     applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)
     columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]

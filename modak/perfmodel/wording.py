@@ -13,6 +13,7 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import SPREAD
 from modak.perfmodel.startup import LENGTHS
+from modak.results.filters import PARAMETER
 from modak.text.amounts import counted, listed
 
 MOST_SAID: Final = 3
@@ -54,7 +55,7 @@ def _varied(curves: Sequence[Curve]) -> str:
     values: dict[str, set[float | None]] = {}
     for name, text in (pair for curve in curves for pair in curve.series.params.items()):
         values.setdefault(name, set()).add(magnitude(text))
-    names = [f"params.{name}" for name, each in values.items() if None not in each and len(each) > 1 and name not in LENGTHS]
+    names = [PARAMETER + name for name, each in values.items() if None not in each and len(each) > 1 and name not in LENGTHS]
     return f"{'values' if len(names) == 1 else 'combinations'} of {listed(names, MOST_SAID)}" if names else "problem sizes"
 
 
@@ -63,7 +64,7 @@ def of_open(found: Predictions, several: Mapping[str, int]) -> str:
     if found.curve is None:
         return ""
     series = found.curve.series
-    of = {name: series.dataset if name == "dataset" else series.params.get(name.removeprefix("params.")) for name in several}
+    of = {name: series.dataset if name == "dataset" else series.params.get(name.removeprefix(PARAMETER)) for name in several}
     said = (
         f"of {name} {value}, one of {several[name]} that the row may mean" if value else f"of results that name no {name}, either"
         for name, value in of.items()

@@ -12,6 +12,7 @@ from modak.facts import SeriesKey
 COLUMNS: Final = tuple(name for name in SeriesKey.model_fields if name not in ("params", "hyperthreads", "numa_mode", "unit"))
 """Columns of results that can be filtered by, beside ``params.NAME``."""
 PARAMETER: Final = "params."
+"""Before the name of a parameter in the name of its column."""
 PARAMETERS: Final = re.compile(r"params\.[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 """What columns of parameters are called."""
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from modak.errors import DataError, did_you_mean, unknown
 
@@ -164,19 +164,26 @@ def singular(counts: str) -> str:
     return {"ns": "ns", "1": "unit"}.get(counts, counts.removesuffix("s"))
 
 
-def work_unit(metric: Metric) -> tuple[str, float] | None:
-    """What a rate, or a time per amount, counts, and its unit of time in seconds; ``None``: it counts nothing.
+class WorkUnit(NamedTuple):
+    """What a rate, or a time per amount, counts, and its unit of time in seconds."""
+
+    counts: str
+    seconds: float
+
+
+def work_unit(metric: Metric) -> WorkUnit | None:
+    """The unit of work of a metric; ``None``: it counts nothing.
 
     >>> work_unit(metric("speed", "us/day")), work_unit(metric("cost", "h/ns"))
-    (('ns', 86400.0), ('ns', 1.0))
+    (WorkUnit(counts='ns', seconds=86400.0), WorkUnit(counts='ns', seconds=1.0))
     >>> work_unit(metric("throughput")), work_unit(metric("latency"))
-    (('samples', 1.0), None)
+    (WorkUnit(counts='samples', seconds=1.0), None)
     """
     left, _, right = metric.unit.rpartition("/")
     if metric.is_rate:
-        return left, _TIMES[right]
+        return WorkUnit(left, _TIMES[right])
     found = _rate_of(right) if metric.kind == "time" and left else None
-    return (found.base.rpartition("/")[0], 1.0) if found else None
+    return WorkUnit(found.base.rpartition("/")[0], 1.0) if found else None
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,7 @@ from typing import Final
 
 from modak.facts import Layout
 from modak.grouping import grouped
-from modak.text.amounts import counted
+from modak.text.amounts import counted, plain
 
 FACTOR: Final = 30.0
 """A value that is off by more than this factor is suspect: two values a factor of 1000 apart are each off by 31.6 from their middle.
@@ -231,7 +231,6 @@ def _far(log_ratio: float) -> bool:
 
 def _in_another_unit(log_ratio: float, who: str, rate: bool) -> str:
     """The reason in words, for the value that users see; ``log_ratio`` is that of the cost."""
-    ratio = math.exp(abs(log_ratio))
-    factor = f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}"
+    factor = plain(math.exp(abs(log_ratio)))
     more = (log_ratio >= 0) != rate
     return f"{f'{factor} times' if more else f'1/{factor} of'} what {who}; wrong unit?"

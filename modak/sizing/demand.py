@@ -81,5 +81,5 @@ def _said(request: Request, field: str) -> str | None:
     if field.endswith("deadline"):
         return clock(value)
     if field.endswith("size_bytes"):
-        return f"{value / 1e9:g} GB"
+        return f"{as_given(value / 1e9)} GB"
     return f"{value:g}" if isinstance(value, float) else str(value)

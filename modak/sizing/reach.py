@@ -17,7 +17,7 @@ from modak.perfmodel import Predictions
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
-from modak.text.amounts import as_given, counted
+from modak.text.amounts import as_given, counted, plain
 from modak.text.units import clock
 
 UNKNOWN: Final = (
@@ -125,4 +125,4 @@ def _rests_on(question: Request, found: Predictions, results: int) -> str:
 
 def _far(doublings: float) -> tuple[str, ...]:
     guess = ": treat the time as a guess, and measure sizes in between first" if doublings > FAR_DOUBLINGS else ""
-    return (f"beyond the measured sizes by a factor of {2**doublings:.3g}{guess}",) if doublings > 0 else ()
+    return (f"beyond the measured sizes by a factor of {plain(2**doublings)}{guess}",) if doublings > 0 else ()

@@ -22,6 +22,7 @@ from modak.sizing.guide import Guide
 from modak.sizing.reach import Reach, nothing_known, reach
 from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
+from modak.text.amounts import size as in_bytes
 
 COUNTS: Final = (
     "node_count",
@@ -186,6 +187,6 @@ def _memory(wanted: Demand, accelerator: Accelerator | None) -> tuple[str, ...]:
     has = accelerator.memory_gb if accelerator else None
     if has is None or wanted.replica_bytes is None or wanted.replica_bytes <= has * 1e9:
         return ()
-    need = f"{wanted.parameters:g} parameters need {wanted.replica_bytes / 1e9:.3g} GB for weights, gradients and optimiser alone"
+    need = f"{wanted.parameters:g} parameters need {in_bytes(wanted.replica_bytes)} for weights, gradients and optimiser alone"
     rule = f"{BYTES_PER_PARAMETER} bytes each, heuristic; ZeRO, SC20, section 3.1"
     return (f"{need} ({rule}), but a GPU has {has:g} GB: the network must be split over GPUs",)

@@ -7,7 +7,7 @@ from modak.facts import Partition, System
 from modak.sizing.answer import Figure, Network, Storage
 from modak.sizing.demand import Demand
 from modak.sizing.guide import Guide, StorageSample
-from modak.text.amounts import counted
+from modak.text.amounts import counted, plain
 
 
 def network_of(guide: Guide, system: System, nodes: int) -> Network:
@@ -16,8 +16,8 @@ def network_of(guide: Guide, system: System, nodes: int) -> Network:
     if nodes == 1:
         return Network(needed="none", has=has.name if has else None, basis="given", why="a single node needs no network")
     needed = guide.interconnect(nodes)
-    limit = next((one.max_nodes for one in guide.interconnects if one.max_nodes and nodes > one.max_nodes), None)
-    why = f"{nodes} nodes; {guide.interconnects[0].title} is viable up to {limit or needed.max_nodes} ({guide.cites('Interconnect')})"
+    smallest = guide.interconnects[0]
+    why = f"{nodes} nodes; {smallest.title} is viable up to {smallest.max_nodes} ({guide.cites('Interconnect')})"
     known = has.bandwidth_gbit_s if has else None
     return Network(
         needed=needed.title, has=has.name if has else None, enough=None if known is None else known >= needed.least_gbit_s, why=why
@@ -81,7 +81,7 @@ def _room(system: System, capacity: Figure) -> tuple[bool | None, tuple[str, ...
     if capacity.value is None or not known:
         return None, (f"the capacity of {system.name}'s storage is not known",) if not known else ()
     share = capacity.value / max(known)
-    return share <= 1, (f"the data set takes {100 * share:.3g}% of the {max(known):g} TB of {system.name}'s largest file system",)
+    return share <= 1, (f"the data set takes {plain(100 * share)}% of the {max(known):g} TB of {system.name}'s largest file system",)
 
 
 def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -> tuple[bool | None, tuple[str, ...]]:
@@ -89,12 +89,12 @@ def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -
         return None, ()
     most = guide.node_storage.most_gbs
     if per_node.upper > most:
-        return False, (f"a node needs up to {per_node.upper:.3g} GB/s, but can get at most {most:g} GB/s",)
+        return False, (f"a node needs up to {plain(per_node.upper)} GB/s, but can get at most {most:g} GB/s",)
     known = [one.bandwidth_gbs for one in system.filesystems if one.bandwidth_gbs and not one.node_local]
     if not known:
         return None, (f"the bandwidth of {system.name}'s storage is not known",)
     provides = f"{system.name}'s fastest file system provides {max(known):g} GB/s"
-    return rate.upper <= max(known), (f"the run needs up to {rate.upper:.3g} GB/s, and {provides}",)
+    return rate.upper <= max(known), (f"the run needs up to {plain(rate.upper)} GB/s, and {provides}",)
 
 
 def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:

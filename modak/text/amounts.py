@@ -15,7 +15,7 @@ def span(seconds: float | None) -> str:
     if seconds is None:
         return "unknown"
     if seconds < 120:
-        return f"{seconds:.3g} s"
+        return f"{plain(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 120:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
@@ -26,23 +26,32 @@ def span(seconds: float | None) -> str:
 def size(number: float) -> str:
     """Bytes in decimal units, three digits.
 
-    >>> size(3e15), size(42e9), size(33_000)
-    ('3 PB', '42 GB', '33 kB')
+    >>> size(3e15), size(42e9), size(999.6e6), size(33_000)
+    ('3 PB', '42 GB', '1 GB', '33 kB')
     """
     for unit, factor in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if number >= factor:
-            return f"{number / factor:.3g} {unit}"
-    return f"{number:.3g} B"
+        if number >= 0.9995 * factor:
+            return f"{plain(number / factor)} {unit}"
+    return f"{plain(number)} B"
+
+
+def plain(number: float, digits: int = 3) -> str:
+    """A number with so many significant digits, and with all before its point: nobody reads ``1.23e+04 node-hours``.
+
+    >>> plain(0.01234), plain(21.94), plain(999.6), plain(12345.6)
+    ('0.0123', '21.9', '1000', '12346')
+    """
+    return f"{number:.{digits}g}" if abs(number) < 10**digits - 0.5 else f"{number:.0f}"
 
 
 def counted(number: float, thing: str) -> str:
     """A number of things, in the singular or plural.
 
-    >>> counted(1, "node"), counted(2, "node"), counted(1.5, "doubling")
-    ('1 node', '2 nodes', '1.5 doublings')
+    >>> counted(1, "node"), counted(2, "node"), counted(1.5, "doubling"), counted(1234.5, "node-hour")
+    ('1 node', '2 nodes', '1.5 doublings', '1234 node-hours')
     """
-    exact = f"{number:.3g}" if number % 1 else f"{number:.0f}"
-    return f"{exact} {thing}" if exact == "1" else f"{exact} {thing}s"
+    shown = plain(number) if number % 1 else f"{number:.0f}"
+    return f"{shown} {thing}" if shown == "1" else f"{shown} {thing}s"
 
 
 def percent(part: float) -> str:
@@ -80,7 +89,7 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+        return plain(value, 4)
     if isinstance(value, list | tuple):
         return ", ".join(map(cell, value))
     return printable(str(value))

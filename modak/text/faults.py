@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from modak.errors import Fault, ModakError, nearest_name
+from modak.grouping import grouped
 from modak.text.grammar import PATTERNS
 
 SMALLEST: Final = 1e-30
@@ -92,12 +93,11 @@ def faults_in(errors: Iterable[Any], prefix: str = "", model: type[BaseModel] | 
     Where something within a value is wrong, what is said of the value itself is left out: it is about branches of a union that were not
     meant, or about a list that is too short only because its items are wrong.
     """
-    found: dict[str, list[str]] = {}
-    for one in errors:
-        found.setdefault(_field(one["loc"], prefix), []).append(_message(one, model))
-    around = {field[:at] for field in found for at, letter in enumerate(field) if letter == "."}
-    innermost = sorted((field, messages) for field, messages in found.items() if field not in around)
-    return tuple(Fault(field, _alternatives(list(dict.fromkeys(messages)))) for field, messages in innermost)
+    by_field = grouped(errors, lambda one: _field(one["loc"], prefix))
+    around = {field[:at] for field in by_field for at, letter in enumerate(field) if letter == "."}
+    innermost = sorted(field for field in by_field if field not in around)
+    said = {field: dict.fromkeys(_message(one, model) for one in by_field[field]) for field in innermost}
+    return tuple(Fault(field, _alternatives(list(messages))) for field, messages in said.items())
 
 
 def join(*parts: str) -> str:

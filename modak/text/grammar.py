@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -32,65 +32,75 @@ PLACEHOLDERS: Final = (
 """What the text of a resource directive may name in braces. CPUs are what the scheduler counts: cores, or their hardware threads."""
 _FILLED: Final = rf"[\[\]]|\{{({'|'.join(PLACEHOLDERS)})\}}"
 _WAITS: Final = r"(?:[a-z]+(?::[A-Za-z0-9_.\[\]-]+)+|singleton)"
-_GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
-    "name": (r"[A-Za-z0-9][A-Za-z0-9._+-]*", 64, "letters, digits and ._+-, a letter or digit first"),
-    "account": (r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", 64, "letters, digits and _.@-"),
-    "constraint": (
+
+
+class _Grammar(NamedTuple):
+    """A pattern for whole values, the most characters, and what is allowed in words."""
+
+    pattern: str
+    longest: int
+    allowed: str
+
+
+_GRAMMARS: Final[Mapping[str, _Grammar]] = {
+    "name": _Grammar(r"[A-Za-z0-9][A-Za-z0-9._+-]*", 64, "letters, digits and ._+-, a letter or digit first"),
+    "account": _Grammar(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", 64, "letters, digits and _.@-"),
+    "constraint": _Grammar(
         r"[A-Za-z0-9_][A-Za-z0-9_.:-]*([&|][A-Za-z0-9_][A-Za-z0-9_.:-]*)*",
         128,
         "features of letters, digits and _.:-, joined by & or |",
     ),
-    "nodes": (
+    "nodes": _Grammar(
         rf"{_NODES}(,{_NODES})*",
         1024,
         "host names with commas between them, for instance node1,node[07-12] or x1b[0-1]n[0-3]",
     ),
-    "array": (
+    "array": _Grammar(
         r"[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?(,[0-9]{1,7}(-[0-9]{1,7}(:[0-9]{1,7})?)?)*(%[0-9]{1,7})?",
         256,
         "indices, for instance 0-15, 1,3,5 or 0-99:2%10",
     ),
-    "dependency": (
+    "dependency": _Grammar(
         rf"{_WAITS}([,?]{_WAITS})*",
         256,
         "TYPE:JOB, for instance afterok:1234 (or singleton)",
     ),
-    "email": (r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9]", 254, "one address, name@host"),
-    "begin": (
+    "email": _Grammar(r"[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9]", 254, "one address, name@host"),
+    "begin": _Grammar(
         r"[0-9]{4}-[0-9][0-9]-[0-9][0-9](T[0-9][0-9]:[0-9][0-9](:[0-9][0-9])?)?|[0-9][0-9]:[0-9][0-9](:[0-9][0-9])?"
         r"|now\+[0-9]{1,6}(minutes|hours|days)?",
         32,
         "2026-01-31T14:00, 14:00 or now+2hours",
     ),
-    "variable": (r"[A-Za-z_][A-Za-z0-9_]*", 128, "names of environment variables: letters, digits and _"),
-    "option": (
+    "variable": _Grammar(r"[A-Za-z_][A-Za-z0-9_]*", 128, "names of environment variables: letters, digits and _"),
+    "option": _Grammar(
         r"--?[A-Za-z][A-Za-z0-9_-]*=?|[A-Za-z][A-Za-z0-9_.-]*=",
         64,
         "an option (--batch-size, --batch-size=) or the start of a word (NB=)",
     ),
-    "resource": (
+    "resource": _Grammar(
         r"[A-Za-z][A-Za-z0-9_.@-]*=[A-Za-z0-9][A-Za-z0-9._:/@+-]*",
         256,
         "NAME=VALUE, for instance filesystems=home:eagle or matlab=1",
     ),
-    "directive": (
+    "directive": _Grammar(
         rf"{_FLAG}(={_VALUE}+| ({_FIRST}){_VALUE}*)?",
         200,
         "an option, --name, --name=value or -n value, of letters, digits and ._:,/@%+=-",
     ),
-    "resource directive": (
+    "resource directive": _Grammar(
         rf"{_FLAG}(=({_VALUE}|{_FILLED})+| ({_FIRST}|{_FILLED})({_VALUE}|{_FILLED})*)?",
         200,
         f"an option, -n value or --name=value, of letters, digits and ._:,/@%+=-[] and {{NAME}}, where NAME is {', '.join(PLACEHOLDERS)}",
     ),
-    "launcher option": (
+    "launcher option": _Grammar(
         rf"{_FLAG}([= ]({_VALUE}|\$\{{[A-Za-z_][A-Za-z0-9_]*\}})+)?",
         1000,
         "an option, --name=value or -n value, of letters, digits and ._:,/@%+=- and variables: ${NAME}",
     ),
-    "module": (r"[A-Za-z0-9][A-Za-z0-9._+/-]*", 128, "letters, digits and ._+/-"),
-    "path": (r"(/[A-Za-z0-9._+@-]+)+/?|/", 512, "an absolute path of letters, digits and ._+@-"),
-    "beginning": (
+    "module": _Grammar(r"[A-Za-z0-9][A-Za-z0-9._+/-]*", 128, "letters, digits and ._+/-"),
+    "path": _Grammar(r"(/[A-Za-z0-9._+@-]+)+/?|/", 512, "an absolute path of letters, digits and ._+@-"),
+    "beginning": _Grammar(
         r"([a-z]+:/)?/([A-Za-z0-9._+@:-]+/)*",
         512,
         "the beginning of an address or an absolute path, up to a slash: docker://registry.example.org/ or /apps/images/",
@@ -98,7 +108,7 @@ _GRAMMARS: Final[Mapping[str, tuple[str, int, str]]] = {
 }
 
 PATTERNS: Final[Mapping[str, str]] = {
-    rf"^(?:{pattern})$": f"{allowed}; at most {longest} characters" for pattern, longest, allowed in _GRAMMARS.values()
+    rf"^(?:{one.pattern})$": f"{one.allowed}; at most {one.longest} characters" for one in _GRAMMARS.values()
 }
 """What each pattern allows, in words: for messages."""
 
@@ -130,8 +140,8 @@ UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202
 
 
 def _text(name: str) -> StringConstraints:
-    pattern, longest, _ = _GRAMMARS[name]
-    return StringConstraints(pattern=rf"^(?:{pattern})$", max_length=longest)
+    grammar = _GRAMMARS[name]
+    return StringConstraints(pattern=rf"^(?:{grammar.pattern})$", max_length=grammar.longest)
 
 
 def _few_nodes(nodes: str) -> str:
@@ -173,7 +183,7 @@ def _real_time(text: str) -> str:
         if not text.startswith("now"):
             datetime.fromisoformat(text if "-" in text else f"2000-01-01T{text}")
     except ValueError:
-        raise ValueError(f"allowed: {_GRAMMARS['begin'][2]}") from None
+        raise ValueError(f"allowed: {_GRAMMARS['begin'].allowed}") from None
     return text
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from modak.grouping import grouped
 from modak.text.amounts import cell, counted
 
 Item = Mapping[str, Any]
@@ -88,9 +89,8 @@ def _in_full(value: Any) -> Any:
 def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:
     """Columns in which runs differ that look equal in those that are always shown."""
     shown = (*RUN, *MEASURED, *JUDGED)
-    alike: dict[tuple[Any, ...], list[Item]] = {}
-    for item in items:
-        alike.setdefault(tuple(item.get(name) for name in shown if name not in ("id", "value", *JUDGED)), []).append(item)
+    kind = [name for name in shown if name not in ("id", "value", *JUDGED)]
+    alike = grouped(items, lambda item: tuple(item.get(name) for name in kind))
     names = dict.fromkeys(name for item in items for name in item if name not in shown and name not in SAID_OF_ANY)
     return tuple(name for name in names if any(len({one.get(name) for one in group}) > 1 for group in alike.values()))
 

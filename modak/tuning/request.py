@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from modak import dsl
 from modak.dsl import Request
 from modak.errors import RequestError
+from modak.perfmodel.startup import WALL_TIME
 from modak.results import metrics
+from modak.text.amounts import plain
 from modak.tuning import cresta
 from modak.tuning.setting import setting_of
 from modak.tuning.space import FIELD, Grid, space_of
-
-WALL_TIME: Final = "wall_time"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Aim:
 
     def in_words(self, value: float) -> str:
         """A value with metric and unit: ``step_time 133 ms``."""
-        return f"{self.metric} {self.seen(value):.5g} {self.unit}"
+        return f"{self.metric} {plain(self.seen(value), 5)} {self.unit}"
 
 
 def with_space(request: Request) -> Request:

@@ -184,7 +184,7 @@ def test_a_run_beyond_the_limit_is_a_chain_of_jobs(known: Known) -> None:
     assert not sentences(known, one, "checkpoint-chain")
 
 
-@pytest.mark.parametrize(("array", "said"), [("0-98:2%10", "all together take 2.24e+04 node-hours, and at 10 at a time 5 h "), ("7", "")])
+@pytest.mark.parametrize(("array", "said"), [("0-98:2%10", "all together take 22400 node-hours, and at 10 at a time 5 h "), ("7", "")])
 def test_the_work_of_all_jobs_of_an_array_is_told(known: Known, array: str, said: str) -> None:
     """The hour and the 448 node-hours are those of one of the 50."""
     one = chosen(known)

@@ -140,6 +140,7 @@ def test_in_weak_scaling_the_default_is_the_fewest_measured_nodes() -> None:
     [
         (Objective(deadline=600), "deadline of 00:10:00 cannot be met"),
         (Objective(budget_node_hours=1.0), "a budget of 1 node-hour is not enough"),
+        (Objective(budget_node_hours=1.0625), "a budget of 1.0625 node-hours is not enough"),
         (Objective(minimise="time", min_efficiency=1.0, deadline=3600), "no configuration meets all constraints"),
     ],
 )
@@ -147,6 +148,15 @@ def test_nothing_feasible_says_what_stands_in_the_way(objective: Objective, word
     """The closest configuration and the constraint that cannot be met."""
     with pytest.raises(Infeasible, match=words):
         rank(scored(), objective)
+
+
+def test_large_numbers_of_a_refusal_are_written_out() -> None:
+    """Nobody reads 1.78e+05 node-hours."""
+    table = scored()
+    with pytest.raises(Infeasible) as refused:
+        rank(replace(table, time=table.time * 1e4), Objective(budget_node_hours=12345.5))
+    assert "a budget of 12345.5 node-hours is not enough" in str(refused.value)
+    assert "e+" not in str(refused.value)
 
 
 def test_what_comes_closest_is_what_the_refusal_names() -> None:

@@ -68,8 +68,8 @@ def test_coverage_is_by_collection() -> None:
 
 def test_bins_part_by_their_edges() -> None:
     """Widths are shown for each bin, not as one."""
-    low, high = evaluation.bins(np.array([0.0, 0.5]), both_ways(0.1, 0.3), np.array([0.5, 2.0]), (1.0,), "doublings")
-    assert (low.count, high.count) == (1, 1)
+    low, high = evaluation.bins(np.array([0.0, 0.5]), both_ways(0.1, 0.3), np.array([0.5, 2.0]), (1.0,), ("near", "far"))
+    assert (low.name, low.count, high.name, high.count) == ("near", 1, "far", 1)
     assert low.coverage == 1
     assert high.coverage == 0
 
