@@ -103,6 +103,28 @@ def never_met(dependency: str | None) -> bool:
     return not kinds.isdisjoint(("afterok", "afternotok", "aftercorr"))
 
 
+def clauses(dependency: str | None) -> tuple[tuple[str, list[str]], ...]:
+    """The kind and the jobs of each part of a dependency, of which all must hold.
+
+    >>> clauses("afterok:1:2,singleton"), clauses(None)
+    ((('afterok', ['1', '2']), ('singleton', [])), ())
+    """
+    parts = (part.split(":") for part in dependency.split(",")) if dependency else ()
+    return tuple((kind, jobs) for kind, *jobs in parts)
+
+
+def day_and_time(begin: str | None) -> tuple[str, str] | None:
+    """The day (empty: none is given) and the time of a start; ``None`` if it is relative to now.
+
+    >>> day_and_time("2026-01-31T14:00"), day_and_time("2026-01-31"), day_and_time("14:00:30"), day_and_time("now+2hours")
+    (('2026-01-31', '14:00'), ('2026-01-31', '00:00'), ('', '14:00:30'), None)
+    """
+    if not begin or begin.startswith("now"):
+        return None
+    day, _, time = begin.partition("T") if "-" in begin else ("", "", begin)
+    return day, time or "00:00"
+
+
 def output_name(path: str | None, signs: Mapping[str, str]) -> str | None:
     """An output file's name with a scheduler's own placeholders in place of Slurm's."""
     for sign, ours in signs.items():

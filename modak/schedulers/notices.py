@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import enough_named, note
+from modak.text.hosts import expand_nodes
 
 
 def folders(job: JobSpec, scheduler: str, used: Callable[[str], str | None] = str) -> Iterator[Notice]:
@@ -58,6 +59,13 @@ def too_few_named(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     if job.attributes.node_list and not enough_named(job):
         why = f"the job has {job.resources.nodes} nodes, and {scheduler} would look for all of them among these"
         yield note("node_list", f"{job.attributes.node_list} is left out: {why}")
+
+
+def named_taken(job: JobSpec, scheduler: str) -> Iterator[Notice]:
+    """A warning if the request names more or fewer nodes than the job has, and the scheduler allocates those named."""
+    named = len(expand_nodes(job.attributes.node_list or ""))
+    if job.attributes.node_list and named != job.resources.nodes:
+        yield note("node_list", f"{named} nodes are named, but the job has {job.resources.nodes}: {scheduler} allocates those named")
 
 
 def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> Iterator[Notice]:
