@@ -21,10 +21,10 @@ ACCOUNTS: Final = ("--account", "-A", "-P", "-G", "-g", "--bank", "-W group_list
 """Options for the account of a job, of all schedulers and sites: one without a value in a system file gets the request's account."""
 LEFT_TO_REQUEST: Final[Mapping[str, str]] = {
     **dict.fromkeys(ACCOUNTS, "account"),
-    **{"--qos": "qos", "-q": "queue", "--time": "wall_time_s", "-l walltime": "wall_time_s", "-l h_rt": "wall_time_s", "-W": "wall_time_s"},
-    **{"--time-limit": "wall_time_s", "--partition": "partition", "--queue": "queue", "--reservation": "reservation"},
-    **{"--constraint": "constraint", "--licenses": "site_resources"},
-}
+    "--qos": "qos", "-q": "queue", "--time": "wall_time_s", "-l walltime": "wall_time_s", "-l h_rt": "wall_time_s", "-W": "wall_time_s",
+    "--time-limit": "wall_time_s", "--partition": "partition", "--queue": "queue", "--reservation": "reservation",
+    "--constraint": "constraint", "--licenses": "site_resources",
+}  # fmt: skip
 """Options that mean nothing without a value, and the field of a job that has it. So do those that end in ``=``."""
 _IN_BRACES: Final = re.compile(r"\{([a-z_]+)\}")
 _PART: Final = re.compile(r":[A-Za-z][A-Za-z0-9_]*=[^:]*")
