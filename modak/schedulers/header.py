@@ -241,8 +241,12 @@ def _values(job: JobSpec) -> Mapping[str, int]:
     memory = mib(size) if (size := has.node_memory or has.memory_share) else 0
     per_node = {"cores": has.cores_per_node, "cpus": job.cpus_per_node, "gpus": has.gpus_per_node, "memory_mib": memory}
     return {
-        **{"nodes": has.nodes, "ranks": has.ranks, "ranks_per_node": has.ranks_per_node},
-        **{"threads_per_rank": has.threads_per_rank, "cores_per_rank": has.cores_per_rank, "cpus_per_task": job.cpus_per_task},
+        "nodes": has.nodes,
+        "ranks": has.ranks,
+        "ranks_per_node": has.ranks_per_node,
+        "threads_per_rank": has.threads_per_rank,
+        "cores_per_rank": has.cores_per_rank,
+        "cpus_per_task": job.cpus_per_task,
         **{name: has.nodes * count for name, count in per_node.items()},
         **{f"{name}_per_node": count for name, count in per_node.items()},
     }
