@@ -327,7 +327,7 @@ def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any
     Raises :class:`~modak.errors.RequestError` for an unknown filter, which the service could take for an option.
     """
     check_filters(filters or ())
-    given = {name: str(value).lower() if value is True else value for name, value in options.items() if value not in (None, False, "")}
+    given = {name: "true" if value is True else value for name, value in options.items() if value not in (None, False, "")}
     query = urlencode([*(filters or {}).items(), *given.items()], doseq=True)
     return quote(path) + (f"?{query}" if query else "")
 

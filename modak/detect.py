@@ -34,9 +34,9 @@ MARK: Final = "@modak@"
 LONGEST_ANSWER: Final = 1 << 25
 LONGEST_ERRORS: Final = 1 << 20
 PASSED: Final = (
-    *("HOME", "USER", "LOGNAME", "SLURM_CONF", "SLURM_ACCOUNT", "PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT"),
-    *("SGE_ROOT", "SGE_CELL", "SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_CLUSTER_NAME", "MODULEPATH", "LMOD_CMD"),
-)
+    "HOME", "USER", "LOGNAME", "SLURM_CONF", "SLURM_ACCOUNT", "PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT",
+    "SGE_ROOT", "SGE_CELL", "SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_CLUSTER_NAME", "MODULEPATH", "LMOD_CMD",
+)  # fmt: skip
 """Environment variables that commands get, besides PATH and LC_ALL=C."""
 MACHINE: Final[Mapping[str, tuple[str, ...]]] = {
     "lscpu": ("lscpu", "-J"),

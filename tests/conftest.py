@@ -75,11 +75,11 @@ def free_port() -> int:
             return port
 
 
-def until(holds: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
-    """What ``holds`` says once it is true."""
+def until(holds: Callable[[], Any], patience_s: float = PATIENCE_S, told: Callable[[], str] = lambda: "that never came") -> Any:
+    """What ``holds`` says once it is true. ``told``: what there is to read where it never is."""
     end = time.monotonic() + patience_s
     while not (found := holds()):
-        assert time.monotonic() < end, "that never came"
+        assert time.monotonic() < end, f"not within {patience_s} s: {told()}"
         time.sleep(0.05)
     return found
 

@@ -34,19 +34,19 @@ CHECKING: Final = 40
 _ALWAYS: Final = frozenset(("/health", "/ready"))
 _ASKING: Final = frozenset(
     (
-        *("/optimise", "/recommendations", "/validations", "/predictions", "/sizings", "/ui/plans"),
-        *("/get_image", "/get_build", "/get_optimisation", "/get_job_content"),
+        "/optimise", "/recommendations", "/validations", "/predictions", "/sizings", "/ui/plans",
+        "/get_image", "/get_build", "/get_optimisation", "/get_job_content",
     )
-)
+)  # fmt: skip
 _ALSO: Final = {"/ui/plans": "read"}
 """A second scope: the form comes back with the systems and applications that there are."""
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _READABLE: Final = frozenset(
     (
-        *("systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics"),
-        *("infrastructures", "scripts", "scaling_models", "container_mappings", "ui", "docs"),
+        "systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics",
+        "infrastructures", "scripts", "scaling_models", "container_mappings", "ui", "docs",
     )
-)
+)  # fmt: skip
 """What may be read, with everything below it: the first part of an address."""
 
 

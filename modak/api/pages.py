@@ -205,7 +205,10 @@ def _asked(service: Service, values: Mapping[str, str]) -> dict[str, Any]:
     """What the form shows: its fields with these values, and what there is to choose from."""
     systems = [("", "not named: a plain script"), *((one["name"], f"{one['name']} – {one['title']}") for one in service.listing("systems"))]
     return {
-        **{"form": form.FORM, "values": values, "document": values.get("document", ""), "faults": []},
+        "form": form.FORM,
+        "values": values,
+        "document": values.get("document", ""),
+        "faults": [],
         "choices": {form.PROGRAM: form.programs(), "system": systems, "minimise": form.OBJECTIVES},
         "applications": service.store.applications(),
     }

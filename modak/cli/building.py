@@ -62,8 +62,7 @@ def build(
     wish: dict[str, Any] = {"runtime": runtime, "offline": offline, "also": also}
     path, own = Path(what), None
     if path.suffix == ".json":
-        document = common.document(what)
-        wish["job"] = document.get("job", document) if isinstance(document, Mapping) else document
+        wish["job"] = _request(common.document(what))
     elif path.is_file():
         own = path
     elif len(path.parts) > 1:
@@ -84,6 +83,15 @@ def build(
         _show_report(report)
     else:
         typer.echo(report["id"])
+
+
+def _request(document: Any) -> Mapping[str, Any]:
+    """The sections of a request, which a document may have at its top. Raises as :func:`modak.normalise.normalise`."""
+    from modak.normalise import normalise
+
+    checked = normalise(document).document
+    sections: Mapping[str, Any] = checked.get("job", checked)
+    return sections
 
 
 def builds(

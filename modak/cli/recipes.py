@@ -88,7 +88,6 @@ def planned(
     mpi: str | None,
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
-    from modak import plugins
     from modak.facts import same_version
     from modak.normalise.sections import framework_of
     from modak.recipes import plan as recipes
@@ -102,17 +101,24 @@ def planned(
     framework = known_by.name if known_by else framework
     hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
     made = recipes.plan(framework, version and same_version(version), variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
+    if made is None and framework == mpi:
+        raise RequestError(f"{framework} is an MPI library itself", field="mpi")
     if made is None:
-        if framework == mpi:
-            raise RequestError(f"{framework} is an MPI library itself", field="mpi")
-        known = ", ".join(recipes.versions(framework, variant, accelerator, distribution))
-        where = f" for {recipes.DEVICES[accelerator]}" if accelerator != "none" else ""
-        extra = f" with {distribution}" if distribution else ""
-        if not known:
-            others = [name for name in plugins.names("frameworks") if recipes.versions(name, variant, accelerator, distribution)]
-            instead = f"; there are recipes of {', '.join(others)}" if others else ""
-            raise NotFound(f"no recipe by {variant}{where}{extra} makes an image of {framework}{instead}")
-        raise NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {known}", field="version")
+        raise _no_recipe(framework, variant, accelerator, distribution)
     if target and not made.microarchitecture:
         raise RequestError("no build for that processor: it takes a name of archspec's and --variant opt-build", field="target")
     return made
+
+
+def _no_recipe(framework: str, variant: Variant, accelerator: Device, distribution: str | None) -> NotFound:
+    """What could be made instead: other versions of the framework, else other frameworks."""
+    from modak import plugins
+    from modak.recipes.plan import DEVICES, versions
+
+    where = f" for {DEVICES[accelerator]}" if accelerator != "none" else ""
+    extra = f" with {distribution}" if distribution else ""
+    if known := versions(framework, variant, accelerator, distribution):
+        return NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {', '.join(known)}", field="version")
+    others = [name for name in plugins.names("frameworks") if versions(name, variant, accelerator, distribution)]
+    instead = f"; there are recipes of {', '.join(others)}" if others else ""
+    return NotFound(f"no recipe by {variant}{where}{extra} makes an image of {framework}{instead}")

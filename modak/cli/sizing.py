@@ -12,9 +12,9 @@ from modak.text.amounts import cell, span
 from modak.text.choices import INTERVAL
 
 COLUMNS: Final = (
-    *("system", "partition", "cooling", "meets the goal", "nodes (90%)", "GPUs (90%)", "time", INTERVAL, "basis", "node-hours (90%)"),
-    *("network", "rate GB/s (90%)", "storage"),
-)
+    "system", "partition", "cooling", "meets the goal", "nodes (90%)", "GPUs (90%)", "time", INTERVAL, "basis", "node-hours (90%)",
+    "network", "rate GB/s (90%)", "storage",
+)  # fmt: skip
 
 
 def size(

@@ -63,6 +63,22 @@ def _print(found: Mapping[str, Any]) -> None:
     show.table(("trial", *names, f"{found['metric']} {found['unit']}", "node-hours", "state", "why"), rows)
     typer.echo()
     show.heading("Found")
+    _print_best(found)
+    typer.echo(f"  node-hours: {cell(float(found['node_hours']))} (basis: measured)")
+    typer.echo(f"  ended:      {found['stopped']}")
+    typer.echo(f"  script:     {found['script']}")
+    typer.echo()
+    show.heading("The same in a request")
+    for line in _in_a_request(found):
+        typer.echo(f"  {line}")
+    show.bullets("Notes", found["notes"])
+    show.warn(found.get("warnings", ()))
+
+
+def _print_best(found: Mapping[str, Any]) -> None:
+    """The best setting, and how it compares with the job's own."""
+    from modak.tuning.setting import as_text
+
     best, gain = found["best"], found["gain"]
     setting = ", ".join(f"{name}={as_text(value)}" for name, value in best["setting"].items())
     typer.echo(f"  best:       {setting}: {cell(best['value'])} {found['unit']} (basis: measured, trial {best['number']})")
@@ -74,15 +90,6 @@ def _print(found: Mapping[str, Any]) -> None:
         typer.echo(f"  gain:       {gain['value']:.3g} times as good as the job's own setting ({interval}; basis: measured, {runs})")
     if found["confirmed"] is False:
         typer.echo("  the comparison does not confirm it: the script has the job's own setting")
-    typer.echo(f"  node-hours: {cell(float(found['node_hours']))} (basis: measured)")
-    typer.echo(f"  ended:      {found['stopped']}")
-    typer.echo(f"  script:     {found['script']}")
-    typer.echo()
-    show.heading("The same in a request")
-    for line in _in_a_request(found):
-        typer.echo(f"  {line}")
-    show.bullets("Notes", found["notes"])
-    show.warn(found.get("warnings", ()))
 
 
 def _in_a_request(found: Mapping[str, Any]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def _alone(here: Machine) -> Cluster:
     """A machine without a scheduler: one partition of one node."""
     gpus = (GpuCount(None, len(here.gpus)),) if here.gpus else ()
     node = SeenNode(name=here.place, partitions=("local",), gpus=gpus)
-    return Cluster("shell", (SeenPartition("local", default=True),), (node,), None, ALONE, ALONE)
+    return Cluster("shell", (SeenPartition("local", default=True),), (node,), from_partitions=ALONE, from_nodes=ALONE)
 
 
 def _troubles(answers: Mapping[str, CommandOutput], scheduler: str) -> Iterator[str]:

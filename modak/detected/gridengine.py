@@ -42,8 +42,15 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         for name, number in sorted(most.items())
     )
     nodes = tuple(replace(node, partitions=tuple(slots), cpus=max(slots.values(), default=0) or None) for node, slots in hosts)
-    asked = tuple(f"-pe {name}" for name in chosen)
-    return Cluster("gridengine", found, nodes, None, shown.command, listed.command, directives=asked, from_directives=told.command)
+    return Cluster(
+        "gridengine",
+        found,
+        nodes,
+        from_partitions=shown.command,
+        from_nodes=listed.command,
+        directives=tuple(f"-pe {name}" for name in chosen),
+        from_directives=told.command,
+    )
 
 
 def environments(answers: Mapping[str, CommandOutput]) -> tuple[str, ...]:

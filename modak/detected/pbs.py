@@ -46,7 +46,8 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     bound = {fields["queue"] for fields in hosts.values() if "queue" in fields}
     names = {queue.name: queues.get(queue.name, {}) for queue in found if queue.name not in bound}
     seen = tuple(_node(name, fields, _queues_of(fields, names), torque) for name, fields in hosts.items())
-    return Cluster("torque" if torque else "pbspro", found, seen, None, answers["qstat"].command, answer.command)
+    scheduler = "torque" if torque else "pbspro"
+    return Cluster(scheduler, found, seen, from_partitions=answers["qstat"].command, from_nodes=answer.command)
 
 
 def records(text: str) -> Mapping[str, Fields]:

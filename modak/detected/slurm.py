@@ -71,20 +71,28 @@ SINFO_FORMAT: Final = "|".join(SINFO.values())
 def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     """The cluster that Slurm describes; ``None`` where there is no answer."""
     shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
-    config = settings(answers["scontrol-config"].text)
+    config, configured = settings(answers["scontrol-config"].text), answers["scontrol-config"].command
     known = qualities(answers["sacctmgr"].text if "sacctmgr" in answers else "")
-    found, seen, name = partitions(shown.text, config, known), nodes(listed.text), config.get("ClusterName")
-    enforced = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
-    command = answers["scontrol-config"].command
-    charged_by = command if enforced & PROJECTS else ""
+    found, seen = partitions(shown.text, config, known), nodes(listed.text)
     if not (found and seen):
         shown = listed = answers["sinfo"]
         found, seen = from_sinfo(shown.text)
     if not (found and seen):
         return None
+    enforced = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
     plugins = {word.strip().removeprefix("job_submit/") for word in config.get("JobSubmitPlugins", "").split(",")}
-    wanted, notes = ("--time",) if TIMED in plugins else (), (OWN_RULES,) if "lua" in plugins else ()
-    return Cluster("slurm", found, seen, name, shown.command, listed.command, charged_by, wanted, command, notes)
+    return Cluster(
+        "slurm",
+        found,
+        seen,
+        name=config.get("ClusterName"),
+        from_partitions=shown.command,
+        from_nodes=listed.command,
+        charged_by=configured if enforced & PROJECTS else "",
+        directives=("--time",) if TIMED in plugins else (),
+        from_directives=configured,
+        notes=(OWN_RULES,) if "lua" in plugins else (),
+    )
 
 
 def partitions(

@@ -70,9 +70,9 @@ class Caffe(Framework):
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
         """The libraries that Caffe's installation guide lists."""
         return (
-            *("cmake", "libboost-all-dev", "libgflags-dev", "libgoogle-glog-dev", "libhdf5-serial-dev", "libleveldb-dev", "liblmdb-dev"),
-            *("libopenblas-dev", "libopencv-dev", "libprotobuf-dev", "libsnappy-dev", "protobuf-compiler"),
-        )
+            "cmake", "libboost-all-dev", "libgflags-dev", "libgoogle-glog-dev", "libhdf5-serial-dev", "libleveldb-dev", "liblmdb-dev",
+            "libopenblas-dev", "libopencv-dev", "libprotobuf-dev", "libsnappy-dev", "protobuf-compiler",
+        )  # fmt: skip
 
     def kernels(self, build: SourceBuild) -> tuple[str, str] | None:
         """Machine code alone."""

@@ -186,7 +186,7 @@ def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:
     yield Finding("framework", "refuted" if bad else "holds", name, _ending(bad) if bad else name)
     version = _public(seen.says.get("version"))
     if claims.get("version") and not loaded.status:
-        yield _compared("version", claims["version"], version)
+        yield _compared("version", claims["version"], version, _throughout)
 
 
 def _mpi_library(claims: Claims, seen: Seen) -> Iterator[Finding]:
@@ -194,7 +194,7 @@ def _mpi_library(claims: Claims, seen: Seen) -> Iterator[Finding]:
     name = claims["framework"]
     yield _family("framework", name, seen)
     if claims.get("version") and (name in seen.mpi or (seen.mpi_library and not seen.mpi)):
-        yield _compared("version", claims["version"], seen.mpi.get(name))
+        yield _compared("version", claims["version"], seen.mpi.get(name), _throughout)
     trial = seen.checks.get("exercise", Check(UNDECIDED))
     verdict: Verdict = "unknown" if trial.status == UNDECIDED else "refuted" if trial.status else "holds"
     yield Finding("mpicc", verdict, seen=_ending(trial) if trial.status else "at work")
@@ -211,15 +211,15 @@ def _compilers(claims: Claims, seen: Seen) -> Iterator[Finding]:
 
 
 def _libraries(claims: Claims, seen: Seen) -> Iterator[Finding]:
-    """MPI, Python and CUDA. A version is compared as far as it is claimed: 3.12 holds for 3.12.3."""
+    """MPI, Python and CUDA. Their versions are compared as far as both are told: PyTorch calls CUDA 12.4.1 12.4."""
     if claims.get("mpi"):
         yield _family("mpi", claims["mpi"], seen)
         if claims.get("mpi_version") and claims["mpi"] in seen.mpi:
-            yield _compared("mpi_version", claims["mpi_version"], seen.mpi[claims["mpi"]], prefix=True)
+            yield _compared("mpi_version", claims["mpi_version"], seen.mpi[claims["mpi"]], _as_far_as_told)
     if claims.get("python"):
-        yield _compared("python", claims["python"], seen.python, prefix=True)
+        yield _compared("python", claims["python"], seen.python, _as_far_as_told)
     if claims.get("cuda") and seen.says:
-        yield _compared("cuda", claims["cuda"], seen.says.get("cuda"), prefix=True)
+        yield _compared("cuda", claims["cuda"], seen.says.get("cuda"), _as_far_as_told)
 
 
 def _family(label: str, family: str, seen: Seen) -> Finding:
@@ -271,12 +271,22 @@ def _same_target(known: Any, flag: str) -> bool:
 _JUDGES: Final[tuple[Callable[[Claims, Seen], Iterator[Finding]], ...]] = (_framework, _compilers, _libraries, _processor)
 
 
-def _compared(label: str, claimed: str, seen: str | None, *, prefix: bool = False) -> Finding:
-    if seen is None or _public(seen) is None:
-        return Finding(label, "unknown", claimed, seen or "")
-    length = len(Version(claimed).release) if prefix else None
-    same = Version(claimed).release == Version(seen).release[:length] if prefix else Version(claimed) == Version(seen)
-    return Finding(label, "holds" if same else "refuted", claimed, seen)
+def _compared(label: str, claimed: str, seen: str | None, same: Callable[[Version, Version], Verdict]) -> Finding:
+    """The finding from a version that is claimed and one that is seen."""
+    verdict = "unknown" if seen is None or _public(seen) is None else same(Version(claimed), Version(seen))
+    return Finding(label, verdict, claimed, seen or "")
+
+
+def _throughout(claimed: Version, seen: Version) -> Verdict:
+    return "holds" if claimed == seen else "refuted"
+
+
+def _as_far_as_told(claimed: Version, seen: Version) -> Verdict:
+    """3.12 holds for 3.12.3, and so does 3.12.0 for 3.12; of 3.12.3, 3.12 says nothing more than that it may be."""
+    both = min(len(claimed.release), len(seen.release))
+    if claimed.release[:both] != seen.release[:both]:
+        return "refuted"
+    return "unknown" if any(claimed.release[both:]) else "holds"
 
 
 def _public(version: str | None) -> str | None:

@@ -140,7 +140,8 @@ def report(request: Request, usual: Record) -> Report:
     }
     params = {**{name: parameter(value) for name, value in workload.params.items()}, **recorded(request), **lengths}
     known = {
-        **{"application": request.workload_name, "dataset": workload.dataset},
+        "application": request.workload_name,
+        "dataset": workload.dataset,
         **{f"params.{name}": value for name, value in params.items()},
     }
     printed = workload.metric

@@ -12,7 +12,18 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, enough_named, note, options, output_name, whole_environment, with_site
+from modak.schedulers.header import (
+    Directives,
+    Option,
+    clauses,
+    day_and_time,
+    enough_named,
+    note,
+    options,
+    output_name,
+    whole_environment,
+    with_site,
+)
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, too_few_named
 from modak.text.hosts import with_one_range
 
@@ -94,19 +105,17 @@ def _file(path: str | None) -> str | None:
 
 def _begin(begin: str | None) -> str | None:
     """A date and time, or ``+2h`` for a time from now. Flux's parser takes an ISO date with a ``T`` for a time of today."""
-    if not begin:
-        return None
-    if found := re.fullmatch(r"now\+([0-9]+)([a-z]*)", begin):
+    if found := re.fullmatch(r"now\+([0-9]+)([a-z]*)", begin or ""):
         return f"+{found[1]}{_UNITS[found[2]]}"
-    day, _, time = begin.partition("T")
-    return f"{day}-{time or '00:00'}" if "-" in day else begin
+    start = day_and_time(begin)
+    return "-".join(filter(None, start)) if start else None
 
 
 def _dependencies(dependency: str | None) -> tuple[str, ...]:
     """One option per job; all must hold."""
-    if not dependency or "?" in dependency or any(part.split(":")[0] not in KINDS for part in dependency.split(",")):
+    if not dependency or "?" in dependency or any(kind not in KINDS for kind, _ in clauses(dependency)):
         return ()
-    return tuple(f"{kind}:{number}" for kind, *numbers in (part.split(":") for part in dependency.split(",")) for number in numbers)
+    return tuple(f"{kind}:{job}" for kind, jobs in clauses(dependency) for job in jobs)
 
 
 def _environment(job: JobSpec) -> tuple[tuple[str, ...], ...]:

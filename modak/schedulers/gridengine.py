@@ -18,6 +18,7 @@ from modak.schedulers.commands import Commands
 from modak.schedulers.header import (
     Directives,
     Option,
+    clauses,
     enough_named,
     flags,
     mib,
@@ -38,7 +39,7 @@ from modak.schedulers.notices import (
     shared_files,
     too_few_named,
 )
-from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, site_resources, walltime
+from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, rerunnable, site_resources, walltime
 from modak.script.bash import Line, need, run, variable, word
 from modak.text.amounts import counted
 from modak.text.hosts import expand_nodes
@@ -96,7 +97,7 @@ class GridEngine(Scheduler):
             ("-P", says.account),
             ("-q", says.queue or says.partition),
             ("-l", f"h_rt={walltime(says.wall_time_s)}" if says.wall_time_s else None),
-            ("-r", None if says.requeue is None else "y" if says.requeue else "n"),
+            ("-r", rerunnable(says.requeue)),
             ("-l", f"h_vmem={_slot_memory(job)}M" if _slot_memory(job) else None),
             ("-l", f"gpu={has.gpus_per_node}" if has.gpus_per_node else None),
             ("-l", f"hostname={'|'.join(expand_nodes(hosts))}" if (hosts := enough_named(job)) else None),
@@ -171,7 +172,7 @@ def _holds(dependency: str | None) -> str | None:
     asked = dependency or ""
     if not re.fullmatch(r"(?:(?:^|,)after(?:any|ok)(?::[A-Za-z0-9_.-]+)+)+", asked):
         return None
-    return ",".join(number for part in asked.split(",") for number in part.split(":")[1:])
+    return ",".join(job for _, jobs in clauses(asked) for job in jobs)
 
 
 def _start(begin: str | None) -> str | None:

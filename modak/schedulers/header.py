@@ -21,10 +21,10 @@ ACCOUNTS: Final = ("--account", "-A", "-P", "-G", "-g", "--bank", "-W group_list
 """Options for the account of a job, of all schedulers and sites: one without a value in a system file gets the request's account."""
 LEFT_TO_REQUEST: Final[Mapping[str, str]] = {
     **dict.fromkeys(ACCOUNTS, "account"),
-    **{"--qos": "qos", "-q": "queue", "--time": "wall_time_s", "-l walltime": "wall_time_s", "-l h_rt": "wall_time_s", "-W": "wall_time_s"},
-    **{"--time-limit": "wall_time_s", "--partition": "partition", "--queue": "queue", "--reservation": "reservation"},
-    **{"--constraint": "constraint", "--licenses": "site_resources"},
-}
+    "--qos": "qos", "-q": "queue", "--time": "wall_time_s", "-l walltime": "wall_time_s", "-l h_rt": "wall_time_s", "-W": "wall_time_s",
+    "--time-limit": "wall_time_s", "--partition": "partition", "--queue": "queue", "--reservation": "reservation",
+    "--constraint": "constraint", "--licenses": "site_resources",
+}  # fmt: skip
 """Options that mean nothing without a value, and the field of a job that has it. So do those that end in ``=``."""
 _IN_BRACES: Final = re.compile(r"\{([a-z_]+)\}")
 _PART: Final = re.compile(r":[A-Za-z][A-Za-z0-9_]*=[^:]*")
@@ -101,6 +101,28 @@ def never_met(dependency: str | None) -> bool:
     and LSF let it wait until somebody does, unless the job says otherwise."""
     kinds = {part.partition(":")[0] for part in re.split("[,?]", dependency or "")}
     return not kinds.isdisjoint(("afterok", "afternotok", "aftercorr"))
+
+
+def clauses(dependency: str | None) -> tuple[tuple[str, list[str]], ...]:
+    """The kind and the jobs of each part of a dependency, of which all must hold.
+
+    >>> clauses("afterok:1:2,singleton"), clauses(None)
+    ((('afterok', ['1', '2']), ('singleton', [])), ())
+    """
+    parts = (part.split(":") for part in dependency.split(",")) if dependency else ()
+    return tuple((kind, jobs) for kind, *jobs in parts)
+
+
+def day_and_time(begin: str | None) -> tuple[str, str] | None:
+    """The day (empty: none is given) and the time of a start; ``None`` if it is relative to now.
+
+    >>> day_and_time("2026-01-31T14:00"), day_and_time("2026-01-31"), day_and_time("14:00:30"), day_and_time("now+2hours")
+    (('2026-01-31', '14:00'), ('2026-01-31', '00:00'), ('', '14:00:30'), None)
+    """
+    if not begin or begin.startswith("now"):
+        return None
+    day, _, time = begin.partition("T") if "-" in begin else ("", "", begin)
+    return day, time or "00:00"
 
 
 def output_name(path: str | None, signs: Mapping[str, str]) -> str | None:
@@ -219,8 +241,12 @@ def _values(job: JobSpec) -> Mapping[str, int]:
     memory = mib(size) if (size := has.node_memory or has.memory_share) else 0
     per_node = {"cores": has.cores_per_node, "cpus": job.cpus_per_node, "gpus": has.gpus_per_node, "memory_mib": memory}
     return {
-        **{"nodes": has.nodes, "ranks": has.ranks, "ranks_per_node": has.ranks_per_node},
-        **{"threads_per_rank": has.threads_per_rank, "cores_per_rank": has.cores_per_rank, "cpus_per_task": job.cpus_per_task},
+        "nodes": has.nodes,
+        "ranks": has.ranks,
+        "ranks_per_node": has.ranks_per_node,
+        "threads_per_rank": has.threads_per_rank,
+        "cores_per_rank": has.cores_per_rank,
+        "cpus_per_task": job.cpus_per_task,
         **{name: has.nodes * count for name, count in per_node.items()},
         **{f"{name}_per_node": count for name, count in per_node.items()},
     }

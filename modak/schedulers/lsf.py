@@ -11,7 +11,18 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, flags, licences, mib, never_met, note, output_name, passed_variables, with_site
+from modak.schedulers.header import (
+    Directives,
+    day_and_time,
+    flags,
+    licences,
+    mib,
+    never_met,
+    note,
+    output_name,
+    passed_variables,
+    with_site,
+)
 from modak.schedulers.notices import (
     environment_policy,
     folders,
@@ -147,10 +158,11 @@ def _condition(dependency: str | None) -> str | None:
 
 def _begin(begin: str | None) -> str | None:
     """``year:month:day:hour:minute``, or ``hour:minute``."""
-    if not begin or begin.startswith("now"):
+    start = day_and_time(begin)
+    if start is None:
         return None
-    day, _, time = begin.partition("T") if "-" in begin else ("", "", begin)
-    clock = ":".join((time or "00:00").split(":")[:2])
+    day, time = start
+    clock = ":".join(time.split(":")[:2])
     return f"{day.replace('-', ':')}:{clock}" if day else clock
 
 

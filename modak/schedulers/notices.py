@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.header import enough_named, note
+from modak.text.hosts import expand_nodes
 
 
 def folders(job: JobSpec, scheduler: str, used: Callable[[str], str | None] = str) -> Iterator[Notice]:
     """A warning for each output file in a directory, which no scheduler creates. ``used``: the file that the scheduler is given for one of
     the request; ``None`` if it is left out."""
-    says = job.attributes
-    files = (("output", says.output), ("error", None if says.join else says.error))
     why = f"{scheduler} does not create directories: make sure that it exists when the job starts"
-    return (note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in files if path and "/" in path and used(path))
+    return (note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in _files(job) if "/" in path and used(path))
 
 
 def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> Iterator[Notice]:
@@ -23,11 +22,21 @@ def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> Ite
 
     ``own``: placeholders that differ for each of them; if there are none, a file with placeholders is left out anyway.
     """
-    says = job.attributes
-    files = (("output", says.output), ("error", None if says.join else says.error))
-    shared = ((field, path) for field, path in files if says.array and path and not any(sign in path for sign in own or ("%",)))
+    if not job.attributes.array:
+        return
     advice = f"put {own[0]} into its name" if own else "leave it out, and each gets its own"
-    return (note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}") for field, path in shared)
+    for field, path in _files(job):
+        if not any(sign in path for sign in own or ("%",)):
+            yield note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}")
+
+
+def _files(job: JobSpec) -> Iterator[tuple[str, str]]:
+    """The output files that the job names, with their fields."""
+    says = job.attributes
+    if says.output:
+        yield "output", says.output
+    if says.error and not says.join:
+        yield "error", says.error
 
 
 def environment_policy(job: JobSpec) -> Iterator[Notice]:
@@ -58,6 +67,13 @@ def too_few_named(job: JobSpec, scheduler: str) -> Iterator[Notice]:
     if job.attributes.node_list and not enough_named(job):
         why = f"the job has {job.resources.nodes} nodes, and {scheduler} would look for all of them among these"
         yield note("node_list", f"{job.attributes.node_list} is left out: {why}")
+
+
+def named_taken(job: JobSpec, scheduler: str) -> Iterator[Notice]:
+    """A warning if the request names more or fewer nodes than the job has, and the scheduler allocates those named."""
+    named = len(expand_nodes(job.attributes.node_list or ""))
+    if job.attributes.node_list and named != job.resources.nodes:
+        yield note("node_list", f"{named} nodes are named, but the job has {job.resources.nodes}: {scheduler} allocates those named")
 
 
 def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> Iterator[Notice]:

@@ -8,7 +8,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Option, flags, note, whole_environment
+from modak.schedulers.header import Option, clauses, day_and_time, flags, note, whole_environment
 from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone
 
 EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
@@ -40,7 +40,7 @@ def common_options(job: JobSpec, kinds: Collection[str] = DEPENDENCIES) -> tuple
         ("-j", "oe" if says.join else None),
         ("-m", letters(says.notify)),
         ("-M", says.email),
-        ("-r", None if says.requeue is None else "y" if says.requeue else "n"),
+        ("-r", rerunnable(says.requeue)),
         ("-W", f"depend={says.dependency}" if says.dependency and _knows(says.dependency, kinds) else None),
         ("-a", date_time(says.begin)),
         ("-v", ",".join(says.copy_variables)),
@@ -56,6 +56,11 @@ def site_resources(job: JobSpec) -> tuple[tuple[str, str], ...]:
 def job_name(name: str) -> str:
     """The name with a letter first, as both require."""
     return name if name[:1].isalpha() else f"j{name}"
+
+
+def rerunnable(requeue: bool | None) -> str | None:
+    """The value of ``-r``; ``None``: the site's default."""
+    return None if requeue is None else "y" if requeue else "n"
 
 
 def walltime(seconds: int) -> str:
@@ -88,10 +93,11 @@ def date_time(begin: str | None) -> str | None:
     >>> date_time("2026-01-31T14:00"), date_time("14:00:30"), date_time("2026-01-31")
     ('202601311400', '1400.30', '202601310000')
     """
-    if not begin or begin.startswith("now"):
+    start = day_and_time(begin)
+    if start is None:
         return None
-    day, _, time = begin.partition("T") if "-" in begin else ("", "", begin)
-    hours, minutes, *seconds = (time or "00:00").split(":")
+    day, time = start
+    hours, minutes, *seconds = time.split(":")
     return day.replace("-", "") + hours + minutes + "".join(f".{second}" for second in seconds)
 
 
@@ -131,4 +137,4 @@ def _start_warnings(job: JobSpec, scheduler: str, kinds: Collection[str]) -> Ite
 
 
 def _knows(dependency: str, kinds: Collection[str]) -> bool:
-    return "?" not in dependency and all(part.split(":")[0] in kinds for part in dependency.split(","))
+    return "?" not in dependency and all(kind in kinds for kind, _ in clauses(dependency))

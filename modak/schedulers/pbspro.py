@@ -12,7 +12,7 @@ from modak.jobs.spec import JobSpec
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, flags, mib, note, with_site
-from modak.schedulers.notices import no_option, shared_files
+from modak.schedulers.notices import named_taken, no_option, shared_files
 from modak.schedulers.pbs import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 from modak.text.hosts import expand_nodes
 
@@ -92,6 +92,4 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
         yield note("requeue", "PBS Pro rejects job arrays that are not rerunnable (-r n): -r y is used")
     if _array(says.array):
         yield from shared_files(job, "PBS Pro")
-    named = len(expand_nodes(says.node_list or ""))
-    if says.node_list and named != has.nodes:
-        yield note("node_list", f"{named} nodes are named, but the job has {has.nodes}: PBS Pro allocates those named")
+    yield from named_taken(job, "PBS Pro")

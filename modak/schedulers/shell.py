@@ -13,9 +13,9 @@ from modak.schedulers.header import Directives, note
 from modak.schedulers.notices import own_timer
 
 _ABSENT: Final = (
-    *("account", "queue", "partition", "constraint", "node_list", "array", "output", "error"),
-    *("dependency", "begin", "email", "notify", "qos", "reservation", "site_resources"),
-)
+    "account", "queue", "partition", "constraint", "node_list", "array", "output", "error",
+    "dependency", "begin", "email", "notify", "qos", "reservation", "site_resources",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ EVENTS: Final = {
     "none": "NONE",
 }
 SYNONYMS: Final = {
-    **{"--mem-per-cpu": "--mem", "--mem-per-gpu": "--mem", "--no-requeue": "--requeue"},
-    **{"-A": "--account", "-C": "--constraint", "-J": "--job-name", "-N": "--nodes", "-a": "--array", "-b": "--begin"},
-    **{"-c": "--cpus-per-task", "-d": "--dependency", "-e": "--error", "-n": "--ntasks", "-o": "--output", "-p": "--partition"},
-    **{"-t": "--time", "-w": "--nodelist", "-q": "--qos", "-L": "--licenses", "-m": "--distribution", "-O": "--overcommit"},
-}
+    "--mem-per-cpu": "--mem", "--mem-per-gpu": "--mem", "--no-requeue": "--requeue",
+    "-A": "--account", "-C": "--constraint", "-J": "--job-name", "-N": "--nodes", "-a": "--array", "-b": "--begin",
+    "-c": "--cpus-per-task", "-d": "--dependency", "-e": "--error", "-n": "--ntasks", "-o": "--output", "-p": "--partition",
+    "-t": "--time", "-w": "--nodelist", "-q": "--qos", "-L": "--licenses", "-m": "--distribution", "-O": "--overcommit",
+}  # fmt: skip
 """Options that exclude another one (sbatch refuses both kinds of memory) or are its short form, and that one."""
 ASKING: Final = frozenset(
     f"--{name}" for name in ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
@@ -39,17 +39,17 @@ GPUS: Final = "--gpus-per-node={gpus_per_node}"
 """MODAK's own words for GPUs as a resource directive, which ``modak systems detect`` writes: a site's ``gpu_directive`` replaces them."""
 
 _TAKEN: Final = (
-    *("SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_DISTRIBUTION", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE"),
-    *("SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU"),
-    *("SLURM_MEM_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET", "SLURM_NTASKS_PER_TRES"),
-    *("SLURM_OVERCOMMIT", "SLURM_THREADS_PER_CORE", "SLURM_TRES_PER_TASK"),
-)
+    "SLURM_CPU_BIND", "SLURM_CPUS_PER_GPU", "SLURM_DISTRIBUTION", "SLURM_GPU_BIND", "SLURM_GPUS", "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU",
+    "SLURM_MEM_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET", "SLURM_NTASKS_PER_TRES",
+    "SLURM_OVERCOMMIT", "SLURM_THREADS_PER_CORE", "SLURM_TRES_PER_TASK",
+)  # fmt: skip
 """What ``srun`` takes for options, and sbatch passes on from a job or an interactive session in which it is called."""
 _NEVER_SET: Final = (
-    *("SLURM_CLUSTERS", "SLURM_CONSTRAINT", "SLURM_EXCLUSIVE", "SLURM_GRES", "SLURM_HET_SIZE", "SLURM_LABELIO", "SLURM_NO_KILL"),
-    *("SLURM_REMOTE_CWD", "SLURM_RESV_PORTS", "SLURM_SEND_LIBS", "SLURM_SRUN_MULTI", "SLURM_STDERRMODE", "SLURM_STDOUTMODE"),
-    *("SLURM_STEP_GRES", "SLURM_TIMELIMIT", "SLURM_WAIT", "SLURM_WORKING_DIR"),
-)
+    "SLURM_CLUSTERS", "SLURM_CONSTRAINT", "SLURM_EXCLUSIVE", "SLURM_GRES", "SLURM_HET_SIZE", "SLURM_LABELIO", "SLURM_NO_KILL",
+    "SLURM_REMOTE_CWD", "SLURM_RESV_PORTS", "SLURM_SEND_LIBS", "SLURM_SRUN_MULTI", "SLURM_STDERRMODE", "SLURM_STDOUTMODE",
+    "SLURM_STEP_GRES", "SLURM_TIMELIMIT", "SLURM_WAIT", "SLURM_WORKING_DIR",
+)  # fmt: skip
 """Others with which a step fails, waits for ever, or writes or runs elsewhere. sbatch sets none of them for such a job, whatever its
 header; those that may be meant for speed (``SLURM_CPU_FREQ_REQ``, ``SLURM_NETWORK``) are none of them."""
 

@@ -12,8 +12,8 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec, Resources
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, flags, mib, note, with_site
-from modak.schedulers.notices import no_option
+from modak.schedulers.header import Directives, clauses, flags, mib, note, with_site
+from modak.schedulers.notices import named_taken, no_option
 from modak.schedulers.pbs import COMMANDS, DEPENDENCIES, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 from modak.text.amounts import size
 from modak.text.hosts import expand_nodes
@@ -77,13 +77,13 @@ def _nodes(job: JobSpec) -> str:
 
 def _of_arrays(dependency: str) -> str:
     """The dependency with the kinds for arrays where it names some: ``afterok:1:2[]`` -> ``afterok:1,afterokarray:2[]``."""
-    clauses: list[str] = []
-    for kind, *numbers in (part.split(":") for part in dependency.split(",")):
-        if not numbers:
-            clauses.append(kind)  # for :func:`common_options` to refuse
-        for whole, group in groupby(numbers, lambda number: "[]" in number):
-            clauses.append(":".join((OF_ARRAYS.get(kind, kind) if whole else kind, *group)))
-    return ",".join(clauses)
+    parts: list[str] = []
+    for kind, jobs in clauses(dependency):
+        if not jobs:
+            parts.append(kind)  # for :func:`common_options` to refuse
+        for whole, group in groupby(jobs, lambda job: "[]" in job):
+            parts.append(":".join((OF_ARRAYS.get(kind, kind) if whole else kind, *group)))
+    return ",".join(parts)
 
 
 def _array(array: str | None) -> str | None:
@@ -129,6 +129,4 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     if says.array and _array(says.array) is None:
         why = f"Torque has no steps in job arrays, and a list of more than {MOST_INDICES} indices is too long"
         yield note("array", f"{why}: it is left out")
-    named = len(expand_nodes(says.node_list or ""))
-    if says.node_list and named != has.nodes:
-        yield note("node_list", f"{named} nodes are named, but the job has {has.nodes}: Torque allocates those named")
+    yield from named_taken(job, "Torque")

@@ -166,10 +166,10 @@ def _other(node: Node) -> Event:
 _OPERATORS: Final = frozenset({"&&", "||", "|", "|&", "&", "!"})
 _SILENT: Final = frozenset(
     {
-        *("program", "list", "pipeline", "compound_statement", "redirected_statement", "comment", "command_name"),
-        *("file_descriptor", "heredoc_start", "heredoc_body", "heredoc_content", "heredoc_end"),
+        "program", "list", "pipeline", "compound_statement", "redirected_statement", "comment", "command_name",
+        "file_descriptor", "heredoc_start", "heredoc_body", "heredoc_content", "heredoc_end",
     }
-)
+)  # fmt: skip
 """Nodes that only hold others, and parts that the event of another node tells."""
 _WORDS: Final = frozenset(
     {"word", "number", "raw_string", "string", "string_content", "concatenation", "simple_expansion", "ansi_c_string", "variable_name"}

@@ -51,6 +51,15 @@ def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.
     assert "cannot be combined with --no-wait" in capsys.readouterr().err
 
 
+def test_a_document_without_a_request_is_not_built(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It would be a request of nothing, which needs no build; ``modak optimise`` refuses it in the same words."""
+    (file := tmp_path / "request.json").write_text(json.dumps({"Job": {"optimisation": {"app_type": "ai_training"}}}))
+    assert [main([*words, str(file)]) for words in (("images", "build"), ("optimise",))] == [1, 1]
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == second
+    assert "job: the object contains no part of a request" in first
+
+
 def test_a_service_that_is_away_or_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The build continues: its state is asked for again."""
     problem = {"title": "unavailable", "errors": [{"field": "", "message": "try again"}]}

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conftest import until
 from tests.e2e.slurm import daemon, first_processes
 
 INSTALLED = Path("/opt/modak-test/gridengine")
@@ -74,20 +74,12 @@ class GridEngine:
 
     def wait(self, job: str, cwd: Path, patience_s: float = 200) -> Job:
         """Wait for a job's end."""
-        _until(lambda: self.run("qstat", "-j", job).returncode != 0, lambda: self.run("qstat", "-j", job).stdout, patience_s)
-        _until(lambda: self.run("qacct", "-j", job).returncode == 0, lambda: f"qacct does not know job {job}", patience_s)
+        until(lambda: self.run("qstat", "-j", job).returncode != 0, patience_s, lambda: self.run("qstat", "-j", job).stdout)
+        until(lambda: self.run("qacct", "-j", job).returncode == 0, patience_s, lambda: f"qacct does not know job {job}")
         records = self.run("qacct", "-j", job).stdout.split("=" * 62)[1:]
         tasks = [dict(re.findall(r"^(\w+) +(.*?) *$", record, re.MULTILINE)) for record in records]
         written = sorted(file for stream in "oe" for file in cwd.glob(f"*.{stream}{job}*"))
         return Job(job, tasks, "".join(file.read_text() for file in written))
-
-
-def _until(met: Callable[[], bool], told: Callable[[], str], patience_s: float) -> None:
-    deadline = time.monotonic() + patience_s
-    while not met():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {patience_s} s: {told()}")
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -120,12 +112,12 @@ def cell(folder: Path) -> Iterator[GridEngine]:
         engine = GridEngine(environment, hosts["node1"])
         _initialise(engine, folder)
         engine.behind("sge_qmaster", folder / "log")
-        _until(lambda: engine.run("qconf", "-sh").returncode == 0, (folder / "log").read_text, 60)
+        until(lambda: engine.run("qconf", "-sh").returncode == 0, 60, (folder / "log").read_text)
         engine.run("qconf", "-ah", ",".join(HOSTS))  # node1 is one already, and it says so
         _succeed(engine.run("qconf", "-as", "node1"))
         for number in hosts.values():
             GridEngine(environment, number).behind("sge_execd", folder / "log")
-        _until(lambda: engine.run("qconf", "-sel").stdout.split() == [*HOSTS], (folder / "log").read_text, 60)
+        until(lambda: engine.run("qconf", "-sel").stdout.split() == [*HOSTS], 60, (folder / "log").read_text)
         _configure(engine, folder)
         yield engine
 
@@ -137,7 +129,7 @@ def _host(folder: Path, name: str, start: Callable[..., int]) -> int:
         f"mount -t tmpfs {name} /dev/shm && ip link set lo up && touch {folder}/etc/{name} && {{ sleep infinity & wait; }}",
     )
     unshare = start("unshare", "--uts", "--ipc", "--net", "sh", "-c", " && ".join(own))
-    _until((folder / "etc" / name).exists, (folder / "log").read_text, 30)
+    until((folder / "etc" / name).exists, 30, (folder / "log").read_text)
     return first_processes(unshare)[0]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.conftest import free_port, tool
+from tests.conftest import free_port, tool, until
 
 CONFIGURATION = """\
 version: 0.1
@@ -57,20 +56,15 @@ def registry(folder: Path) -> Iterator[Registry]:
     (folder / "config.yml").write_text(CONFIGURATION.format(folder=folder, address=address))
     with (folder / "log").open("wb") as log, subprocess.Popen([program, "serve", folder / "config.yml"], stdout=log, stderr=log) as process:
         try:
-            _answers(address, certificate)
+            until(lambda: _answers(address, certificate), 60)
             yield Registry(address, certificate)
         finally:
             process.terminate()
 
 
-def _answers(address: str, certificate: Path, patience_s: float = 60) -> None:
-    """Wait until it does."""
-    trusting, deadline = ssl.create_default_context(cafile=str(certificate)), time.monotonic() + patience_s
-    while True:
-        try:
-            urlopen(f"https://{address}/v2/", context=trusting, timeout=10).close()
-        except (OSError, HTTPException):  # not only URLError: a busy server may be late, or close the connection before it answers
-            assert time.monotonic() < deadline, "the registry never answered"
-            time.sleep(0.05)
-        else:
-            return
+def _answers(address: str, certificate: Path) -> bool:
+    try:
+        urlopen(f"https://{address}/v2/", context=ssl.create_default_context(cafile=str(certificate)), timeout=10).close()
+    except (OSError, HTTPException):  # not only URLError: a busy server may be late, or close the connection before it answers
+        return False
+    return True

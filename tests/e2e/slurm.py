@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import free_port, tool
+from tests.conftest import free_port, tool, until
 
 REAL = ("node1", "node2", "gpu1", "gpu2", "smt1")
 DONE = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
@@ -188,15 +188,14 @@ def _end(unshare: subprocess.Popen[bytes]) -> None:
     unshare.wait(timeout=30)
 
 
-def _until_idle(slurm: Slurm, folder: Path, patience_s: float = 100) -> None:
-    deadline = time.monotonic() + patience_s
-    while slurm.run("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-p", "main,gpu,smt", "-o", "%N").stdout.split() != sorted(
-        REAL
-    ):
-        if time.monotonic() > deadline:
-            logs = "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted((folder / "log").iterdir()))
-            raise AssertionError(f"Slurm did not start:\n{logs}")
-        time.sleep(0.05)
+def _until_idle(slurm: Slurm, folder: Path) -> None:
+    """Wait until Slurm has started: all its nodes are idle then."""
+    question = ("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-p", "main,gpu,smt", "-o", "%N")
+
+    def logs() -> str:
+        return "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted((folder / "log").iterdir()))
+
+    until(lambda: slurm.run(*question).stdout.split() == sorted(REAL), 100, logs)
 
 
 def _write_files(folder: Path) -> None:

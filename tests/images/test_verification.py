@@ -67,6 +67,15 @@ def test_labels_that_hold() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claimed", "told", "verdict"),
+    [("12.4", "12.4.1", "holds"), ("12.4.0", "12.4", "holds"), ("12.4.1", "12.4", "unknown"), ("12.4.1", "12.6", "refuted")],
+)
+def test_versions_are_compared_as_far_as_both_are_told(claimed: str, told: str, verdict: str) -> None:
+    """PyTorch prints CUDA without its third number, which does not refute an image that is labelled with it."""
+    assert verdicts({**CLAIMS, "cuda": claimed}, seen(says={"version": "2.13.0", "cuda": told}))["cuda"] == verdict
+
+
+@pytest.mark.parametrize(
     ("label", "other"),
     [
         ("version", {"says": {"version": "2.12.0"}}),
