@@ -32,7 +32,9 @@ _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNOREC
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
-    r"(nodes?|ranks?|gpus?|procs?|cores?|n|p|np)?[ _=]*[0-9]{1,7}[ _]?(nodes?|ranks?|gpus?|procs?|cores?)?", re.IGNORECASE
+    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t)?[ _=-]*[0-9]{1,7}[ _-]?"
+    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?)?",
+    re.IGNORECASE,
 )
 _NUMBER_OF: Final = re.compile(
     r"((the_)?(number|no\.?|nr\.?)_of_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|physical_)?(?P<what>.+?)(?P<one>_(count|number))?"
@@ -66,7 +68,7 @@ def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
 def wide(names: Sequence[str]) -> str:
     """The message for headings that are sizes."""
     shown = listed([quoted(name) for name in names], _MOST)
-    how = "a row is one measured value: write a row for each, with its size in 'nodes' (pandas: melt)"
+    how = "a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it counts (pandas: melt)"
     return f"columns {shown} are named after sizes; {how}"
 
 

@@ -329,9 +329,9 @@ def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
     renaming = option.endswith("map")
     found: dict[str, str] = {}
     for pair in pairs:
-        name, sign, value = pair.partition("=")
+        name, sign, value = pair.rpartition("=") if renaming else pair.partition("=")  # a heading may hold the sign, a column does not
         if not sign:
-            raise DataError(f"{name[:100]!r} is not a pair; allowed: NAME=VALUE", field=option)
+            raise DataError(f"{pair[:100]!r} is not a pair; allowed: NAME=VALUE", field=option)
         if not name:
             how = "; a column without a name is left out of the file itself (in pandas: to_csv(index=False))" if renaming else ""
             raise DataError(f"'={value}' has no name before its sign; allowed: NAME=VALUE{how}", field=option)

@@ -18,7 +18,7 @@ NEAREST = {
     "precision": "dtype prec",
     "system": "cluster machine host hostname",
     "partition": "queue",
-    "application": "app app_name model Name",
+    "application": "app app_name model Name exe",
     "dataset": "problem data_set",
     "measured_at": "date datetime timestamp",
     "repeat": "rep run trial repetition",
@@ -159,13 +159,14 @@ def test_a_metric_beside_values_is_not_mapped_onto_them() -> None:
     assert "--set" not in found[1]
 
 
-@pytest.mark.parametrize("names", [("1", "2", "4"), ("1 node", "2 nodes"), ("n=1", "n=2", "n=4")])
+@pytest.mark.parametrize("names", [("1", "2", "4"), ("1 node", "2 nodes"), ("n=1", "n=2", "n=4"), ("omp-1", "omp-8"), ("t1", "t2")])
 def test_a_column_for_each_size_is_told_once(names: tuple[str, ...]) -> None:
     """One line for a wide table, and what to do."""
     (found,) = header_faults(("application", "metric", *names), (), loading=True)
     assert found[1].startswith(f"columns '{names[0]}', '{names[1]}'")
     assert found[1].endswith(
-        "are named after sizes; a row is one measured value: write a row for each, with its size in 'nodes' (pandas: melt)"
+        "are named after sizes; a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it "
+        "counts (pandas: melt)"
     )
 
 

@@ -72,6 +72,12 @@ def test_all_columns_that_are_not_known_are_left_out_at_once() -> None:
     assert note.notes == ("r.csv: left out: 'nx', 'residual'",)
 
 
+def test_a_heading_with_an_equals_sign_is_renamed() -> None:
+    """As the hint for it says."""
+    assert parse_pairs(["time [s] N=100=value", "N=1="], "--map") == {"time [s] N=100": "value", "N=1": ""}
+    assert parse_pairs(["source=a=b"], "--set") == {"source": "a=b"}
+
+
 def test_columns_that_are_not_known_get_no_name_together() -> None:
     """All would have the same."""
     with pytest.raises(DataError, match=re.escape("--map *=params.x: leaves out the columns that are not known")):
@@ -322,7 +328,7 @@ def test_the_row_numbers_of_pandas_are_left_out(start: int, small: int, monkeypa
 
 def test_pairs_are_split_at_the_first_sign() -> None:
     """`NAME=VALUE`, where the value may hold signs of its own."""
-    assert parse_pairs(["a=b", "c=d=e", "f="], "--map") == {"a": "b", "c": "d=e", "f": ""}
+    assert parse_pairs(["a=b", "c=d=e", "f="], "--set") == {"a": "b", "c": "d=e", "f": ""}
 
 
 def test_options_are_one_line_whatever_their_order() -> None:
