@@ -30,6 +30,8 @@ ASKED: Final = ("application", "metric")
 EVERY: Final = "*"
 """In ``rename``: all columns that are not known and have no name of their own there."""
 _WEAK, _STRONG = re.compile(r"(^|[^a-z])weak", re.IGNORECASE), re.compile(r"strong", re.IGNORECASE)
+PAGE: Final = ".md"
+"""How pages in Markdown end."""
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old office programs begin."""
 BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
@@ -50,11 +52,13 @@ class Incoming:
     @property
     def notes(self) -> tuple[str, ...]:
         """A note for each skipped file."""
-        return tuple(f"{name}: of no known format, skipped" for name in self.skipped)
+        why = {True: "a page in Markdown, skipped; its table is loaded if the page is named", False: "of no known format, skipped"}
+        return tuple(f"{name}: {why[name.lower().endswith(PAGE)]}" for name in self.skipped)
 
 
 def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
-    """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed.
+    """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed; so are its pages in Markdown,
+    which mostly tell of the other files.
 
     Raises :class:`modak.errors.DataError` for a path that cannot be read, and for folders in which nothing is recognised.
     """
@@ -63,7 +67,7 @@ def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
     skipped: list[str] = []
     for path, inside in files(paths):
         source = from_path(path)
-        if inside and options.format is None and _recognised(source, formats) is None:
+        if inside and options.format is None and (path.name.lower().endswith(PAGE) or _recognised(source, formats) is None):
             skipped.append(source.name)
         else:
             found.append(table(source, options, formats))

@@ -341,11 +341,15 @@ def test_a_folder_is_read_by_content(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "b.txt").write_text(TEXT)
     (tmp_path / "a.results").write_text(' [{"application": "a", "metric": "wall_time", "value": 1}]')
-    (tmp_path / "README.md").write_text("# Results\n")
+    (tmp_path / "README.md").write_text("# Results\n\n| Run | Time |\n|---|---|\n| a | 9 |\n")
+    (tmp_path / "notes").write_text("none\n")
     (tmp_path / ".hidden.csv").write_text("x")
     found = tables([tmp_path])
     assert [(Path(each.source.name).name, each.format) for each in found.tables] == [("a.results", "json"), ("b.txt", "csv")]
-    assert found.skipped == (str(tmp_path / "README.md"),)
+    assert found.skipped == (str(tmp_path / "README.md"), str(tmp_path / "notes"))
+    assert [note.partition(": ")[2] for note in found.notes] == [
+        "a page in Markdown, skipped; its table is loaded if the page is named", "of no known format, skipped",
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
