@@ -37,9 +37,11 @@ _SIZE: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_OF: Final = re.compile(
-    r"((the_)?(number|no\.?|nr\.?)_of_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|physical_)?(?P<what>.+?)(?P<one>_(count|number))?"
+    r"((the_)?(number|no\.?|nr\.?)_of_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?(?P<what>.+?)(?P<one>_(count|number))?"
 )
 """A heading that says that it counts something: ``Number of CPU cores``, ``thread_count``."""
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Between the words of a heading such as ``numTasks``."""
 _LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ł": "l"})
 """Letters that are written with others where there are only those of ASCII."""
 OPEN: Final = "if it is a parameter of the run"
@@ -81,7 +83,8 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
         _ratio(bare)
         or (_as_value(name, measure, among, no_value=no_value) if measure else "")
         or _rate_of_one(bare)
-        or _total(bare)
+        or _grid(bare, among)
+        or _total(name)
         or vocabulary.SAID.get(bare)
         or (vocabulary.ROW_NUMBERS if _UNNAMED.fullmatch(bare) else "")
         or _column(name, bare, columns, loading=loading)
@@ -106,16 +109,28 @@ def _rate_of_one(bare: str) -> str:
     return "what each of them does is not what the run does: load that of all of them together"
 
 
-def _total(bare: str) -> str:
+def _grid(bare: str, among: Sequence[str]) -> str:
+    """Of the sides of a grid of ranks, as HPL prints them."""
+    sides = {"p", "q"}
+    if bare not in sides or not sides <= {_bare(each) for each in among}:
+        return ""
+    return "the ranks are P x Q: write their product, divided by the nodes, into 'ranks_per_node'"
+
+
+def _total(name: str) -> str:
     over_all_nodes = "if it counts over all nodes, divide it by them"
-    counts = _counts(bare)
+    counts = _counts(name)
     if counts == "ranks":
         return f"{over_all_nodes}: the columns are 'ranks_per_node' and 'threads_per_rank'"
     return f"{over_all_nodes}: the column is 'gpus_per_node'" if counts == "gpus" else ""
 
 
-def _counts(bare: str) -> str | None:
+def _counts(name: str) -> str | None:
     """What a heading counts over all nodes, ``ranks`` or ``gpus``, or the column of the layout that it means; ``None``: neither."""
+    return _counted(_bare(name)) or _counted(_bare(_CAMEL.sub("_", name[:_LONGEST])))
+
+
+def _counted(bare: str) -> str | None:
     plain = _in_ascii(bare)
     found = _NUMBER_OF.fullmatch(plain)
     counted = f"{found['what']}s" if found and found["one"] else found["what"] if found else plain
@@ -132,7 +147,7 @@ def _counts(bare: str) -> str | None:
 
 def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> str:
     spelt_alike = "" if bare.endswith("time") else _alike(bare, columns)  # a time is neither the runtime of containers nor a system
-    near = vocabulary.COLUMN_OF.get(bare) or _counts(bare) or spelt_alike
+    near = vocabulary.COLUMN_OF.get(bare) or _counts(name) or spelt_alike
     if not near:
         return ""
     unit = unit_in(name) if near == "value" and loading else None
@@ -163,7 +178,7 @@ def _parameter(name: str, bare: str, *, no_value: bool) -> str:
     value = ""
     if no_value and _is_rate(words):
         value = f"if it is a rate, --map {quoted(f'{name}=value')} --set metric=throughput --set unit=…; "
-    elif no_value and _is_time(words):
+    elif no_value and (_is_time(words) or _in_time(name)):
         value = _time_of(name, words)
     return f"{value}{OPEN}, call it 'params.{plain}'"
 
@@ -177,6 +192,13 @@ def _is_time(words: Sequence[str]) -> bool:
     of_parts = any(part in vocabulary.PARTS_OF_MACHINE and unit in vocabulary.TIMES for part, unit in pairwise(words))
     named = not {*vocabulary.TIME_WORDS, *vocabulary.TIME_ENDINGS}.isdisjoint(words) or any(word.endswith("time") for word in words)
     return "per" not in words and not of_parts and named
+
+
+def _in_time(name: str) -> bool:
+    """Whether the unit in a heading's brackets is one of time: ``total(s)``."""
+    unit = unit_in(name) if _BRACKETS.search(name[:_LONGEST]) else None
+    known = metrics.known_unit(unit) if unit else None
+    return known is not None and known.base == "s"
 
 
 def _time_of(name: str, words: Sequence[str]) -> str:
@@ -246,7 +268,7 @@ def layout_column(name: str) -> str | None:
     >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("size")
     ('nodes', 'ranks', None)
     """
-    return _counts(_bare(name))
+    return _counts(name)
 
 
 def measured(names: Sequence[str]) -> list[str]:
@@ -293,7 +315,16 @@ def _measure_in(name: str) -> Measure | None:
         return Measure(metric, bracket[1] if bracket else None)
     if bare.lower() in vocabulary.TIMES:
         return Measure("time", bare.lower())
-    return _metric_and_unit(bare) or _unit_of_rate(bare)
+    in_brackets = _rate_in(bracket[1]) if bracket and bracket[1] else None
+    return in_brackets or _metric_and_unit(bare) or _unit_of_rate(bare)
+
+
+def _rate_in(unit: str) -> Measure | None:
+    """The metric of a rate in this unit; ``None``: it is no rate."""
+    known = metrics.known_unit(unit)
+    if not known or known.kind != "throughput":
+        return None
+    return Measure({"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit)
 
 
 def _metric_and_unit(bare: str) -> Measure | None:
@@ -318,8 +349,8 @@ def _unit_of_rate(bare: str) -> Measure | None:
         if not known and end[:1] in "kmgt" and "/" in end[2:]:  # a heading in lower case: mcells_per_s
             unit = end if end[0] == "k" else f"{end[0].upper()}{end[1:]}"
             known = metrics.known_unit(unit)
-        if known and known.kind == "throughput":
-            return Measure({"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit)
+        if rate := _rate_in(unit):
+            return rate
         if known and known.kind == "time" and known.per in metrics.PARTS:
             return Measure(f"{known.per}_time", unit)
     return None

@@ -46,7 +46,7 @@ COLUMN_OF: Final = _by_word(
         "runtime": "container_runtime",
         "metric": "metric_name measurement",
         "value": "mean avg average median result val",
-        "unit": "units unit_name",
+        "unit": "units unit_name time_unit",
         "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt",
         "measured_at": "date day timestamp time_stamp datetime date_time",
         "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id",
@@ -94,7 +94,7 @@ METRIC_OF: Final[Mapping[str, str]] = {
         {
             "time": "elapsed duration exectime executiontime totaltime timetaken solvetime tiempo temps tempo duree zeit dauer",
             "run_time": "laufzeit",
-            "wall_time": "wall wallclock wallclocktime",
+            "wall_time": "wall wallclock wallclocktime real realtime",
             "step_time": "iterationtime timeperstep timeperiteration timeperiter timeperbatch",
             "epoch_time": "timeperepoch",
             "performance": "perf",

@@ -12,7 +12,8 @@ from modak.ingest.table import MOST_COLUMNS
 NEAREST = {
     "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten nodos",
     "ranks_per_node": "ppn tasks/node ntasks-per-node",
-    "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos",
+    "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads",
+    "unit": "time_unit",
     "gpus_per_node": "gpus/node num_gpus_per_node",
     "batch_size": "batch bs batch_size_per_gpu",
     "precision": "dtype prec",
@@ -31,7 +32,7 @@ NEAREST = {
 }
 SAID = {
     "divide it by them: the columns are 'ranks_per_node' and 'threads_per_rank'": "procs processes tasks cores ncores cpus np num_procs "
-    "CPU_cores Number_of_CPU_cores core_count total_threads Procesos Núcleos Prozesse processus",
+    "numTasks CPU_cores Number_of_CPU_cores core_count total_threads Procesos Núcleos Prozesse processus",
     "divide it by them: the column is 'gpus_per_node'": "gpus n_gpus num_gpus devices",
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
@@ -63,8 +64,9 @@ MEASURED = {
     "throughput --set unit=samples/second": "train_samples_per_second",
     "performance --set unit=TFLOP/s": "tflops TFLOP/s",
     "throughput --set unit=tok/s": "agg_tok_s",
-    "bandwidth --set unit=GB/s": "copy_gb_s",
-    "throughput --set unit=Mcells/s": "throughput_mcells_s mcells_per_s",
+    "bandwidth --set unit=GB/s": "copy_gb_s copy_[GB/s]",
+    "throughput --set unit=Mcells/s": "speed_[Mcells/s] throughput_mcells_s mcells_per_s",
+    "wall_time --set unit=s": "real_time_[s]",
     "throughput --set unit=Gpts/s": "gpts_per_s",
     "run_time --set unit=…": "Laufzeit_(Minuten)",
 }
@@ -118,6 +120,7 @@ def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: s
             "if it is the time of the whole run, --map 'System time=value' --set metric=time --set unit=…; if it is a parameter",
         ),
         ("Loop time (s)", "if it is the time of the whole run, --map 'Loop time (s)=value' --set metric=time --set unit=s; if it is a"),
+        ("total(s)", "if it is the time of the whole run, --map 'total(s)=value' --set metric=time --set unit=s; if it is a parameter"),
         ("rtime", "if it is the time of the whole run, --map 'rtime=value' --set metric=time --set unit=…; if it is a parameter"),
         ("Tiempo Promedio", "if it is the time of the whole run, --map 'Tiempo Promedio=value' --set metric=time --set unit=…; if it"),
         ("bw_gbps", "if it is a rate, --map 'bw_gbps=value' --set metric=throughput --set unit=…; if it is a parameter"),
@@ -134,6 +137,13 @@ def test_what_may_be_a_time_or_rate_is_not_called_a_parameter_only(name: str, wa
 def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -> None:
     """With the unit that the heading gives."""
     assert f"=value' --set metric={options})" in said(name)
+
+
+def test_the_sides_of_a_grid_of_ranks_are_multiplied() -> None:
+    """HPL has P and Q; P alone is a number of ranks."""
+    grid = [message for _, message in header_faults(("application", "metric", "value", "P", "Q"), (), loading=True)]
+    assert ["the ranks are P x Q: write their product" in message for message in grid] == [True, True]
+    assert "if it counts over all nodes" in said("P")
 
 
 def test_of_several_metrics_each_is_loaded_by_itself() -> None:
