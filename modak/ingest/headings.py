@@ -262,6 +262,18 @@ def unit_in(name: str) -> str | None:
     return words[-1] if words[-1].lower() in vocabulary.TIME_ENDINGS or words[-2].lower() == "in" else None
 
 
+def no_measurement(name: str) -> str:
+    """Why the numbers below a heading are not what a run was measured at: they are a ratio, or of one part of the machine; else empty.
+
+    >>> no_measurement("Speedup"), no_measurement("tokens/s/GPU"), no_measurement("time [s]")
+    ('a ratio', 'a rate of each gpu', '')
+    """
+    bare = _bare(name)
+    if bare in vocabulary.RATIOS:
+        return "a ratio"
+    return f"a rate of each {bare.rpartition('_')[2]}" if _rate_of_one(bare) else ""
+
+
 def layout_column(name: str) -> str | None:
     """The column of the layout whose count a parameter of this name gives; ``ranks`` and ``gpus``: over all nodes; ``None``: it gives none.
 

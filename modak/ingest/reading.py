@@ -18,7 +18,7 @@ from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format, checking, values
 from modak.ingest.columns import canonical, header_faults, is_known
-from modak.ingest.headings import folded, unit_in
+from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
 from modak.ingest.values import NUMERIC, quoted
@@ -227,7 +227,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             notes += len(batch.notes)
             if raw.columns and (full or options.rename):
                 columns = _renamed(raw, source.name, options)
-                remarks = (*_unit_left_behind(columns, options), *_left_out(raw, options))
+                remarks = (*_unit_left_behind(columns, options), *_no_measurement(options), *_left_out(raw, options))
                 full = {name for name in full if name in columns and all(map(str.strip, columns[name].texts))}
             if len(batch) and not weak:
                 weak = _weak(source.name, raw, options, batch)
@@ -257,6 +257,15 @@ def _unit_left_behind(columns: Container[str], options: Options) -> Iterator[str
         if unit and not (known and known.factor == 1):
             way = f"if {quoted(unit)} is its unit, give it ('--set unit=…', and '--replace' for rows that are stored)"
             yield f"column {quoted(old)} is loaded without a unit, so it counts in the base unit of its metric (times in s): {way}"
+
+
+def _no_measurement(options: Options) -> Iterator[str]:
+    """A note for a heading of a ratio, or of a rate of one part of the machine, that becomes ``value`` of another metric."""
+    for old in (old for old, new in options.rename.items() if new == "value"):
+        why = no_measurement(old)
+        if why and options.fill.get("metric") not in ("speedup", "efficiency"):
+            way = "load what the whole run was measured at, and take these rows out ('modak results doubt')"
+            yield f"column {quoted(old)} is {why}, but counts as {options.fill.get('metric', 'the metric')} of the run: {way}"
 
 
 def _left_out(raw: Raw, options: Options) -> Iterator[str]:

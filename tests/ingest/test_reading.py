@@ -114,6 +114,23 @@ def test_rates_of_weak_scaling_need_no_mark() -> None:
     assert only(text, "weak.csv").notes == ()
 
 
+@pytest.mark.parametrize(
+    ("heading", "metric", "said"),
+    [
+        ("Speedup", "time", "column 'Speedup' is a ratio, but counts as time of the run: load what the whole run was measured at"),
+        ("tok/s/GPU", "throughput", "column 'tok/s/GPU' is a rate of each gpu, but counts as throughput of the run"),
+        ("speedup", "speedup", ""),
+        ("tok/s", "throughput", ""),
+    ],
+)
+def test_what_no_run_was_measured_at_is_noted(heading: str, metric: str, said: str) -> None:
+    """A speed-up as a time, or what one GPU does as what all do, would turn scaling round."""
+    options = Options({heading: "value"}, {"metric": metric} | ({"unit": "tokens/s"} if metric == "throughput" else {}))
+    batches = [*table(from_bytes(f"application,nodes,{heading}\na,1,1\na,2,1.9\n".encode(), "r.csv"), options).batches()]
+    notes = [note for batch in batches for note in batch.notes]
+    assert [said in note for note in notes] == ([True] if said else [])
+
+
 @pytest.mark.parametrize(("value", "unit", "said"), [("2734824610", "", True), ("2734824610", "ns", False), ("86400", "", False)])
 def test_times_of_years_are_noted(value: str, unit: str, said: bool) -> None:
     """They are in another unit than seconds."""
