@@ -33,7 +33,7 @@ _BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t)?[ _=-]*[0-9]{1,7}[ _-]?"
-    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?)?",
+    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
     re.IGNORECASE,
 )
 _NUMBER_OF: Final = re.compile(
@@ -62,7 +62,7 @@ def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
         return []
     found = unknown[places[0] : places[-1] + 1]
     side_by_side = len(found) == len(places)
-    counts = [int(re.sub(r"[^0-9]", "", name)) for name in found] if side_by_side else []
+    counts = [int(number[0]) for name in found if (number := re.search("[0-9]+", name))] if side_by_side else []
     rising = counts == sorted(set(counts))
     return list(found) if side_by_side and rising else []
 
@@ -98,9 +98,13 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
 
 
 def _ratio(bare: str) -> str:
-    if bare not in vocabulary.RATIOS:
+    if not _is_ratio(bare):
         return ""
     return "nothing is predicted from it: leave it out, and load the times or rates that it was computed from"
+
+
+def _is_ratio(bare: str) -> bool:
+    return bare in vocabulary.RATIOS or not vocabulary.RATIO_WORDS.isdisjoint(_in_ascii(bare).split("_"))
 
 
 def _rate_of_one(bare: str) -> str:
@@ -217,7 +221,7 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
     if not no_value:
         return hint
     others = [each for each in measured(among) if each != name]
-    left_out = [*others, *(each for each in among if _bare(each) in vocabulary.RATIOS)]
+    left_out = [*others, *(each for each in among if _is_ratio(_bare(each)))]
     options = [f"--map {quoted(f'{name}=value')} --set metric={metric}"]
     if unit:
         options.append(f"--set unit={unit if metrics.known_unit(unit) else '…'}")
@@ -269,7 +273,7 @@ def no_measurement(name: str) -> str:
     ('a ratio', 'a rate of each gpu', '')
     """
     bare = _bare(name)
-    if bare in vocabulary.RATIOS:
+    if _is_ratio(bare):
         return "a ratio"
     return f"a rate of each {bare.rpartition('_')[2]}" if _rate_of_one(bare) else ""
 
@@ -285,7 +289,7 @@ def layout_column(name: str) -> str | None:
 
 def measured(names: Sequence[str]) -> list[str]:
     """The headings that are metrics from which something is predicted."""
-    return [name for name in names if _bare(name) not in vocabulary.RATIOS and _measured(name)]
+    return [name for name in names if not _is_ratio(_bare(name)) and _measured(name)]
 
 
 def _bare(name: str) -> str:

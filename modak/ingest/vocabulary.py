@@ -36,7 +36,8 @@ COLUMN_OF: Final = _by_word(
         "system": "cluster cluster_name machine machine_name host hostname platform supercomputer",
         "partition": "queue queue_name partition_name",
         "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes nodos noeuds nodi knoten",
-        "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node",
+        "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node "
+        "prozesse_pro_knoten processus_par_noeud procesos_por_nodo",
         "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads hilos cpus_per_task cores_per_rank "
         "threads_per_task threads_per_process",
         "gpus_per_node": "gpn gpu_per_node ngpus_per_node n_gpus_per_node num_gpus_per_node devices_per_node",
@@ -66,6 +67,8 @@ GPU_TOTALS: Final = _words(
 """The same of GPUs."""
 RATIOS: Final = _words("speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency")
 """What is computed from times."""
+RATIO_WORDS: Final = _words("speedup efficiency beschleunigung effizienz aceleracion eficiencia")
+"""Words in headings of such ratios."""
 SCATTER: Final = "the scatter is computed from repeats: write each run into a row of its own, or leave the column out"
 ROW_NUMBERS: Final = "leave out what numbers the rows"
 SAID: Final = _by_word(

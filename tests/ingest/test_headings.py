@@ -11,7 +11,7 @@ from modak.ingest.table import MOST_COLUMNS
 
 NEAREST = {
     "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten nodos",
-    "ranks_per_node": "ppn tasks/node ntasks-per-node",
+    "ranks_per_node": "ppn tasks/node ntasks-per-node Prozesse_pro_Knoten",
     "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads",
     "unit": "time_unit",
     "gpus_per_node": "gpus/node num_gpus_per_node",
@@ -38,7 +38,8 @@ SAID = {
     "'batch_size' is that of each worker: divide it": "global_batch_size",
     "the counts of a layout have a column each": "layout config",
     "the scatter is computed from repeats": "std stddev min max time_std time_max min_s",
-    "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency",
+    "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency "
+    "Speedup_vs_1_GPU gustafson_speedup Beschleunigung",
     "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node",
     "that of the framework is 'framework_version', that of the application": "version",
     "a neural network is an 'application', an interconnect a parameter": "network",
@@ -169,7 +170,9 @@ def test_a_metric_beside_values_is_not_mapped_onto_them() -> None:
     assert "--set" not in found[1]
 
 
-@pytest.mark.parametrize("names", [("1", "2", "4"), ("1 node", "2 nodes"), ("n=1", "n=2", "n=4"), ("omp-1", "omp-8"), ("t1", "t2")])
+@pytest.mark.parametrize(
+    "names", [("1", "2", "4"), ("1 node", "2 nodes"), ("n=1", "n=2", "n=4"), ("omp-1", "omp-8"), ("1xV100", "8xV100"), ("t1", "t2")]
+)
 def test_a_column_for_each_size_is_told_once(names: tuple[str, ...]) -> None:
     """One line for a wide table, and what to do."""
     (found,) = header_faults(("application", "metric", *names), (), loading=True)
