@@ -103,6 +103,7 @@ def _ratio(bare: str) -> str:
     return "nothing is predicted from it: leave it out, and load the times or rates that it was computed from"
 
 
+@lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
 def _is_ratio(bare: str) -> bool:
     return bare in vocabulary.RATIOS or not vocabulary.RATIO_WORDS.isdisjoint(_in_ascii(bare).split("_"))
 
@@ -294,7 +295,12 @@ def measured(names: Sequence[str]) -> list[str]:
 
 def _bare(name: str) -> str:
     """A heading without its unit in brackets."""
-    return folded(_BRACKETS.sub("", name.strip()[:_LONGEST]).strip("#% ")).replace("/", "_per_")
+    return _without_unit(name.strip()[:_LONGEST])
+
+
+@lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
+def _without_unit(name: str) -> str:
+    return folded(_BRACKETS.sub("", name).strip("#% ")).replace("/", "_per_")
 
 
 def _in_ascii(bare: str) -> str:
