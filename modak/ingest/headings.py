@@ -32,12 +32,16 @@ _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNOREC
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
-    r"(nodes?|ranks?|gpus?|procs?|cores?|n|p|np)?[ _=]*[0-9]{1,7}[ _]?(nodes?|ranks?|gpus?|procs?|cores?)?", re.IGNORECASE
+    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t)?[ _=-]*[0-9]{1,7}[ _-]?"
+    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
+    re.IGNORECASE,
 )
 _NUMBER_OF: Final = re.compile(
-    r"((the_)?(number|no\.?|nr\.?)_of_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|physical_)?(?P<what>.+?)(?P<one>_(count|number))?"
+    r"((the_)?(number|no\.?|nr\.?)_of_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?(?P<what>.+?)(?P<one>_(count|number))?"
 )
 """A heading that says that it counts something: ``Number of CPU cores``, ``thread_count``."""
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Between the words of a heading such as ``numTasks``."""
 _LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ł": "l"})
 """Letters that are written with others where there are only those of ASCII."""
 OPEN: Final = "if it is a parameter of the run"
@@ -58,7 +62,7 @@ def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
         return []
     found = unknown[places[0] : places[-1] + 1]
     side_by_side = len(found) == len(places)
-    counts = [int(re.sub(r"[^0-9]", "", name)) for name in found] if side_by_side else []
+    counts = [int(number[0]) for name in found if (number := re.search("[0-9]+", name))] if side_by_side else []
     rising = counts == sorted(set(counts))
     return list(found) if side_by_side and rising else []
 
@@ -66,7 +70,7 @@ def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
 def wide(names: Sequence[str]) -> str:
     """The message for headings that are sizes."""
     shown = listed([quoted(name) for name in names], _MOST)
-    how = "a row is one measured value: write a row for each, with its size in 'nodes' (pandas: melt)"
+    how = "a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it counts (pandas: melt)"
     return f"columns {shown} are named after sizes; {how}"
 
 
@@ -90,7 +94,8 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
         _ratio(bare)
         or (_as_value(name, measure, among, no_value=no_value) if measure else None)
         or _rate_of_one(bare)
-        or _total(name, bare, loading=loading)
+        or _grid(bare, among)
+        or _total(name, loading=loading)
         or _said(bare)
         or _column(name, bare, columns, loading=loading)
         or _scatter(bare)
@@ -118,9 +123,14 @@ def together(hints: Mapping[str, Hint | None], missing: Sequence[str]) -> str:
 
 
 def _ratio(bare: str) -> Hint | None:
-    if bare not in vocabulary.RATIOS:
+    if not _is_ratio(bare):
         return None
     return Hint("nothing is predicted from it: leave it out, and load the times or rates that it was computed from", "")
+
+
+@lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
+def _is_ratio(bare: str) -> bool:
+    return bare in vocabulary.RATIOS or not vocabulary.RATIO_WORDS.isdisjoint(_in_ascii(bare).split("_"))
 
 
 def _rate_of_one(bare: str) -> Hint | None:
@@ -129,11 +139,19 @@ def _rate_of_one(bare: str) -> Hint | None:
     return Hint("what each of them does is not what the run does: load that of all of them together")
 
 
-def _total(name: str, bare: str, *, loading: bool) -> Hint | None:
+def _grid(bare: str, among: Sequence[str]) -> Hint | None:
+    """Of the sides of a grid of ranks, as HPL prints them."""
+    sides = {"p", "q"}
+    if bare not in sides or not sides <= {_bare(each) for each in among}:
+        return None
+    return Hint("the ranks are P x Q: write their product into 'total_ranks'")
+
+
+def _total(name: str, *, loading: bool) -> Hint | None:
     def option(column: str) -> str:
         return f" (--map {quoted(f'{name}={column}')})" if loading else ""
 
-    counts = _counts(bare)
+    counts = _counts(name)
     if counts == "ranks":
         others = "on each node 'ranks_per_node', threads of each rank 'threads_per_rank'"
         return Hint(f"ranks over all nodes are 'total_ranks'{option('total_ranks')}, {others}", "total_ranks")
@@ -142,8 +160,12 @@ def _total(name: str, bare: str, *, loading: bool) -> Hint | None:
     return None
 
 
-def _counts(bare: str) -> str | None:
+def _counts(name: str) -> str | None:
     """What a heading counts over all nodes, ``ranks`` or ``gpus``, or the column of the layout that it means; ``None``: neither."""
+    return _counted(_bare(name)) or _counted(_bare(_CAMEL.sub("_", name[:_LONGEST])))
+
+
+def _counted(bare: str) -> str | None:
     plain = _in_ascii(bare)
     found = _NUMBER_OF.fullmatch(plain)
     counted = f"{found['what']}s" if found and found["one"] else found["what"] if found else plain
@@ -165,7 +187,7 @@ def _said(bare: str) -> Hint | None:
 
 def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> Hint | None:
     spelt_alike = "" if bare.endswith("time") else _alike(bare, columns)  # a time is neither the runtime of containers nor a system
-    near = vocabulary.COLUMN_OF.get(bare) or _counts(bare) or spelt_alike
+    near = vocabulary.COLUMN_OF.get(bare) or _counts(name) or spelt_alike
     if not near:
         return None
     unit = unit_in(name) if near == "value" and loading else None
@@ -197,7 +219,7 @@ def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
     value = ""
     if no_value and _is_rate(words):
         value = f"if it is a rate, --map {quoted(f'{name}=value')} --set metric=throughput --set unit=…; "
-    elif no_value and _is_time(words):
+    elif no_value and (_is_time(words) or _in_time(name)):
         value = _time_of(name, words)
     return Hint(f"{value}{OPEN}, call it 'params.{plain}'", None if value else f"params.{plain}")
 
@@ -211,6 +233,13 @@ def _is_time(words: Sequence[str]) -> bool:
     of_parts = any(part in vocabulary.PARTS_OF_MACHINE and unit in vocabulary.TIMES for part, unit in pairwise(words))
     named = not {*vocabulary.TIME_WORDS, *vocabulary.TIME_ENDINGS}.isdisjoint(words) or any(word.endswith("time") for word in words)
     return "per" not in words and not of_parts and named
+
+
+def _in_time(name: str) -> bool:
+    """Whether the unit in a heading's brackets is one of time: ``total(s)``."""
+    unit = unit_in(name) if _BRACKETS.search(name[:_LONGEST]) else None
+    known = metrics.known_unit(unit) if unit else None
+    return known is not None and known.base == "s"
 
 
 def _time_of(name: str, words: Sequence[str]) -> str:
@@ -229,7 +258,7 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
     if not no_value:
         return Hint(hint, "")
     others = [each for each in measured(among) if each != name]
-    left_out = [*others, *(each for each in among if _bare(each) in vocabulary.RATIOS)]
+    left_out = [*others, *(each for each in among if _is_ratio(_bare(each)))]
     given = unit if unit and metrics.known_unit(unit) else "…"
     fill = (f"metric={metric}", *([f"unit={given}"] if unit else []))
     options = [f"--map {quoted(f'{name}=value')}", *(f"--set {each}" for each in fill)]
@@ -274,23 +303,40 @@ def unit_in(name: str) -> str | None:
     return words[-1] if words[-1].lower() in vocabulary.TIME_ENDINGS or words[-2].lower() == "in" else None
 
 
+def no_measurement(name: str) -> str:
+    """Why the numbers below a heading are not what a run was measured at: they are a ratio, or of one part of the machine; else empty.
+
+    >>> no_measurement("Speedup"), no_measurement("tokens/s/GPU"), no_measurement("time [s]")
+    ('a ratio', 'a rate of each gpu', '')
+    """
+    bare = _bare(name)
+    if _is_ratio(bare):
+        return "a ratio"
+    return f"a rate of each {bare.rpartition('_')[2]}" if _rate_of_one(bare) else ""
+
+
 def layout_column(name: str) -> str | None:
     """The column of the layout whose count a parameter of this name gives; ``ranks`` and ``gpus``: over all nodes; ``None``: it gives none.
 
     >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("size")
     ('nodes', 'ranks', None)
     """
-    return _counts(_bare(name))
+    return _counts(name)
 
 
 def measured(names: Sequence[str]) -> list[str]:
     """The headings that are metrics from which something is predicted."""
-    return [name for name in names if _bare(name) not in vocabulary.RATIOS and _measured(name)]
+    return [name for name in names if not _is_ratio(_bare(name)) and _measured(name)]
 
 
 def _bare(name: str) -> str:
     """A heading without its unit in brackets."""
-    return folded(_BRACKETS.sub("", name.strip()[:_LONGEST]).strip("#% ")).replace("/", "_per_")
+    return _without_unit(name.strip()[:_LONGEST])
+
+
+@lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
+def _without_unit(name: str) -> str:
+    return folded(_BRACKETS.sub("", name).strip("#% ")).replace("/", "_per_")
 
 
 def _in_ascii(bare: str) -> str:
@@ -327,7 +373,16 @@ def _measure_in(name: str) -> Measure | None:
         return Measure(metric, bracket[1] if bracket else None)
     if bare.lower() in vocabulary.TIMES:
         return Measure("time", bare.lower())
-    return _metric_and_unit(bare) or _unit_of_rate(bare)
+    in_brackets = _rate_in(bracket[1]) if bracket and bracket[1] else None
+    return in_brackets or _metric_and_unit(bare) or _unit_of_rate(bare)
+
+
+def _rate_in(unit: str) -> Measure | None:
+    """The metric of a rate in this unit; ``None``: it is no rate."""
+    known = metrics.known_unit(unit)
+    if not known or known.kind != "throughput":
+        return None
+    return Measure({"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit)
 
 
 def _metric_and_unit(bare: str) -> Measure | None:
@@ -352,8 +407,8 @@ def _unit_of_rate(bare: str) -> Measure | None:
         if not known and end[:1] in "kmgt" and "/" in end[2:]:  # a heading in lower case: mcells_per_s
             unit = end if end[0] == "k" else f"{end[0].upper()}{end[1:]}"
             known = metrics.known_unit(unit)
-        if known and known.kind == "throughput":
-            return Measure({"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit)
+        if rate := _rate_in(unit):
+            return rate
         if known and known.kind == "time" and known.per in metrics.PARTS:
             return Measure(f"{known.per}_time", unit)
     return None

@@ -35,8 +35,8 @@ class Markdown:
     name = "markdown"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the rule of a table, below as many names."""
-        return bool(_headers([line.rstrip("\r") for line in head.decode(errors="replace").split("\n")]))
+        """By the rule of a table, below as many names; a page is also known by its ending."""
+        return name.lower().endswith(".md") or bool(_headers([line.rstrip("\r") for line in head.decode(errors="replace").split("\n")]))
 
     def read(self, source: Source) -> Iterator[Raw]:
         """All rows as one part."""

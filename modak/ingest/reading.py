@@ -18,7 +18,7 @@ from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format, checking, values
 from modak.ingest.columns import canonical, header_faults, is_known
-from modak.ingest.headings import folded, unit_in
+from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
 from modak.ingest.values import NUMERIC, quoted
@@ -30,6 +30,8 @@ ASKED: Final = ("application", "metric")
 EVERY: Final = "*"
 """In ``rename``: all columns that are not known and have no name of their own there."""
 _WEAK, _STRONG = re.compile(r"(^|[^a-z])weak", re.IGNORECASE), re.compile(r"strong", re.IGNORECASE)
+PAGE: Final = ".md"
+"""How pages in Markdown end."""
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old office programs begin."""
 BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
@@ -50,11 +52,13 @@ class Incoming:
     @property
     def notes(self) -> tuple[str, ...]:
         """A note for each skipped file."""
-        return tuple(f"{name}: of no known format, skipped" for name in self.skipped)
+        why = {True: "a page in Markdown, skipped; its table is loaded if the page is named", False: "of no known format, skipped"}
+        return tuple(f"{name}: {why[name.lower().endswith(PAGE)]}" for name in self.skipped)
 
 
 def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
-    """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed.
+    """The tables of files and folders. Files of a folder that no format recognises are skipped, and listed; so are its pages in Markdown,
+    which mostly tell of the other files.
 
     Raises :class:`modak.errors.DataError` for a path that cannot be read, and for folders in which nothing is recognised.
     """
@@ -63,8 +67,7 @@ def tables(paths: Iterable[Path], options: Options = PLAIN) -> Incoming:
     skipped: list[str] = []
     for path, inside in files(paths):
         source = from_path(path)
-        about = path.stem.lower() == "readme"  # it may show a table, too
-        if inside and options.format is None and (about or _recognised(source, formats) is None):
+        if inside and options.format is None and (path.name.lower().endswith(PAGE) or _recognised(source, formats) is None):
             skipped.append(source.name)
         else:
             found.append(table(source, options, formats))
@@ -224,7 +227,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             notes += len(batch.notes)
             if raw.columns and (full or options.rename):
                 columns = _renamed(raw, source.name, options)
-                remarks = (*_unit_left_behind(columns, options), *_left_out(raw, options))
+                remarks = (*_unit_left_behind(columns, options), *_no_measurement(options), *_left_out(raw, options))
                 full = {name for name in full if name in columns and all(map(str.strip, columns[name].texts))}
             if len(batch) and not weak:
                 weak = _weak(source.name, raw, options, batch)
@@ -254,6 +257,15 @@ def _unit_left_behind(columns: Container[str], options: Options) -> Iterator[str
         if unit and not (known and known.factor == 1):
             way = f"if {quoted(unit)} is its unit, give it ('--set unit=…', and '--replace' for rows that are stored)"
             yield f"column {quoted(old)} is loaded without a unit, so it counts in the base unit of its metric (times in s): {way}"
+
+
+def _no_measurement(options: Options) -> Iterator[str]:
+    """A note for a heading of a ratio, or of a rate of one part of the machine, that becomes ``value`` of another metric."""
+    for old in (old for old, new in options.rename.items() if new == "value"):
+        why = no_measurement(old)
+        if why and options.fill.get("metric") not in ("speedup", "efficiency"):
+            way = "load what the whole run was measured at, and take these rows out ('modak results doubt')"
+            yield f"column {quoted(old)} is {why}, but counts as {options.fill.get('metric', 'the metric')} of the run: {way}"
 
 
 def _left_out(raw: Raw, options: Options) -> Iterator[str]:
@@ -331,9 +343,9 @@ def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
     renaming = option.endswith("map")
     found: dict[str, str] = {}
     for pair in pairs:
-        name, sign, value = pair.partition("=")
+        name, sign, value = pair.rpartition("=") if renaming else pair.partition("=")  # a heading may hold the sign, a column does not
         if not sign:
-            raise DataError(f"{name[:100]!r} is not a pair; allowed: NAME=VALUE", field=option)
+            raise DataError(f"{pair[:100]!r} is not a pair; allowed: NAME=VALUE", field=option)
         if not name:
             how = "; a column without a name is left out of the file itself (in pandas: to_csv(index=False))" if renaming else ""
             raise DataError(f"'={value}' has no name before its sign; allowed: NAME=VALUE{how}", field=option)

@@ -24,7 +24,8 @@ def _by_word(meanings: Mapping[str, str]) -> Mapping[str, str]:
 
 COLUMN_OF: Final = _by_word(
     {
-        "application": "app app_name application_name code program benchmark benchmark_name model model_name name test test_name net",
+        "application": "app app_name application_name code program exe executable benchmark benchmark_name model model_name name test "
+        "test_name net",
         "dataset": "problem input input_file case data data_set dataset_name",
         "params.epochs": "epochs n_epochs num_epochs",
         "params.steps": "steps n_steps num_steps nsteps iterations iters n_iters niter niters n_iterations timesteps time_steps",
@@ -35,7 +36,8 @@ COLUMN_OF: Final = _by_word(
         "system": "cluster cluster_name machine machine_name host hostname platform supercomputer",
         "partition": "queue queue_name partition_name",
         "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes nodos noeuds nodi knoten",
-        "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node",
+        "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node "
+        "prozesse_pro_knoten processus_par_noeud procesos_por_nodo",
         "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads hilos cpus_per_task cores_per_rank "
         "threads_per_task threads_per_process",
         "gpus_per_node": "gpn gpu_per_node ngpus_per_node n_gpus_per_node num_gpus_per_node devices_per_node",
@@ -45,7 +47,7 @@ COLUMN_OF: Final = _by_word(
         "runtime": "container_runtime",
         "metric": "metric_name measurement",
         "value": "mean avg average median result val",
-        "unit": "units unit_name",
+        "unit": "units unit_name time_unit",
         "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt",
         "measured_at": "date day timestamp time_stamp datetime date_time",
         "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id",
@@ -65,6 +67,8 @@ GPU_TOTALS: Final = _words(
 """The same of GPUs."""
 RATIOS: Final = _words("speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency")
 """What is computed from times."""
+RATIO_WORDS: Final = _words("speedup efficiency beschleunigung effizienz aceleracion eficiencia")
+"""Words in headings of such ratios."""
 SCATTER: Final = "the scatter is computed from repeats: write each run into a row of its own, or leave the column out"
 ROW_NUMBERS: Final = "leave out what numbers the rows"
 SAID: Final = _by_word(
@@ -94,7 +98,7 @@ METRIC_OF: Final[Mapping[str, str]] = {
         {
             "time": "elapsed duration exectime executiontime totaltime timetaken solvetime tiempo temps tempo duree zeit dauer",
             "run_time": "laufzeit",
-            "wall_time": "wall wallclock wallclocktime",
+            "wall_time": "wall wallclock wallclocktime real realtime",
             "step_time": "iterationtime timeperstep timeperiteration timeperiter timeperbatch",
             "epoch_time": "timeperepoch",
             "performance": "perf",

@@ -270,7 +270,7 @@ def _beyond(key: SeriesKey, one: _Figures, nodes_of: Mapping[str, int]) -> str |
 
 
 def _no_nodes(one: _Figures) -> str | None:
-    """That results without numbers of nodes count as runs on one node, if they have more ranks, threads or GPUs than a node has."""
+    """That results without numbers of nodes count as runs on one node: of series over ranks or GPUs, and where a node has no such room."""
     if one.without_nodes < one.rows:
         return None
     within = one.most_within
@@ -278,6 +278,8 @@ def _no_nodes(one: _Figures) -> str | None:
         what = f"more than {MOST_GPUS} gpus_per_node"
     elif within.get("ranks_per_node", 1) * within.get("threads_per_rank", 1) > MOST_THREADS:
         what = f"more than {MOST_THREADS} ranks x threads on a node"
+    elif one.rows >= LEAST_SIZES and max(within.get("ranks_per_node", 0), within.get("gpus_per_node", 0)) > 1:
+        return "no result names 'nodes', so each counts as a run on one node ('--set nodes=1' says that it was)"
     else:
         return None
     return f"{what}: without 'nodes' each result counts as a run on one node; give their number, and the counts of each"

@@ -123,7 +123,7 @@ TABLE = "Cores | Time<br>[s]\n:---|---:\n1 | 9\n2 | 5\n"
 def test_what_is_wrong_with_a_table_in_markdown_is_told(text: str, said: str) -> None:
     """With the line of the page."""
     with pytest.raises(DataError) as error:
-        list(table(from_bytes(text.encode(), "r.md"), Options(format="markdown")).batches())
+        list(table(from_bytes(text.encode(), "r.md")).batches())
     assert any(said in str(fault) for fault in error.value.faults), error.value
 
 

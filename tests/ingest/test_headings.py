@@ -11,14 +11,15 @@ from modak.ingest.table import MOST_COLUMNS
 
 NEAREST = {
     "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten nodos",
-    "ranks_per_node": "ppn tasks/node ntasks-per-node",
-    "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos",
+    "ranks_per_node": "ppn tasks/node ntasks-per-node Prozesse_pro_Knoten",
+    "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads",
+    "unit": "time_unit",
     "gpus_per_node": "gpus/node num_gpus_per_node",
     "batch_size": "batch bs batch_size_per_gpu",
     "precision": "dtype prec",
     "system": "cluster machine host hostname",
     "partition": "queue",
-    "application": "app app_name model Name",
+    "application": "app app_name model Name exe",
     "dataset": "problem data_set",
     "measured_at": "date datetime timestamp",
     "repeat": "rep run trial repetition",
@@ -31,13 +32,14 @@ NEAREST = {
 }
 SAID = {
     "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks cores ncores cpus np num_procs "
-    "CPU_cores Number_of_CPU_cores core_count total_threads Procesos Núcleos Prozesse processus",
+    "numTasks CPU_cores Number_of_CPU_cores core_count total_threads Procesos Núcleos Prozesse processus",
     "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
     "the counts of a layout have a column each": "layout config",
     "the scatter is computed from repeats": "std stddev min max time_std time_max min_s",
-    "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency",
+    "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency "
+    "Speedup_vs_1_GPU gustafson_speedup Beschleunigung",
     "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node",
     "that of the framework is 'framework_version', that of the application": "version",
     "the size of images is a parameter": "img",
@@ -64,8 +66,9 @@ MEASURED = {
     "throughput --set unit=samples/second": "train_samples_per_second",
     "performance --set unit=TFLOP/s": "tflops TFLOP/s",
     "throughput --set unit=tok/s": "agg_tok_s",
-    "bandwidth --set unit=GB/s": "copy_gb_s",
-    "throughput --set unit=Mcells/s": "throughput_mcells_s mcells_per_s",
+    "bandwidth --set unit=GB/s": "copy_gb_s copy_[GB/s]",
+    "throughput --set unit=Mcells/s": "speed_[Mcells/s] throughput_mcells_s mcells_per_s",
+    "wall_time --set unit=s": "real_time_[s]",
     "throughput --set unit=Gpts/s": "gpts_per_s",
     "run_time --set unit=…": "Laufzeit_(Minuten)",
 }
@@ -119,6 +122,7 @@ def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: s
             "if it is the time of the whole run, --map 'System time=value' --set metric=time --set unit=…; if it is a parameter",
         ),
         ("Loop time (s)", "if it is the time of the whole run, --map 'Loop time (s)=value' --set metric=time --set unit=s; if it is a"),
+        ("total(s)", "if it is the time of the whole run, --map 'total(s)=value' --set metric=time --set unit=s; if it is a parameter"),
         ("rtime", "if it is the time of the whole run, --map 'rtime=value' --set metric=time --set unit=…; if it is a parameter"),
         ("Tiempo Promedio", "if it is the time of the whole run, --map 'Tiempo Promedio=value' --set metric=time --set unit=…; if it"),
         ("bw_gbps", "if it is a rate, --map 'bw_gbps=value' --set metric=throughput --set unit=…; if it is a parameter"),
@@ -135,6 +139,13 @@ def test_what_may_be_a_time_or_rate_is_not_called_a_parameter_only(name: str, wa
 def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -> None:
     """With the unit that the heading gives."""
     assert f"=value' --set metric={options})" in said(name)
+
+
+def test_the_sides_of_a_grid_of_ranks_are_multiplied() -> None:
+    """HPL has P and Q; P alone is a number of ranks."""
+    grid = [message for _, message in header_faults(("application", "metric", "value", "P", "Q"), (), loading=True)]
+    assert ["the ranks are P x Q: write their product" in message for message in grid] == [True, True]
+    assert "ranks over all nodes are" in said("P")
 
 
 def test_of_several_metrics_each_is_loaded_by_itself() -> None:
@@ -180,13 +191,16 @@ def test_a_metric_beside_values_is_not_mapped_onto_them() -> None:
     assert "--set" not in found[1]
 
 
-@pytest.mark.parametrize("names", [("1", "2", "4"), ("1 node", "2 nodes"), ("n=1", "n=2", "n=4")])
+@pytest.mark.parametrize(
+    "names", [("1", "2", "4"), ("1 node", "2 nodes"), ("n=1", "n=2", "n=4"), ("omp-1", "omp-8"), ("1xV100", "8xV100"), ("t1", "t2")]
+)
 def test_a_column_for_each_size_is_told_once(names: tuple[str, ...]) -> None:
     """One line for a wide table, and what to do."""
     (found,) = header_faults(("application", "metric", *names), (), loading=True)
     assert found[1].startswith(f"columns '{names[0]}', '{names[1]}'")
     assert found[1].endswith(
-        "are named after sizes; a row is one measured value: write a row for each, with its size in 'nodes' (pandas: melt)"
+        "are named after sizes; a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it "
+        "counts (pandas: melt)"
     )
 
 

@@ -73,6 +73,12 @@ def test_all_columns_that_are_not_known_are_left_out_at_once() -> None:
     assert note.notes == ("r.csv: left out: 'nx', 'residual'",)
 
 
+def test_a_heading_with_an_equals_sign_is_renamed() -> None:
+    """As the hint for it says."""
+    assert parse_pairs(["time [s] N=100=value", "N=1="], "--map") == {"time [s] N=100": "value", "N=1": ""}
+    assert parse_pairs(["source=a=b"], "--set") == {"source": "a=b"}
+
+
 def test_columns_that_are_not_known_get_no_name_together() -> None:
     """All would have the same."""
     with pytest.raises(DataError, match=re.escape("--map *=params.x: leaves out the columns that are not known")):
@@ -107,6 +113,23 @@ def test_rates_of_weak_scaling_need_no_mark() -> None:
     """They count the work done."""
     text = "application,nodes,metric,value,unit\na,1,throughput,9,cells/s\n"
     assert only(text, "weak.csv").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("heading", "metric", "said"),
+    [
+        ("Speedup", "time", "column 'Speedup' is a ratio, but counts as time of the run: load what the whole run was measured at"),
+        ("tok/s/GPU", "throughput", "column 'tok/s/GPU' is a rate of each gpu, but counts as throughput of the run"),
+        ("speedup", "speedup", ""),
+        ("tok/s", "throughput", ""),
+    ],
+)
+def test_what_no_run_was_measured_at_is_noted(heading: str, metric: str, said: str) -> None:
+    """A speed-up as a time, or what one GPU does as what all do, would turn scaling round."""
+    options = Options({heading: "value"}, {"metric": metric} | ({"unit": "tokens/s"} if metric == "throughput" else {}))
+    batches = [*table(from_bytes(f"application,nodes,{heading}\na,1,1\na,2,1.9\n".encode(), "r.csv"), options).batches()]
+    notes = [note for batch in batches for note in batch.notes]
+    assert [said in note for note in notes] == ([True] if said else [])
 
 
 @pytest.mark.parametrize(("value", "unit", "said"), [("2734824610", "", True), ("2734824610", "ns", False), ("86400", "", False)])
@@ -323,7 +346,7 @@ def test_the_row_numbers_of_pandas_are_left_out(start: int, small: int, monkeypa
 
 def test_pairs_are_split_at_the_first_sign() -> None:
     """`NAME=VALUE`, where the value may hold signs of its own."""
-    assert parse_pairs(["a=b", "c=d=e", "f="], "--map") == {"a": "b", "c": "d=e", "f": ""}
+    assert parse_pairs(["a=b", "c=d=e", "f="], "--set") == {"a": "b", "c": "d=e", "f": ""}
 
 
 def test_options_are_one_line_whatever_their_order() -> None:
@@ -336,12 +359,15 @@ def test_a_folder_is_read_by_content(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "b.txt").write_text(TEXT)
     (tmp_path / "a.results").write_text(' [{"application": "a", "metric": "wall_time", "value": 1}]')
-    (tmp_path / "README.md").write_text("# Results\n\n| Column | Meaning |\n|---|---|\n| nx | cells |\n")
-    (tmp_path / "more.md").write_text("# More\n")
+    (tmp_path / "README.md").write_text("# Results\n\n| Run | Time |\n|---|---|\n| a | 9 |\n")
+    (tmp_path / "notes").write_text("none\n")
     (tmp_path / ".hidden.csv").write_text("x")
     found = tables([tmp_path])
     assert [(Path(each.source.name).name, each.format) for each in found.tables] == [("a.results", "json"), ("b.txt", "csv")]
-    assert found.skipped == (str(tmp_path / "README.md"), str(tmp_path / "more.md"))
+    assert found.skipped == (str(tmp_path / "README.md"), str(tmp_path / "notes"))
+    assert [note.partition(": ")[2] for note in found.notes] == [
+        "a page in Markdown, skipped; its table is loaded if the page is named", "of no known format, skipped",
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)

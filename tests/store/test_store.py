@@ -339,8 +339,8 @@ WEAK = "if this is weak scaling, load the rows without that column ('--map OLD='
 )
 def test_a_problem_that_grows_with_the_size_is_noted(store: Store, cells: Sequence[object], metric: str, unit: str, said: str) -> None:
     """Each size would be a problem of its own, and nothing would scale."""
-    rows = "".join(f"a,{cell},{n},{metric},{9 + n},{unit}\n" for n, cell in zip((1, 2, 4), cells, strict=True))
-    notes = store.load([csv_table(f"application,params.size,ranks_per_node,metric,value,unit\n{rows}")], ME).notes
+    rows = "".join(f"a,{cell},1,{n},{metric},{9 + n},{unit}\n" for n, cell in zip((1, 2, 4), cells, strict=True))
+    notes = store.load([csv_table(f"application,params.size,nodes,ranks_per_node,metric,value,unit\n{rows}")], ME).notes
     assert [said in note for note in notes] == ([True] if said else [])
 
 
@@ -358,6 +358,16 @@ def test_more_than_a_node_has_is_noted_where_no_nodes_are_named(store: Store, co
     """Counts over all nodes in a column of those of each."""
     notes = store.load([csv_table(f"application,nodes,ranks_per_node,gpus_per_node,metric,value\na,{counts},wall_time,9\n")], ME).notes
     assert [said in note for note in notes] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(("column", "noted"), [("ranks_per_node", True), ("gpus_per_node", True), ("threads_per_rank", False)])
+def test_series_over_ranks_or_gpus_that_name_no_nodes_are_noted(store: Store, column: str, noted: bool) -> None:
+    """More nodes are then extrapolated from one; threads are on one node anyhow, and a number of nodes leaves nothing open."""
+    rows = "".join(f"a,{n},wall_time,{9 / n}\n" for n in (1, 2, 4))
+    said = store.load([csv_table(f"application,{column},metric,value\n{rows}")], ME).notes
+    assert ["no result names 'nodes', so each counts as a run on one node" in note for note in said] == [True] * noted
+    given = rows.replace("a,", "b,1,")
+    assert store.load([csv_table(f"application,nodes,{column},metric,value\n{given}")], ME).notes == ()
 
 
 @pytest.mark.parametrize("name", ["Total", "Mittelwert"])
