@@ -132,6 +132,20 @@ def test_a_word_on_a_result_says_what_it_changes_for_others(run: Run, tmp_path: 
     assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results is judged like all others again; nobody had")
 
 
+def test_results_of_a_period_are_doubted_and_taken_back(run: Run) -> None:
+    """With a filter, and one way to choose results at a time."""
+    Path("own.csv").write_text(
+        "application,system,metric,value,measured_at\nown,here,wall_time,24,2026-03-02\nown,there,wall_time,25,2026-03-02\n"
+    )
+    run("load", "own.csv")
+    period = ("--since", "2026-03-01", "--until", "2026-03-02", "--where", "system=here")
+    said = "measured since 2026-03-01 until 2026-03-02, system here"
+    assert run("results", "doubt", *period, "--why", "x")[1] == f"1 result {said} is not used from now on\n"
+    assert run("results", "unmark", *period)[1] == f"1 result {said} is judged like all others again\n"
+    for wrong in (("3", "--since", "2026-03-01"), ("--until", "2026-03-01"), ("3", "--where", "system=here"), ()):
+        assert run("results", "confirm", *wrong)[0] == 2
+
+
 def test_a_system_of_doubted_results_alone_is_not_unknown(run: Run) -> None:
     """The answer says what to do about them, whether or not anybody described the system."""
     Path("own.csv").write_text("application,system,metric,nodes,repeat,value\nown,here,wall_time,4,1,24\nown,here,wall_time,4,2,24000\n")
