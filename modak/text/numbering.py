@@ -8,6 +8,8 @@ from typing import Final
 
 LARGEST: Final = 2**63 - 1
 """The largest number that a database gives."""
+LONGEST_SHOWN: Final = 60
+"""Characters of a column's text that a message shows."""
 Numbers = tuple[int | tuple[int, int], ...]
 """Each entry is a number, or the first and the last of consecutive ones."""
 
@@ -24,7 +26,8 @@ class Measured:
 
     def __str__(self) -> str:
         bounds = f"measured since {self.since}{f' until {self.until}' if self.until else ''}"
-        return ", ".join((bounds, *(f"{name} {text}" for name, text in self.where.items())))
+        shown = {name: text if text.isprintable() else ascii(text)[1:-1] for name, text in self.where.items()}
+        return ", ".join((bounds, *(f"{name} {text[:LONGEST_SHOWN]}" for name, text in shown.items())))
 
 
 Selection = Sequence[int] | str | Measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from sqlalchemy import text
@@ -13,7 +14,7 @@ from modak.store import Store, migrate, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
 from modak.store.suspects import Judgement
-from modak.text.numbering import Measured, Selection, shortened
+from modak.text.numbering import Measured, shortened
 from tests.store.tables import HEADER, ME, ROWS, csv_table, results_of
 
 LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"
@@ -164,8 +165,8 @@ def test_a_period_needs_times(store: Store, since: str, until: str | None, field
     store.load([csv_table(JOBS + job(1, DAY) + job(2))], ME)
     with pytest.raises(RequestError, match=f"{field}: (allowed|no date)"):
         store.judge("doubt", Measured(since, until), ME, "why")
-    with pytest.raises(NotFound, match="no results that were measured since 2026-03-02"):
-        store.judge("doubt", Measured("2026-03-02"), ME, "why")
+    with pytest.raises(NotFound, match=r"no results that were measured since 2026-03-02, dataset a\\x1bb; those without"):
+        store.judge("doubt", Measured("2026-03-02", where={"dataset": "a\x1bb"}), ME, "why")
 
 
 def test_a_job_whose_value_was_corrected_does_not_come_back_without_its_time(store: Store) -> None:
@@ -361,7 +362,7 @@ def test_the_rows_behind_a_plan_come_in_pages(store: Store) -> None:
 
 
 @pytest.mark.parametrize("chosen", [[600], range(1, 601), "many.csv"])
-def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
+def test_an_upgrade_knows_what_people_said(url: str, chosen: Sequence[int] | str) -> None:
     """Of a database that did not record it: confirmations from the trail, where long lists are cut off; doubts by their reasons."""
     upgrade(url, fill=False)
     rows = [line(900_000 if repeat == 599 else 900 + repeat / 10, 4, repeat) for repeat in range(600)]
