@@ -30,6 +30,8 @@ Where = Annotated[
 ]
 SERIES_SHOWN: Final = 10
 OTHERS_SHOWN: Final = 10
+FILES_SHOWN: Final = 5
+"""Files that were loaded before, of which a nightly load of a whole folder has more and more."""
 NOT_DOUBTED: Final = "no load doubts the rest, but rows that their own file marks stay out"
 HISTORY: Final = ("replaced_at", "replaced_by", "replaced_from")
 
@@ -63,9 +65,11 @@ def load(
     summary += f", {report['replaced']} replaced" if report["replaced"] else ""
     typer.echo(f"{summary} (dry run: nothing stored)" if dry_run else summary)
     _changed(report)
-    for file in report["files"]:
-        if "already_loaded" in file:
-            show.note(f"{file['name']}: loaded already on {file['already_loaded'][:19].replace('T', ' at ')}")
+    already = [file for file in report["files"] if "already_loaded" in file]
+    for file in already[:FILES_SHOWN]:
+        show.note(f"{file['name']}: loaded already on {file['already_loaded'][:19].replace('T', ' at ')}")
+    if len(already) > FILES_SHOWN:
+        show.note(f"files that were loaded already, in all: {len(already)}")
     show.note(*report["notes"], *report["suspicious"])
     if report["suspicious_count"]:
         show.note(

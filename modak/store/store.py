@@ -281,7 +281,8 @@ class Store:
                 if token:
                     token.use(connection)
                 replaced = [f"{counted(report.replaced, 'row')} replaced"] if report.replaced else []
-                audit.note(connection, actor, "load results", [*map(_rows_of, report.files), *replaced])
+                files = sorted(report.files, key=lambda file: not file.new)  # the end of a long list is cut off
+                audit.note(connection, actor, "load results", [*map(_rows_of, files), *replaced])
             else:
                 connection.rollback()
         return report if kept else dataclasses.replace(report, version=before, dry_run=dry_run)
