@@ -12,7 +12,7 @@ import secrets
 import ssl
 from base64 import b64encode
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -22,7 +22,7 @@ from modak.errors import DataError, Fault, Infeasible, ModakError, Unavailable
 from modak.progress import Progress, silent
 from modak.results.filters import check_filters
 from modak.settings import Settings
-from modak.text.numbering import Selection
+from modak.text.numbering import Measured, Selection
 
 if TYPE_CHECKING:
     from modak.facts import Added
@@ -158,7 +158,11 @@ class Remote:
 
     def judge(self, judgement: Judgement, chosen: Selection, why: str = "") -> dict[str, Any]:
         """``POST /results/confirmations``, ``/results/doubts`` or ``/results/unmarkings``."""
-        given = {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
+        given: dict[str, Any]
+        if isinstance(chosen, Measured):
+            given = {name: value for name, value in asdict(chosen).items() if value}
+        else:
+            given = {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
         return self._post(f"/results/{_JUDGEMENTS[judgement]}", given | ({"why": why} if judgement == "doubt" else {}))
 
     def add(self, values: Sequence[Known], *, replace: bool = False) -> Added:

@@ -16,7 +16,7 @@ from modak.api.problems import alone, answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
 from modak.service import KEYS, LONGEST_REASON
-from modak.text.numbering import LARGEST, Selection
+from modak.text.numbering import LARGEST, Measured, Selection
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="replace entries of the same name, or results of the same run")]
@@ -25,6 +25,7 @@ Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NE
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
+LONGEST_TIME: Final = 40
 TAG: Final = "change"
 
 
@@ -78,10 +79,15 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
         "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
         "file": text("all that was new in it", minLength=1, maxLength=LONGEST_NAME),
     }
+    period = {
+        "since": text("a date (from 00:00 UTC), or an instant in ISO 8601", maxLength=LONGEST_TIME),
+        "until": text("the last date, or the instant before which they were measured; not given: until now", maxLength=LONGEST_TIME),
+        "where": {"type": "object", "description": "texts of columns that they have", "additionalProperties": TEXT},
+    }
     return {
         "oneOf": [
-            {"type": "object", "required": [name, *also], "additionalProperties": False, "properties": {name: way, **also}}
-            for name, way in ways.items()
+            {"type": "object", "required": [first, *also], "additionalProperties": False, "properties": {**way, **also}}
+            for first, way in (*((name, {name: way}) for name, way in ways.items()), ("since", period))
         ]
     }
 
@@ -133,12 +139,29 @@ def _selected(sent: Any) -> Selection:
     """The numbers of results, or the file's name, that a document gives."""
     if isinstance(sent, dict) and sent.keys() == {"file"} and isinstance(sent["file"], str) and 0 < len(sent["file"]) <= LONGEST_NAME:
         return str(sent["file"])
+    if isinstance(sent, dict) and "since" in sent:
+        return _period(sent)
     numbers = sent.get("results") if isinstance(sent, dict) and sent.keys() == {"results"} else None
     if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS or not all(map(_is_number, numbers)):
         raise RequestError(
-            f"allowed: an object with results, a list of 1 to {MOST_NUMBERS} numbers, or file, the name of a file", field="results"
+            f"allowed: an object with results, a list of 1 to {MOST_NUMBERS} numbers, file, the name of a file, or since, a time",
+            field="results",
         )
     return numbers
+
+
+def _period(sent: Mapping[str, Any]) -> Measured:
+    """The period that a document gives."""
+    where = sent.get("where", {})
+    strange = [name for name in sent if name not in ("since", "until", "where")]
+    if strange or not isinstance(where, dict):
+        message = "allowed: since and until, two times, and where, an object of columns and their texts"
+        raise RequestError(message, field=strange[0] if strange else "where")
+    given = {name: value for name, value in sent.items() if name != "where"} | {f"where.{name}": value for name, value in where.items()}
+    for name, value in given.items():
+        if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME:
+            raise RequestError(f"allowed: a text of 1 to {LONGEST_NAME} characters", field=name)
+    return Measured(sent["since"], sent.get("until"), where)
 
 
 def _changed(changed: bool, notes: Sequence[str]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from modak.cli import common, show
 from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
 from modak.text import listings
 from modak.text.amounts import counted
-from modak.text.numbering import LARGEST, Selection
+from modak.text.numbering import LARGEST, Measured, Selection
 
 if TYPE_CHECKING:
     from modak.results.comparison import ComparedPair
@@ -30,6 +30,8 @@ Where = Annotated[
 ]
 SERIES_SHOWN: Final = 10
 OTHERS_SHOWN: Final = 10
+FILES_SHOWN: Final = 5
+"""Files that were loaded before, of which a nightly load of a whole folder has more and more."""
 NOT_DOUBTED: Final = "no load doubts the rest, but rows that their own file marks stay out"
 HISTORY: Final = ("replaced_at", "replaced_by", "replaced_from")
 
@@ -66,9 +68,11 @@ def load(
     summary += f", {report['replaced']} replaced" if report["replaced"] else ""
     typer.echo(f"{summary} (dry run: nothing stored)" if dry_run else summary)
     _changed(report)
-    for file in report["files"]:
-        if "already_loaded" in file:
-            show.note(f"{file['name']}: loaded already on {file['already_loaded'][:19].replace('T', ' at ')}")
+    already = [file for file in report["files"] if "already_loaded" in file]
+    for file in already[:FILES_SHOWN]:
+        show.note(f"{file['name']}: loaded already on {file['already_loaded'][:19].replace('T', ' at ')}")
+    if len(already) > FILES_SHOWN:
+        show.note(f"files that were loaded already, in all: {len(already)}")
     show.note(*report["notes"], *report["suspicious"])
     if report["suspicious_count"]:
         show.note(
@@ -134,12 +138,23 @@ Numbers = Annotated[
 File = Annotated[
     str | None, typer.Option("--file", metavar="NAME", help="Instead of numbers: all rows that were new in the file of this name.")
 ]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Instead of numbers: all results measured since this date (UTC) or instant (ISO 8601 with an offset)."
+    ),
+]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="With --since: up to the end of this date (UTC), or before this instant.")]
+Among = Annotated[
+    list[str] | None,
+    typer.Option("--where", metavar="COLUMN=TEXT", help="With --since: only results with this text in a column; may be repeated."),
+]
 
 
 @app.command()
-def confirm(numbers: Numbers = None, file: File = None) -> None:
+def confirm(numbers: Numbers = None, file: File = None, since: Since = None, until: Until = None, where: Among = None) -> None:
     """Mark doubted results as right. The models use them from now on."""
-    _judge("confirm", numbers, file, "had been doubted and are used from now on", NOT_DOUBTED)
+    _judge("confirm", _chosen(numbers, file, since, until, where), "had been doubted and are used from now on", NOT_DOUBTED)
 
 
 @app.command()
@@ -147,28 +162,42 @@ def doubt(
     why: Annotated[str, typer.Option(metavar="TEXT", help="The reason; 'results list' shows it.")],
     numbers: Numbers = None,
     file: File = None,
+    since: Since = None,
+    until: Until = None,
+    where: Among = None,
 ) -> None:
     """Mark results as wrong. The models do not use them until they are confirmed."""
-    _judge("doubt", numbers, file, "are not used from now on", "the rest was not used before", why)
+    _judge("doubt", _chosen(numbers, file, since, until, where), "are not used from now on", "the rest was not used before", why)
 
 
 @app.command()
-def unmark(numbers: Numbers = None, file: File = None) -> None:
+def unmark(numbers: Numbers = None, file: File = None, since: Since = None, until: Until = None, where: Among = None) -> None:
     """Take back 'confirm' and 'doubt'. Loading judges these results like all others again."""
-    _judge("unmark", numbers, file, "are judged like all others again", "nobody had confirmed or doubted the rest")
+    _judge(
+        "unmark",
+        _chosen(numbers, file, since, until, where),
+        "are judged like all others again",
+        "nobody had confirmed or doubted the rest",
+    )
 
 
-def _judge(judgement: Judgement, numbers: Sequence[int] | None, file: str | None, what: str, rest: str, why: str = "") -> None:
+def _judge(judgement: Judgement, chosen: Selection, what: str, rest: str, why: str = "") -> None:
     """Judge results. Print how many were changed (``what``), what is true of the ``rest``, and what that changes for others."""
-    chosen = _chosen(numbers, file)
     judged = common.client().judge(judgement, chosen, why)
     typer.echo(_outcome(judged[f"{judgement}ed"], judged.get("loads", 0), chosen, what, rest))
     _others(judged)
 
 
-def _chosen(numbers: Sequence[int] | None, file: str | None) -> Selection:
-    if (not numbers) == (file is None):
-        raise typer.BadParameter("give numbers of results, or --file with the name of the file that they came in")
+def _chosen(
+    numbers: Sequence[int] | None, file: str | None, since: str | None, until: str | None, where: Sequence[str] | None
+) -> Selection:
+    if [bool(numbers), file is not None, since is not None].count(True) != 1:
+        ways = "numbers of results, --file with the name of the file that they came in, or --since with the time of the first"
+        raise typer.BadParameter(f"give one of these: {ways}")
+    if since is not None:
+        return Measured(since, until, common.pairs(where, "--where"))
+    if until is not None or where:
+        raise typer.BadParameter("needs --since", param_hint="--until" if until is not None else "--where")
     from modak.ingest.sources import path_text
 
     return numbers or path_text(Path(file or ""))  # as a load names it: without ./ at its beginning
@@ -190,6 +219,8 @@ def _outcome(count: int, loads: int, chosen: Selection, what: str, rest: str) ->
     what = what.replace("are ", "is ", 1) if count == 1 else what
     if isinstance(chosen, str):
         return f"{counted(count, 'result')} of {counted(loads, 'load') + ' of ' if loads > 1 else ''}{chosen} {what}"
+    if isinstance(chosen, Measured):
+        return f"{counted(count, 'result')} {chosen} {what}"
     several = len(set(chosen))
     return f"{counted(count, 'result')} {what}" if count == several else f"{count} of {several} results {what}; {rest}"
 

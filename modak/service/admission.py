@@ -18,6 +18,7 @@ _PLUGINS: Final[Mapping[str, str]] = {"scheduler": "schedulers", "launcher": "la
 """Conditions of rules on plug-ins, and their kind."""
 MOST_STRANGE: Final = 20
 """Most notes on names in conditions."""
+RENAMED: Final = "to rename that one, remove it first: its results stay, and are of the system with that name or alias"
 LONGEST_REASON: Final = 300
 """Characters of the reason for which results are doubted."""
 
@@ -60,7 +61,9 @@ def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
             owner = owners.setdefault(name, system.name)
             if owner != system.name and name not in kept:
                 field = join("systems", system.name, "name" if name == same_name(system.name) else "aliases")
-                raise AlreadyThere(f"{name!r} is a name of the system {owner!r}; every system needs names of its own", field=field)
+                raise AlreadyThere(
+                    f"{name!r} is a name of the system {owner!r}; every system needs names of its own; {RENAMED}", field=field
+                )
 
 
 def refuse_taken_codes(values: Sequence[Known], facts: Facts) -> None:

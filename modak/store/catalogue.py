@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 from sqlalchemy import Connection, Table, delete, insert, select
 
-from modak.errors import BY_REPLACING, AlreadyThere, Unavailable
+from modak.errors import BY_REPLACING, AlreadyThere, Fault, Unavailable
 from modak.facts import STORED, Accelerator, Fact, Image, Processor, Rule, System
 from modak.packaged import PRINCIPAL, Held, kind_of, name_of
 from modak.store import schema
@@ -37,12 +37,19 @@ def read(connection: Connection, kind: type[Value], *, sound: bool = False) -> t
 
 
 def held(connection: Connection) -> Iterator[Held]:
-    """All values of all kinds, with who added them and when; without those of an older package that no longer pass the checks."""
+    """All values of all kinds, with who added them and when; without those of an older package that no longer pass the checks.
+
+    Raises :class:`modak.errors.Unavailable` at the end, with a fault for each of the others that do not.
+    """
+    faults: list[Fault] = []
     for kind, table in TABLES.items():
         for row in connection.execute(select(table).order_by(table.c.name)):
-            value = (_sound if row.added_by == PRINCIPAL else _value)(kind, row.name, row.body)
-            if value is not None:
-                yield Held(value, row.added_by, instant(row.added_at))
+            try:
+                yield Held(_value(kind, row.name, row.body), row.added_by, instant(row.added_at))
+            except Unavailable as error:
+                faults += () if row.added_by == PRINCIPAL else error.faults
+    if faults:
+        raise Unavailable(faults=faults)
 
 
 def refused(connection: Connection) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, tuple_
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, and_, func, or_, select, tuple_
 
 from modak.errors import RequestError
 from modak.facts import Result, SeriesKey
@@ -14,7 +14,7 @@ from modak.ingest.columns import MARKS, header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
-from modak.store.schema import LEFT_OUT, REPLACED, instant, loads, results, series, texts
+from modak.store.schema import LEFT_OUT, ONCE, REPLACED, instant, loads, results, series, texts
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, from_row, has_params, matching
 from modak.store.values import Export, Page, Place, Replaced, cursor_number, cursor_place, paged
 from modak.text.numbering import Numbers, spelt_out
@@ -27,6 +27,7 @@ MOST_TRIED_SERIES: Final = 2_000
 MOST_TRIED: Final = 10_000
 """More results that show what switches do change nothing: 120 pairs are used."""
 _NO_PARAMETERS: Final = "{}"
+BY_NUMBER: Final = (results.c.id,)
 
 KeyedRow = tuple[SeriesKey, Row[Any]]
 
@@ -58,16 +59,17 @@ def walk(
     at_once: int = PAGE,
     having: ColumnElement[bool] | None = None,
     which: ColumnElement[bool] | None = None,
+    by: Sequence[Column[Any]] = BY_NUMBER,
 ) -> Iterator[KeyedRow]:
     """Results (all, or which) with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a
-    larger table."""
+    larger table. ``by``: the columns that order the results of a series."""
     chosen = matching(connection, filters) if having is None else matching(connection, filters).where(having)
     first = max(after[0], 1)
     while True:
         rows = connection.execute(chosen.where(series.c.id >= first).limit(SERIES_AT_ONCE)).all()
         keys = {row.id: key for row in rows if has_params(key := from_row(row), filters)}
         if keys:
-            yield from of_series(connection, keys, after, at_once, which)
+            yield from of_series(connection, keys, after, at_once, which, by)
         if len(rows) < SERIES_AT_ONCE:
             return
         first = rows[-1].id + 1
@@ -79,18 +81,20 @@ def of_series(
     after: Place = (0, 0),
     at_once: int = PAGE,
     which: ColumnElement[bool] | None = None,
+    by: Sequence[Column[Any]] = BY_NUMBER,
 ) -> Iterator[KeyedRow]:
-    """Results (all, or which) of the series with these numbers; those that were replaced are not among them."""
-    here = tuple_(results.c.series_id, results.c.id)
+    """Results (all, or which) of the series with these numbers; those that were replaced are not among them. ``by`` as for :func:`walk`."""
     chosen = _rows().where(results.c.series_id.in_(keys), results.c.replaced_by == 0)
-    chosen = (chosen if which is None else chosen.where(which)).order_by(results.c.series_id, results.c.id).limit(at_once)
+    chosen = (chosen if which is None else chosen.where(which)).order_by(results.c.series_id, *by).limit(at_once)
+    here = tuple_(results.c.series_id, results.c.id) > after
     while True:
-        rows = connection.execute(chosen.where(here > after)).all()
+        rows = connection.execute(chosen.where(here)).all()
         for row in rows:
             yield keys[row.series_id], row
         if len(rows) < at_once:
             return
-        after = (rows[-1].series_id, rows[-1].id)
+        last = rows[-1]
+        here = tuple_(results.c.series_id, *by) > (last.series_id, *(getattr(last, column.name) for column in by))
 
 
 def _rows() -> Select[Any]:
@@ -167,8 +171,8 @@ def _value(key: SeriesKey, row: Row[Any]) -> Result:
 def export(connection: Connection, filters: Mapping[str, str]) -> Export:
     """Results as rows of text in the columns of the results table, with every ``params.NAME`` that occurs.
 
-    Loaded again, they are the same rows: numbers are written in full, instants in UTC, values in base units. What loading or somebody said
-    of a row is no part of it: :data:`modak.ingest.columns.MARKS` stand beside the columns.
+    Loaded again, they are the same rows in the same order, however they came here: numbers are written in full, instants in UTC, values in
+    base units. What loading or somebody said of a row is no part of it: :data:`modak.ingest.columns.MARKS` stand beside the columns.
     """
     names: set[str] = set()
     for row in connection.execute(matching(connection, filters)):
@@ -176,7 +180,7 @@ def export(connection: Connection, filters: Mapping[str, str]) -> Export:
         if has_params(key, filters):
             names.update(f"params.{name}" for name in key.params)
     columns = header(names)
-    return columns, (_cells(columns, key, row) for key, row in walk(connection, filters))
+    return columns, (_cells(columns, key, row) for key, row in walk(connection, filters, by=ONCE[1:]))
 
 
 def _cells(columns: tuple[str, ...], key: SeriesKey, row: Row[Any]) -> dict[str, str]:

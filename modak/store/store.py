@@ -32,7 +32,7 @@ from modak.store.schema import builds, instant, loads, models, series
 from modak.store.spool import PlanSpool
 from modak.store.values import Export, FileReport, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, cursor_place, paged
 from modak.text.amounts import counted
-from modak.text.numbering import Numbers, Selection
+from modak.text.numbering import Measured, Numbers, Selection
 
 JUDGED_SHOWN: Final = 10
 """Most suspicious results that are named when a system is described."""
@@ -281,7 +281,8 @@ class Store:
                 if token:
                     token.use(connection)
                 replaced = [f"{counted(report.replaced, 'row')} replaced"] if report.replaced else []
-                audit.note(connection, actor, "load results", [*map(_rows_of, report.files), *replaced])
+                files = sorted(report.files, key=lambda file: not file.new)  # the end of a long list is cut off
+                audit.note(connection, actor, "load results", [*map(_rows_of, files), *replaced])
             else:
                 connection.rollback()
         return report if kept else dataclasses.replace(report, version=before, dry_run=dry_run)
@@ -295,15 +296,16 @@ class Store:
         """Confirm, doubt or unmark the chosen results. Returns how many changed, and which others look right or wrong since.
 
         ``confirm``: models use them again; ``doubt`` (with the reason ``why``): no model uses them until they are confirmed; ``unmark``
-        takes back either, so that loading judges them. Raises :class:`modak.errors.NotFound` for unknown numbers or an unknown file; then
-        nothing is changed.
+        takes back either, so that loading judges them. Raises :class:`modak.errors.NotFound` for unknown numbers, an unknown file, or a
+        period in which nothing was measured; then nothing is changed.
         """
         with writing(self.engine) as connection:
             loads = len(suspects.loads_of(connection, chosen)) if isinstance(chosen, str) else 0
             meant = suspects.meant(connection, chosen, judgement)
             if not meant.series:
                 return Judged(0, loads)
-            targets = [f"file {chosen}"] if isinstance(chosen, str) else [str(number) for number in sorted(chosen)]
+            named = f"file {chosen}" if isinstance(chosen, str) else str(chosen) if isinstance(chosen, Measured) else ""
+            targets = [named] if isinstance(chosen, str | Measured) else [str(number) for number in sorted(chosen)]
             audit.note(connection, actor, f"{judgement} results", targets)
             number, _ = versions.bump(connection, knowledge=False)
             count, others = suspects.settle(connection, meant, number, why)

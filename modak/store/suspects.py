@@ -10,22 +10,25 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
 
-from modak.errors import NotFound, nearest_name
+from modak.errors import NotFound, RequestError, nearest_name
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
-from modak.ingest.table import LAYOUT, layout
+from modak.ingest.table import LAYOUT, UNKNOWN, layout
+from modak.ingest.values import reader
 from modak.results import metrics, suspicion
 from modak.results.suspicion import LayoutRuns
 from modak.store import catalogue
 from modak.store.engine import chunks
-from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, results, series
-from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, text_ids
+from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, now, results, series
+from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, from_row, has_params, matching, text_ids
 from modak.text.amounts import listed
-from modak.text.numbering import Selection
+from modak.text.numbering import Measured, Selection
 
 _JUDGED: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
 """All rows but those that their file or somebody doubts."""
 Judgement = Literal["confirm", "doubt", "unmark"]
 """What somebody does to results; ``unmark`` takes back either of the others, so that loading judges them again."""
+_DAY: Final = 24 * 3600 * 1_000_000
+"""Microseconds."""
 _SHOWN: Final = 10
 """Numbers that a message lists."""
 _NAMES: Final = 1_000
@@ -136,7 +139,8 @@ class Meant(NamedTuple):
 def meant(connection: Connection, chosen: Selection, judgement: Judgement) -> Meant:
     """What a judgement changes of the chosen results. Replaced ones, and those that their own file marks, stay as they are.
 
-    Raises :class:`modak.errors.NotFound` for numbers that no result has, and for a file that nothing was loaded from.
+    Raises :class:`modak.errors.NotFound` for numbers that no result has, a file that nothing was loaded from, and a period in which nothing
+    was measured.
     """
     by_hand = results.c.by_hand == 1
     new = {"confirm": results.c.doubt_id != 0, "doubt": results.c.doubt_id == 0, "unmark": by_hand}[judgement]
@@ -176,6 +180,8 @@ def doubted(connection: Connection, applications: Sequence[str]) -> tuple[Doubte
 
 def _parts(connection: Connection, chosen: Selection) -> Sequence[ColumnElement[bool]]:
     """The chosen results as conditions, each short enough for every database."""
+    if isinstance(chosen, Measured):
+        return _measured(connection, chosen)
     if not isinstance(chosen, str):
         parts = [results.c.id.in_(numbers) for numbers in chunks(sorted(set(chosen)))]  # each counts once
         there = {number for part in parts for number in connection.scalars(select(results.c.id).where(part))}
@@ -185,6 +191,28 @@ def _parts(connection: Connection, chosen: Selection) -> Sequence[ColumnElement[
             raise NotFound(f"no result has the number {shown} ('modak results list' shows them as id)", field="results")
         return parts
     return [results.c.load_id.in_(part) for part in chunks(loads_of(connection, chosen))]
+
+
+def _measured(connection: Connection, chosen: Measured) -> Sequence[ColumnElement[bool]]:
+    """The results of a period. Raises :class:`modak.errors.RequestError` for what is no time, and as :func:`_parts` does."""
+    rows = connection.execute(matching(connection, chosen.where)).all()
+    numbers = [row.id for row in rows if has_params(from_row(row), chosen.where)]
+    period = and_(results.c.measured_at >= _bound(chosen.since, "since"), results.c.measured_at != UNKNOWN)
+    if chosen.until:
+        period = and_(period, results.c.measured_at < _bound(chosen.until, "until", whole_day=True))
+    parts = [and_(results.c.series_id.in_(part), period) for part in chunks(numbers)]
+    if not any(connection.execute(select(results.c.id).where(part).limit(1)).first() for part in parts):
+        raise NotFound(f"no results that were {chosen}; those without 'measured_at' have no time", field="since")
+    return parts
+
+
+def _bound(text: str, field: str, *, whole_day: bool = False) -> int:
+    """The instant that a text names; with ``whole_day`` a date is the end of its day."""
+    try:
+        at: int = reader("measured_at", now())(text.strip())
+    except ValueError as error:
+        raise RequestError(str(error), field=field) from None
+    return at + _DAY if whole_day and len(text.strip()) == len("2026-03-01") else at
 
 
 def loads_of(connection: Connection, file: str) -> Sequence[int]:

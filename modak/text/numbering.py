@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 LARGEST: Final = 2**63 - 1
 """The largest number that a database gives."""
+LONGEST_SHOWN: Final = 60
+"""Characters of a column's text that a message shows."""
 Numbers = tuple[int | tuple[int, int], ...]
 """Each entry is a number, or the first and the last of consecutive ones."""
-Selection = Sequence[int] | str
-"""Numbers of results, or the name of a file: all that was new in it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Results by when they were measured, and by texts of their columns."""
+
+    since: str
+    """A date, or an instant in ISO 8601 with its offset."""
+    until: str | None = None
+    """The last date, or the instant before which they were measured; ``None``: until now."""
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        bounds = f"measured since {self.since}{f' until {self.until}' if self.until else ''}"
+        shown = {name: text if text.isprintable() else ascii(text)[1:-1] for name, text in self.where.items()}
+        return ", ".join((bounds, *(f"{name} {text[:LONGEST_SHOWN]}" for name, text in shown.items())))
+
+
+Selection = Sequence[int] | str | Measured
+"""Numbers of results, the name of a file (all that was new in it), or a period in which they were measured."""
 
 
 def shortened(numbers: Iterable[int]) -> Numbers:

@@ -82,6 +82,21 @@ def test_files_of_one_name_are_told_apart(
     assert main(["results", "doubt", "--file", "./logs/a/r.csv", "--why", "another one's"]) == 0
 
 
+def test_a_period_reaches_the_service(
+    remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its end and its filters."""
+    monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
+    monkeypatch.chdir(tmp_path)
+    days = "".join(f"periodic,{day},wall_time,{day},s,2026-03-0{day}\n" for day in (1, 2, 3))
+    Path("days.csv").write_text(f"application,nodes,metric,value,unit,measured_at\n{days}")
+    assert main(["load", "days.csv"]) == 0
+    capsys.readouterr()
+    period = ["--since", "2026-03-02", "--until", "2026-03-02", "--where", "application=periodic"]
+    assert main(["results", "doubt", *period, "--why", "a bad day"]) == 0
+    assert capsys.readouterr().out.startswith("1 result measured since 2026-03-02 until 2026-03-02, application periodic is not used")
+
+
 def test_a_files_name_cannot_end_its_own_quotes(
     remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

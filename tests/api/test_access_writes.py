@@ -162,6 +162,25 @@ def test_numbers_of_results_are_numbers(shared: Site, sent: Any) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "results")
 
 
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({"since": 1}, "since"),
+        ({"since": "2026"}, "since"),
+        ({"since": "2026-01-01", "until": None}, "until"),
+        ({"since": "2026-01-01", "until": "never"}, "until"),
+        ({"since": "2026-01-01", "where": []}, "where"),
+        ({"since": "2026-01-01", "where": {"system": 1}}, "where.system"),
+        ({"since": "2026-01-01", "where": {"nodes": "1"}}, "nodes"),
+        ({"since": "2026-01-01", "results": [1]}, "results"),
+    ],
+)
+def test_a_period_is_checked(shared: Site, sent: Any, field: str) -> None:
+    """422, with the field."""
+    answer = shared.call("POST", "/results/confirmations", shared.keys["admin"], json=sent)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
 def test_what_administrators_said_is_taken_back_by_administrators(site: Site) -> None:
     """And the filter lists what is doubted."""
     site.call("POST", "/results", site.keys["load"], content=ROWS, headers=CSV)

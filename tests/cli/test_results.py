@@ -97,6 +97,18 @@ def test_a_list_shows_what_else_rows_differ_in(run: Run, tmp_path: Path) -> None
     assert not {"runtime", "source"} & set(shown)
 
 
+def test_a_folder_that_grows_every_night_is_told_by_what_is_new(run: Run, tmp_path: Path) -> None:
+    """A few of the files that were loaded before are named, and the trail begins with those that were not."""
+    (tmp_path / "nights").mkdir()
+    for night in range(8):
+        (tmp_path / f"nights/{night}.csv").write_text(f"application,nodes,metric,value\nnightly,1,wall_time,{100 + night}\n")
+        _, _, notes = run("load", "nights")
+    told = [line for line in notes.splitlines() if "loaded already" in line]
+    assert (len(told), told[0].split(": ")[1], told[-1]) == (6, "nights/0.csv", "note: files that were loaded already, in all: 7")
+    trail = json.loads(run("audit", "--limit", "1", "--json")[1])["items"][0]["target"]
+    assert trail.startswith("nights/7.csv (1 of 1 rows), nights/0.csv (0 of 1 rows)")
+
+
 def test_a_unit_slip_is_told_and_can_be_confirmed(run: Run, tmp_path: Path) -> None:
     """Flagged, shown with its number, used after `results confirm`."""
     run("load", "t.csv")
@@ -130,6 +142,20 @@ def test_a_word_on_a_result_says_what_it_changes_for_others(run: Run, tmp_path: 
     assert notes == f"note: no longer suspicious, and used by the models: 1 result ({one})\n"
     assert f"note: suspicious from now on: {table}: result {one} (value 24): less than" in run("results", "confirm", str(other))[2]
     assert run("results", "unmark", str(one), str(other))[1].startswith("1 of 2 results is judged like all others again; nobody had")
+
+
+def test_results_of_a_period_are_doubted_and_taken_back(run: Run) -> None:
+    """With a filter, and one way to choose results at a time."""
+    Path("own.csv").write_text(
+        "application,system,metric,value,measured_at\nown,here,wall_time,24,2026-03-02\nown,there,wall_time,25,2026-03-02\n"
+    )
+    run("load", "own.csv")
+    period = ("--since", "2026-03-01", "--until", "2026-03-02", "--where", "system=here")
+    said = "measured since 2026-03-01 until 2026-03-02, system here"
+    assert run("results", "doubt", *period, "--why", "x")[1] == f"1 result {said} is not used from now on\n"
+    assert run("results", "unmark", *period)[1] == f"1 result {said} is judged like all others again\n"
+    for wrong in (("3", "--since", "2026-03-01"), ("--until", "2026-03-01"), ("3", "--where", "system=here"), ()):
+        assert run("results", "confirm", *wrong)[0] == 2
 
 
 def test_a_system_of_doubted_results_alone_is_not_unknown(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from sqlalchemy import text
@@ -13,7 +14,7 @@ from modak.store import Store, migrate, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
 from modak.store.suspects import Judgement
-from modak.text.numbering import Selection, shortened
+from modak.text.numbering import Measured, shortened
 from tests.store.tables import HEADER, ME, ROWS, csv_table, results_of
 
 LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"
@@ -103,6 +104,7 @@ def test_an_export_leaves_out_what_was_replaced(store: Store) -> None:
 
 JOBS = "application,nodes,metric,value,measured_at,source\n"
 DAY, LATER = "2026-03-01", "2026-03-02"
+WEEK = (("my-cluster", 1), ("my-cluster", 2), ("my-cluster", 3), ("my-cluster", 4), ("other", 3))
 
 
 def job(number: int, day: str = "", seconds: int = 80) -> str:
@@ -141,6 +143,30 @@ def test_what_somebody_said_of_a_job_holds_when_its_time_becomes_known(store: St
     store.judge("doubt", [results_of(store, "solver")[0].id or 0], ME, "a bad node")
     store.load([csv_table(JOBS + job(1, DAY) + job(2, DAY, seconds=90))], ME)
     assert [(each.suspect, each.by_hand) for each in results_of(store, "solver")] == [("a bad node", True), (None, False)]
+
+
+def test_a_broken_week_is_taken_out_by_its_days(store: Store) -> None:
+    """Both days are meant, of the given system, whatever it is called; taken back, all answer again."""
+    rows = [f"solver,{system},2,wall_time,{value},2026-03-0{day}T23:59:59Z,\n" for value, (system, day) in enumerate(WEEK, 80)]
+    store.load([csv_table("application,system,nodes,metric,value,measured_at,source\n" + "".join(rows))], ME)
+    week = Measured("2026-03-02", "2026-03-03", {"system": "My Cluster"})
+    assert store.judge("doubt", week, ME, "a bad switch").count == 2
+    assert [each.value for each in results_of(store, "solver") if each.suspect] == [81, 82]
+    assert store.judge("unmark", Measured("2026-03-02T00:00:00Z", "2026-03-03T23:59:59Z"), ME).count == 1
+    assert [each.value for each in results_of(store, "solver") if each.suspect] == [82]
+    assert [entry.target for entry in store.access.audit("", 10).items[1:2]] == [
+        "measured since 2026-03-02 until 2026-03-03, system My Cluster"
+    ]
+
+
+@pytest.mark.parametrize(("since", "until", "field"), [("last week", None, "since"), ("2026-03-01", "2026-03-32", "until")])
+def test_a_period_needs_times(store: Store, since: str, until: str | None, field: str) -> None:
+    """As the results table has them; a period without results is told, because it is mostly a slip."""
+    store.load([csv_table(JOBS + job(1, DAY) + job(2))], ME)
+    with pytest.raises(RequestError, match=f"{field}: (allowed|no date)"):
+        store.judge("doubt", Measured(since, until), ME, "why")
+    with pytest.raises(NotFound, match=r"no results that were measured since 2026-03-02, dataset a\\x1bb; those without"):
+        store.judge("doubt", Measured("2026-03-02", where={"dataset": "a\x1bb"}), ME, "why")
 
 
 def test_a_job_whose_value_was_corrected_does_not_come_back_without_its_time(store: Store) -> None:
@@ -336,7 +362,7 @@ def test_the_rows_behind_a_plan_come_in_pages(store: Store) -> None:
 
 
 @pytest.mark.parametrize("chosen", [[600], range(1, 601), "many.csv"])
-def test_an_upgrade_knows_what_people_said(url: str, chosen: Selection) -> None:
+def test_an_upgrade_knows_what_people_said(url: str, chosen: Sequence[int] | str) -> None:
     """Of a database that did not record it: confirmations from the trail, where long lists are cut off; doubts by their reasons."""
     upgrade(url, fill=False)
     rows = [line(900_000 if repeat == 599 else 900 + repeat / 10, 4, repeat) for repeat in range(600)]

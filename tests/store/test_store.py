@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from sqlalchemy import event, select, text, update
+from sqlalchemy import event, insert, select, text, update
 
 from modak import __version__, knowledge
 from modak.dsl import Texts
@@ -24,7 +24,7 @@ from modak.facts import Result, SeriesKey, System
 from modak.packaged import PRINCIPAL
 from modak.perfmodel import fit
 from modak.perfmodel.curves import FIT_VERSION
-from modak.store import Store, backup, check, curves, migrate, open_store, plans, schema, upgrade
+from modak.store import Store, backup, catalogue, check, curves, migrate, open_store, plans, schema, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import VANISHED, reading, writing
 from modak.store.series import key_hash
@@ -848,6 +848,19 @@ def test_an_entry_that_this_version_does_not_take_can_be_removed(store: Store) -
     assert (line.principal, line.action, line.target) == ("local:ada", "remove", "system zenith")
     with pytest.raises(UnknownName, match="unknown system 'zenith'"):
         store.remove(System, "zenith", Actor("local:ada"))
+
+
+def test_all_entries_that_this_version_does_not_take_are_told_at_once(store: Store) -> None:
+    """Those of the package are replaced by a refresh, the others have to be mended by hand."""
+    zenith = broken(store)
+    there = catalogue.TABLES[System].c
+    with writing(store.engine) as connection:
+        (body,) = connection.scalars(select(there.body)).all()
+        for name, by in (("nadir", "me"), ("noon", PRINCIPAL)):
+            connection.execute(insert(schema.systems).values(name=name, body=body, added_at=1, added_by=by))
+    with pytest.raises(Unavailable) as told:
+        store.differences([zenith])
+    assert [fault.message.split(" of the database")[0].split()[-1] for fault in told.value.faults] == ["'nadir'", "'zenith'"]
 
 
 def test_a_character_in_the_prose_of_an_older_version_stops_nobody(store: Store) -> None:
