@@ -120,6 +120,11 @@ class Target:
         return min((queue.min_nodes for queue in self.queues), default=1), min(most, self.partition.job_nodes)
 
     @property
+    def gives_whole_nodes(self) -> bool:
+        """Whether each job in the partition gets whole nodes."""
+        return self.partition is not None and self.partition.whole_nodes and self.is_recorded
+
+    @property
     def largest_job(self) -> int | None:
         """The most nodes of a job in the partition, whatever its queue; ``None``: the system file does not have the partition."""
         return self.partition.job_nodes if self.partition and self.is_recorded else None

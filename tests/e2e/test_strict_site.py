@@ -91,7 +91,7 @@ AI = {"account": "ai"}
         ({}, {"qos": "debug"}, "--qos=debug"),
         ({"mpi_ranks": 2}, {"partition": "pairs"}, "--nodes=2"),
         ({}, {"partition": "quick"}, "--nodes=1"),
-        ({}, {"partition": "whole"}, ""),
+        ({"mpi_ranks": 1}, {"partition": "whole"}, "--ntasks-per-node=1 --mem=4000M"),
         ({"mpi_ranks": 3}, {"partition": "socket"}, ""),
         ({}, {"node_exclusive": True}, "--exclusive"),
         ({}, {"site_resources": ["matlab=1"]}, "--licenses=matlab:1"),
@@ -118,7 +118,7 @@ def test_a_script_is_taken(
     ("application", "options", "says"),
     [
         ({}, {"node_count": 3}, "job_options.node_count: 3 nodes requested"),
-        ({}, {"qos": "large", "partition": "work", **AI}, "job_options.qos: partition work takes no jobs with qos large (only with normal, debug, long)"),
+        ({}, {"qos": "large", "partition": "work", **AI}, "job_options.qos: partition work takes no jobs with qos large (only with normal"),
         ({}, {"qos": "debug", "partition": "shared"}, "job_options.qos: partition shared takes no jobs with qos debug"),
         ({}, {"qos": "debug", "wall_time_limit": 1200}, "may run for at most 00:10:00"),
         ({}, {"partition": "quick", "wall_time_limit": 3600}, "may run for at most 00:15:00"),
