@@ -46,9 +46,12 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
         return asked, f"wall time: {clock(asked)}, as requested"
     upper = decision.evidence.upper(decision.best)
     if upper is None:
-        if default := partition.default_wall_time_s if partition else None:
+        default, most = partition.default_wall_time_s if partition else None, decision.target.max_wall_time_s(decision.nodes)
+        if default and (most is None or default <= most):
             return default, f"wall time: {clock(default)}, the partition's default, because there is no prediction"
-        if (most := decision.target.max_wall_time_s(decision.nodes)) and _has_to_be_given(decision):
+        if default and most:
+            return most, f"wall time: {clock(most)}, all that such a job may have, because there is no prediction"
+        if most and _has_to_be_given(decision):
             return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and there is no prediction"
         return None, "wall time: left to the scheduler, because there is no prediction"
     bound, sure = "the upper bound of the prediction", objective.confidence
