@@ -858,6 +858,22 @@ def test_a_job_that_no_partition_takes_is_refused(known: Known, options: dict[st
     assert str(error.value) == fault
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"account": "ai"}, ["the nodes of fast have what is asked for; it takes no jobs with account ai (only with chem)"]),
+        ({"account": "chem"}, []),
+        ({"account": "ai", "architecture_constraint": "slow"}, []),
+    ],
+)
+def test_features_that_only_a_closed_partition_has_are_told(known: Known, options: dict[str, Any], told: list[str]) -> None:
+    """The scheduler would say that there are no such nodes."""
+    slow, fast = (ONE.model_copy(update={"name": name, "features": (name,)}) for name in ("slow", "fast"))
+    facts = with_partitions(known, slow.model_copy(update={"default": True}), fast.model_copy(update={"allowed_accounts": ("chem",)}))
+    found = resolve(asking({"architecture_constraint": "fast", **options}), facts)
+    assert [one.message for one in found.warnings] == told
+
+
 def test_a_partition_that_is_not_on_record_refuses_nobody(known: Known) -> None:
     """The lists are those of another one."""
     assert resolve(asking({"partition": "new", "qos": "long"}), with_partitions(known, CPUS)).scheduler_partition == "new"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.slurm import PAPER, Site
 
-MEMORY = "DefMemPerCPU=500"
+MEMORY, TIMES = "DefMemPerCPU=500", "MaxTime=2:00:00 DefaultTime=0:30:00"
 QUALITIES = {
     "debug": "MaxWall=00:10:00 MaxTRESPerJob=node=1 Flags=DenyOnLimit",
     "long": "MaxWall=1-00:00:00 Flags=DenyOnLimit,PartitionTimeLimit",
@@ -22,7 +22,7 @@ STRICT = Site(
     },
     paper={"p[01-64]": f"{PAPER} Feature=ib,skylake"},
     partitions=(
-        f"work Nodes=thin[1-2],thick1 Default=YES MaxTime=2:00:00 MaxNodes=2 {MEMORY} MaxMemPerNode=3500 AllowQos=normal,debug,long",
+        f"work Nodes=thin[1-2],thick1 Default=YES {TIMES} MaxNodes=2 {MEMORY} MaxMemPerNode=3500 AllowQos=normal,debug,long",
         f"pairs Nodes=thin[1-2] MinNodes=2 MaxTime=1:00:00 {MEMORY}",
         f"shared Nodes=thick1 MaxCPUsPerNode=2 MaxTime=4:00:00 {MEMORY} DenyQos=debug",
         "whole Nodes=thin[1-2] OverSubscribe=EXCLUSIVE MaxTime=1:00:00 DefMemPerNode=1000",

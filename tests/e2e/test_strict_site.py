@@ -88,7 +88,7 @@ AI = {"account": "ai"}
         ({}, {"memory_limit": "8 GB"}, "--partition=shared"),
         ({}, {"wall_time_limit": 10_800}, "--partition=shared --time=03:00:00"),  # quick has the limit of its QOS
         ({}, {"wall_time_limit": 10_800, "qos": "long"}, "--qos=long --time=03:00:00"),
-        ({}, {"qos": "debug"}, "--qos=debug"),
+        ({}, {"qos": "debug", "wall_time_limit": None}, "--qos=debug --time=00:10:00"),
         ({"mpi_ranks": 2}, {"partition": "pairs"}, "--nodes=2"),
         ({}, {"partition": "quick"}, "--nodes=1"),
         ({"mpi_ranks": 1}, {"partition": "whole"}, "--ntasks-per-node=1 --mem=4000M"),
