@@ -42,7 +42,17 @@ def where_of(request: Request, system: System, facts: Facts) -> Where:
         faults = [Fault(f"job_options.{field}", f"partition {where.partition.name} {why}") for field, why in reasons if why]
         if faults:
             raise Infeasible(faults=faults)
-    return where
+    return where._replace(notes=(*where.notes, *_features_of_others(request, where, system)))
+
+
+def _features_of_others(request: Request, where: Where, system: System) -> tuple[Notice, ...]:
+    """A warning for each partition whose nodes have the requested features, where the chosen one's have not, and what keeps the job out."""
+    features, closed = _node_features(request.job_options.architecture_constraint), closed_to(request, system)
+    if not features or features <= _features(where.partition):
+        return ()
+    having = [one.name for one in system.partitions if one.name in closed and features <= _features(one)]
+    texts = (f"the nodes of {name} have what is asked for; it {closed[name]}" for name in having)
+    return tuple(Notice(field="job_options.architecture_constraint", message=text) for text in texts)
 
 
 def refused(request: Request, partition: Partition) -> tuple[str, str]:

@@ -106,9 +106,10 @@ class Target:
 
     @cached_property
     def _requested_queues(self) -> Sequence[Queue]:
-        """The queues that the request names, also by their quality of service."""
+        """The queues that the request names; of those, or of all, the ones with its quality of service, if there are any."""
         queues = self.partition.queues if self.partition else ()
-        return [queue for queue in queues if queue.name == self.scheduler_partition or (self.qos and queue.qos == self.qos)]
+        named = [queue for queue in queues if queue.name == self.scheduler_partition]
+        return [queue for queue in named or queues if self.qos and queue.qos == self.qos] or named
 
     @cached_property
     def job_nodes(self) -> tuple[int, int] | None:
@@ -117,6 +118,11 @@ class Target:
             return None
         most = max((queue.max_nodes for queue in self.queues), default=self.partition.job_nodes)
         return min((queue.min_nodes for queue in self.queues), default=1), min(most, self.partition.job_nodes)
+
+    @property
+    def gives_whole_nodes(self) -> bool:
+        """Whether each job in the partition gets whole nodes."""
+        return self.partition is not None and self.partition.whole_nodes and self.is_recorded
 
     @property
     def largest_job(self) -> int | None:

@@ -200,6 +200,36 @@ def test_a_run_that_another_job_continues_asks_for_all_that_a_job_may_have(known
     assert said.endswith("may run for at most 2-00:00:00: the script asks for that")
 
 
+@pytest.mark.parametrize(("options", "given"), [({}, "01:00:00"), ({"qos": "debug"}, "00:30:00")])
+def test_the_default_time_of_a_partition_is_no_more_than_a_job_may_have(known: Known, options: dict[str, Any], given: str) -> None:
+    """With a quality of service that gives less, the scheduler would reject the script."""
+    facts = known(None)
+    system = facts.systems["supermuc-ng"]
+    queues = (Queue(name="micro", max_nodes=16), Queue(name="micro", qos="debug", max_nodes=1, max_wall_time_s=1800))
+    thin = system.partitions[0].model_copy(update={"queues": queues, "default_wall_time_s": 3600})
+    facts = replace(
+        facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": (thin, *system.partitions[1:])})}
+    )
+    job = {"target": {"name": "supermuc-ng"}, "job_options": options, "application": {"executable": "./never-ran", "app_type": "mpi"}}
+    assert f"#SBATCH --time={given}\n" in optimise(normalise({"job": job}).request, facts).texts.job_script
+
+
+def test_more_time_than_the_named_quality_of_service_gives_is_refused(known: Known) -> None:
+    """The system file says how long its jobs may run; the scheduler would reject the script."""
+    request = example(
+        "3dgan-supermuc-ng", job_options={"qos": "debug", "wall_time_limit": "01:00:00", "node_count": 1}, optimisation__objective={}
+    )
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    queues = (Queue(name="micro", max_nodes=16), Queue(name="micro", qos="debug", max_nodes=1, max_wall_time_s=1800))
+    thin = system.partitions[0].model_copy(update={"queues": queues})
+    facts = replace(
+        facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": (thin, *system.partitions[1:])})}
+    )
+    with pytest.raises(Infeasible, match="may run for at most 00:30:00: ask for no more"):
+        optimise(request, facts)
+
+
 @pytest.mark.parametrize("asked", [{"partition": "of-my-own"}, {"qos": "long"}])
 def test_a_limit_that_may_be_another_one_refuses_nothing(known: Known, asked: dict[str, str]) -> None:
     """That of a partition that is not on record, or of a quality of service: the script asks for what is requested, with a warning."""

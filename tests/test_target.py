@@ -437,6 +437,26 @@ def test_ranks_that_were_measured_on_hyper_threads_need_no_cores_of_their_own(
 
 
 @pytest.mark.parametrize(
+    ("options", "most", "longest"),
+    [
+        ({}, 8, 7200),
+        ({"partition": "one"}, 8, 7200),
+        ({"qos": "debug"}, 1, 600),
+        ({"qos": "debug", "partition": "one"}, 1, 600),
+        ({"qos": "other", "partition": "one"}, 8, 7200),
+    ],
+)
+def test_a_job_has_the_limits_of_the_quality_of_service_that_it_names(
+    known: Known, options: dict[str, Any], most: int, longest: int
+) -> None:
+    """Also where it names the partition, which has other limits for other jobs."""
+    queues = (Queue(name="one", max_nodes=8), Queue(name="one", qos="debug", max_nodes=1, max_wall_time_s=600))
+    facts = with_partitions(known, ONE.model_copy(update={"queues": queues, "max_wall_time_s": 7200}))
+    found = resolve(asking(options), facts)
+    assert (found.job_nodes, found.max_wall_time_s(1), found.qos_for(1, None)) == ((1, most), longest, options.get("qos"))
+
+
+@pytest.mark.parametrize(
     ("application", "options", "node"),
     [
         ({"threads": 40}, {}, "one"),
@@ -836,6 +856,22 @@ def test_a_job_that_no_partition_takes_is_refused(known: Known, options: dict[st
     with pytest.raises(Infeasible) as error:
         resolve(asking(options), with_partitions(known, *places))
     assert str(error.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"account": "ai"}, ["the nodes of fast have what is asked for; it takes no jobs with account ai (only with chem)"]),
+        ({"account": "chem"}, []),
+        ({"account": "ai", "architecture_constraint": "slow"}, []),
+    ],
+)
+def test_features_that_only_a_closed_partition_has_are_told(known: Known, options: dict[str, Any], told: list[str]) -> None:
+    """The scheduler would say that there are no such nodes."""
+    slow, fast = (ONE.model_copy(update={"name": name, "features": (name,)}) for name in ("slow", "fast"))
+    facts = with_partitions(known, slow.model_copy(update={"default": True}), fast.model_copy(update={"allowed_accounts": ("chem",)}))
+    found = resolve(asking({"architecture_constraint": "fast", **options}), facts)
+    assert [one.message for one in found.warnings] == told
 
 
 def test_a_partition_that_is_not_on_record_refuses_nobody(known: Known) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -61,7 +62,7 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
         _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
     )
     for most, numa in _rank_counts(search, gpus):
-        ranks = counts.even_ranks(most)
+        ranks = counts.even_ranks(min(most, _on_enough_nodes(search)))
         threads = counts.threads_per_rank or (1 if is_single_threaded(search.request) else max(1, share // ranks))
         smt = node is not None and node.needs_hyperthreads(ranks * threads)
         if node and ranks * threads > cores * node.threads_per_core:
@@ -120,6 +121,16 @@ def _needed(search: CandidateSearch) -> int:
     """Ranks on each of the nodes that a job can have, for a given total of ranks; 1 without one."""
     limit = search.target.largest_job
     return min(math.ceil((search.counts.ranks or 1) / limit), _most(search)) if limit else 1
+
+
+def _on_enough_nodes(search: CandidateSearch) -> int:
+    """The most ranks of a node with which a given total lies on as many nodes as a job there must have."""
+    counts, (least, _) = search.counts, search.target.job_nodes or (1, 1)
+    total = counts.ranks or 1
+    if counts.ranks is None or counts.nodes or counts.ranks_per_node or total < least:
+        return sys.maxsize
+    few = math.ceil(total / least)
+    return few if math.ceil(total / few) >= least else total // least
 
 
 def _most(search: CandidateSearch) -> int:

@@ -68,6 +68,8 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
         yield Drift(f"{at}.nodes", stored.nodes, seen.nodes)
         yield Drift(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
         yield Drift(f"{at}.default", stored.default, seen.default)
+        if seen.whole_nodes:
+            yield Drift(f"{at}.whole_nodes", stored.whole_nodes, True)
     for sizes in (one for one in seen.queues if not one.qos):
         least = min((one.min_nodes for one in stored.queues if one.name == sizes.name), default=1)
         yield Drift(f"{at}.min_nodes", least, sizes.min_nodes)

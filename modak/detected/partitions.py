@@ -20,7 +20,7 @@ from modak.text.grammar import Name
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LISTS: Final = ("allowed_qos", "denied_qos", "allowed_accounts", "denied_accounts")
-LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos", *LISTS)
+LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos", "whole_nodes", *LISTS)
 """What the scheduler says of a partition, not of its nodes."""
 NODES: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")
 MEMORY: Final = "--mem={memory_mib_per_node}M"
@@ -219,6 +219,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
         "only_if_named": seen.reserved or None,
+        "whole_nodes": seen.whole_nodes or None,
         "nodes": there,
         "max_nodes": max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
@@ -314,6 +315,7 @@ def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0].type), 40)}"
     if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
         yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
+        yield f"{kind.label}: a job with all of these CPUs may ask for all memory; lower usable_memory_gb to leave some to other partitions"
     if _gives_no_memory(kind, scheduler):
         silent = "the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
         yield f"{kind.label}: {silent}, so resource_directives ask for none"

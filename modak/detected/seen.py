@@ -105,6 +105,8 @@ class SeenPartition:
     """Qualities of service with narrower limits than its own, which a job may name."""
     conditions: tuple[str, ...] = ()
     """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
+    whole_nodes: bool = False
+    """Whether each job gets whole nodes."""
     restricted: bool = False
     """Whether it takes the jobs of some users only, or those in a reservation."""
     reserved: bool = False

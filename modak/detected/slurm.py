@@ -236,6 +236,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         qos=sole,
         lists=tuple(lists.items()),
         conditions=tuple(f"{name}={value}" for name, value in said.items()),
+        whole_nodes=fields.get("OverSubscribe") == "EXCLUSIVE",
         restricted=restricted,
         reserved=said.get("ReqResv") == "YES",
         closed="it is for root alone" if root == "YES" else closed,

@@ -61,6 +61,8 @@ class Partition(Fact):
     """Whether jobs that name no partition go there."""
     only_if_named: bool = False
     """Whether jobs go there only if they name it, as where each needs a reservation; of the default, it says nothing."""
+    whole_nodes: bool = False
+    """Whether each job gets whole nodes, also if it asks for a part of them."""
     max_nodes: Count | None = None
     """Nodes that one job may have, where that is fewer than there are."""
     island_nodes: Count | None = None

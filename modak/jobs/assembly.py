@@ -84,7 +84,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         distribution=distribution(request),
     )
     spec, ssh = _without_ssh(spec, target)
-    spec, shared = _on_any_cores(spec, target, whole=bool(request.job_options.node_exclusive))
+    spec, shared = _on_any_cores(spec, target, whole=bool(request.job_options.node_exclusive) or target.gives_whole_nodes)
     return Configured(
         spec,
         launcher,

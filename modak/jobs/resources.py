@@ -20,7 +20,7 @@ def resources_of(request: Request, target: Target, shape: Shape, nodes: int) -> 
     cores = _cores_per_rank(request, node, shape)
     mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
     oversubscribed = _oversubscribed(target, shape)
-    whole = options.node_exclusive or oversubscribed
+    whole = options.node_exclusive or oversubscribed or target.gives_whole_nodes
     taken = node.usable_cores if node and whole else shape.ranks_per_node * cores
     share = _memory_share(node, taken, needed_gb(request, shape.ranks_per_node)) if node else None
     return Resources(

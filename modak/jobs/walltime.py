@@ -46,9 +46,12 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
         return asked, f"wall time: {clock(asked)}, as requested"
     upper = decision.evidence.upper(decision.best)
     if upper is None:
-        if default := partition.default_wall_time_s if partition else None:
+        default, most = partition.default_wall_time_s if partition else None, decision.target.max_wall_time_s(decision.nodes)
+        if default and (most is None or default <= most):
             return default, f"wall time: {clock(default)}, the partition's default, because there is no prediction"
-        if (most := decision.target.max_wall_time_s(decision.nodes)) and _has_to_be_given(decision):
+        if default and most:
+            return most, f"wall time: {clock(most)}, all that such a job may have, because there is no prediction"
+        if most and _has_to_be_given(decision):
             return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and there is no prediction"
         return None, "wall time: left to the scheduler, because there is no prediction"
     bound, sure = "the upper bound of the prediction", objective.confidence
@@ -63,11 +66,12 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
 
 def _binding(request: Request, decision: Decision) -> int | None:
     """The seconds that a job there can have, if that is less than the request asks for; ``None``: it is not, or not surely: a quality of
-    service or a reservation may have limits of its own, and so may a partition that is not on record or is not named in scripts."""
+    service or a reservation may have limits of its own that are not on record, and so may a partition, or one that scripts do not name."""
     target, options = decision.target, request.job_options
     asked, limit = options.wall_time_limit, target.max_wall_time_s(decision.nodes)
     unnamed = target.system is not None and target.system.partition_directive == "never"
-    if not (asked and limit and asked > limit) or options.qos or options.reservation or unnamed or not target.is_recorded:
+    unknown_qos = options.qos and options.qos not in [queue.qos for queue in target.queues]
+    if not (asked and limit and asked > limit) or unknown_qos or options.reservation or unnamed or not target.is_recorded:
         return None
     return limit
 
@@ -136,13 +140,14 @@ def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
     if named is None or named.min_nodes <= nodes <= named.max_nodes:
         return ()
     others = dict.fromkeys(
-        f"{queue.name} (qos {queue.qos})" if queue.name == named.name else queue.name
+        f"{queue.name} ({f'qos {queue.qos}' if queue.qos else 'without a qos'})" if queue.name == named.name else queue.name
         for queue in queues
         if queue.min_nodes <= nodes <= queue.max_nodes
     )
     instead = f"; {' and '.join(others)} would take it" if others else ""
-    sizes = f"{named.min_nodes} to {named.max_nodes} nodes"
-    text = f"queue {named.name} of {target.title} takes jobs of {sizes}, but this one has {nodes}: the scheduler will reject it{instead}"
+    sizes = f"{f'{named.min_nodes} to ' if named.min_nodes < named.max_nodes else ''}{counted(named.max_nodes, 'node')}"
+    called = f"{named.name} (qos {named.qos})" if named.qos else named.name
+    text = f"queue {called} of {target.title} takes jobs of {sizes}, but this one has {nodes}: the scheduler will reject it{instead}"
     options = request.job_options
     queue = options.queue if options.queue == named.name or not options.partition else None
     field = "queue" if queue else "partition" if options.partition else "node_count"

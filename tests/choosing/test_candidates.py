@@ -949,6 +949,19 @@ def test_ranks_on_more_nodes_than_a_queue_takes_are_laid_out_closer(
     assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {found}
 
 
+@pytest.mark.parametrize(("ranks", "least", "found"), [(8, 2, 4), (9, 2, 5), (5, 4, 1), (2, 4, 2), (96, 2, 48), (200, 2, 40)])
+def test_ranks_lie_on_as_many_nodes_as_a_job_must_have(known: Known, ranks: int, least: int, found: int) -> None:
+    """They fit into one node, and the scheduler would reject a job of one; fewer ranks than these nodes stay together."""
+    facts = known("nobody-ran-this")
+    queues = (Queue(name="several", min_nodes=least, max_nodes=8),)
+    thin = facts.systems["supermuc-ng"].default_partition.model_copy(update={"queues": queues})
+    facts = replace(facts, systems={"supermuc-ng": facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin,)})})
+    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": ranks, "threads": 1}, "target": {"name": "supermuc-ng"}}
+    request = normalise({"job": job}).request
+    shapes = enumerate_candidates(request, resolve(request, facts), ()).shapes
+    assert {shape.ranks_per_node for shape in shapes} == {found}
+
+
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     """One rank per core, unless the request gives threads."""
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}

@@ -377,6 +377,13 @@ def test_qualities_of_service_and_accounts_of_a_partition_are_entered() -> None:
     assert not any("is not entered" in note for note in found.notes)
 
 
+def test_a_partition_that_gives_whole_nodes_is_entered_so() -> None:
+    """Otherwise jobs would ask for a part of the memory, and get that."""
+    whole, shared = (limited(f"OverSubscribe={share}") for share in ("EXCLUSIVE", "NO"))
+    assert (partition(whole, "batch").whole_nodes, partition(shared, "batch").whole_nodes) == (True, False)
+    assert "partitions.batch.whole_nodes" in [one.field for one in drift(shared.system, whole.system)]
+
+
 @pytest.mark.parametrize("accounts", ["a" * 30 + ",b" * 1200, "chem,a&b"], ids=["cut", "no name"])
 def test_a_list_that_a_system_file_cannot_hold_is_said(accounts: str) -> None:
     """A part of it would refuse jobs that the partition takes."""

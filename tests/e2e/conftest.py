@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.conftest import tool
 from tests.e2e import gridengine as grid
 from tests.e2e import images
 from tests.e2e.slurm import Slurm, cluster
+from tests.e2e.strict import STRICT
 from tests.e2e.torch_image import torch_root
 
 APPTAINER = Path("/opt/modak-test/apptainer/bin")
@@ -46,6 +48,17 @@ def slurm(scratch: Path) -> Iterator[Slurm]:
         pytest.skip("Slurm's nodes need namespaces of their own: run as root on a throwaway machine, after `make test-deps`")
     with cluster(scratch / "slurm", path=(APPTAINER,)) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def strict(scratch: Path) -> Iterator[Slurm]:
+    """A running Slurm of a strict site, for a user who is not root: accounts, qualities of service, limits, several kinds of nodes."""
+    tool("Slurm", "slurmctld")
+    tool("Slurm's accounting", "slurmdbd")
+    if os.geteuid():
+        pytest.skip("Slurm's nodes need namespaces of their own: run as root on a throwaway machine, after `make test-deps`")
+    with cluster(scratch / "strict", site=STRICT) as running:
+        yield replace(running, user=("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"))
 
 
 @pytest.fixture(scope="session")

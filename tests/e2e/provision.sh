@@ -12,6 +12,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin # Debian's own Python for Debian's too
 
 packages=(
   munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins # the scheduler
+  slurmdbd mariadb-server mariadb-client                      # its database of accounts
   slurm-wlm-torque                                            # qsub, qstat: '#PBS' scripts
   libpmix-dev                                                 # srun --mpi=pmix looks for libpmix.so
   mpich libmpich-dev openmpi-bin libopenmpi-dev gcc libc6-dev # MPI programs that are built and run

@@ -16,15 +16,51 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.conftest import free_port, tool, until
+from tests.e2e import accounting
 
-REAL = ("node1", "node2", "gpu1", "gpu2", "smt1")
+PAPER = "Sockets=2 CoresPerSocket=24 ThreadsPerCore=2 RealMemory=90000"
 DONE = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
 TO_END_S = 20
 """What a job may take to end that has written everything; one of MPICH's may never end."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What makes a cluster: nodes that run jobs, nodes on paper, partitions, accounts."""
+
+    nodes: Mapping[str, str]
+    """By name, what slurm.conf says of each."""
+    paper: Mapping[str, str]
+    """The same for nodes that exist for ``sbatch --test-only`` alone."""
+    partitions: Sequence[str]
+    gpus: Mapping[str, str]
+    """For nodes in Slurm's notation: type and number, or, where they run jobs, number of devices."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Of slurm.conf, other than usual."""
+    accounts: Sequence[str] = ()
+    """Commands of ``sacctmgr``; empty: there is no database of accounts."""
+
+
+THROWAWAY = Site(
+    nodes={
+        **dict.fromkeys(("node1", "node2"), "CPUs=2 RealMemory=4000"),
+        **dict.fromkeys(("gpu1", "gpu2"), "CPUs=32 RealMemory=128000 Gres=gpu:v100:2"),
+        "smt1": "Sockets=1 CoresPerSocket=1 ThreadsPerCore=2 RealMemory=4000",
+    },
+    paper={"paper[0001-1000]": f"{PAPER} Gres=gpu:v100:4 Feature=v100,ib"},
+    partitions=(
+        "main Nodes=node[1-2] Default=YES MaxTime=01:00:00",
+        "gpu Nodes=gpu[1-2] MaxTime=04:00:00",
+        "smt Nodes=smt1 MaxTime=01:00:00 Hidden=YES",
+        "spare Nodes=gpu[1-2] MaxTime=04:00:00 PriorityTier=0 GraceTime=60",  # preempted by jobs of gpu
+        *(f"{name} Nodes=paper[0001-1000] MaxTime=2-00:00:00" for name in ("paper", "general")),
+    ),
+    gpus={"gpu[1-2]": "Type=v100 File={folder}/dev/nvidia[0-1]", "paper[0001-1000]": "Type=v100 Count=4"},
+)
 
 
 @dataclass(frozen=True)
@@ -43,14 +79,16 @@ class Slurm:
     """A running cluster. ``environment`` is what a user's shell would have."""
 
     environment: Mapping[str, str]
+    user: tuple[str, ...] = ()
+    """What runs a command as another user than root."""
 
     def knowing(self, **variables: str | Path) -> Slurm:
         """The same cluster for a user who has set more variables."""
-        return Slurm({**self.environment, **{name: str(value) for name, value in variables.items()}})
+        return replace(self, environment={**self.environment, **{name: str(value) for name, value in variables.items()}})
 
     def run(self, *words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a client command; the caller looks at the exit status."""
-        return subprocess.run([str(word) for word in words], cwd=cwd, env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run([*self.user, *map(str, words)], cwd=cwd, env=self.environment, capture_output=True, text=True, timeout=60)
 
     def accepts(self, script: Path, *options: str) -> tuple[bool, str]:
         """Whether Slurm would take the script as it is (with more options), and what it says about it. Nothing is queued."""
@@ -111,13 +149,15 @@ def _written(seen: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def cluster(folder: Path, path: Sequence[Path] = ()) -> Iterator[Slurm]:
+def cluster(folder: Path, path: Sequence[Path] = (), site: Site = THROWAWAY) -> Iterator[Slurm]:
     """Start a cluster in an empty folder whose parents everyone may enter. ``path``: folders put before Debian's in PATH."""
     slurmctld, slurmd, munged = (tool("Slurm", name) for name in ("slurmctld", "slurmd", "munged"))
-    for name in ("etc", "run", "log", "state", "spool", "dev", *(f"tmp/{node}" for node in REAL)):
+    for name in ("etc", "run", "log", "state", "spool", "dev", *(f"tmp/{node}" for node in site.nodes)):
         (folder / name).mkdir(parents=True)
-    (folder / "tmp").chmod(0o1777)
-    _write_files(folder)
+    for open_to_all in (folder / "tmp", *(folder / "tmp").iterdir()):
+        open_to_all.chmod(0o1777)
+    ports = _free_ports(4 + len(site.nodes))
+    _write_files(folder, site, ports)
     environment = {
         "PATH": os.pathsep.join([*map(str, path), "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
         "HOME": os.environ["HOME"],
@@ -136,13 +176,15 @@ def cluster(folder: Path, path: Sequence[Path] = ()) -> Iterator[Slurm]:
             daemons.enter_context(daemon(words, environment, folder / "log/daemons"))
 
         _munge(start, munged, folder)
+        if site.accounts:
+            accounting.begin(start, folder, environment, (_socket(folder), ports[2], ports[3]), site.accounts)
         start(slurmctld, "-D", "-c")
-        for node in REAL:
-            own = f"hostname {node} && mount --bind {folder}/etc/hosts /etc/hosts && mount -t tmpfs {node} /dev/shm"
+        for node in site.nodes:
+            own = f"hostname {node} && mount --bind {folder}/etc/hosts /etc/hosts && mount -t tmpfs -o mode=1777 {node} /dev/shm"
             enter = f"{own} && {{ {slurmd} -D -N {node} & wait; }}"  # the shell reaps what slurmd leaves
             start("unshare", "--uts", "--ipc", "sh", "-c", enter)
         slurm = Slurm(environment)
-        _until_idle(slurm, folder)
+        _until_idle(slurm, folder, sorted(site.nodes))
         yield slurm
         slurm.run("scancel", "--user=root")
 
@@ -188,30 +230,29 @@ def _end(unshare: subprocess.Popen[bytes]) -> None:
     unshare.wait(timeout=30)
 
 
-def _until_idle(slurm: Slurm, folder: Path) -> None:
-    """Wait until Slurm has started: all its nodes are idle then."""
-    question = ("sinfo", "-h", "-N", "-t", "idle", "-n", ",".join(REAL), "-p", "main,gpu,smt", "-o", "%N")
+def _until_idle(slurm: Slurm, folder: Path, nodes: Sequence[str], patience_s: float = 100) -> None:
+    """Wait until Slurm has started: all these nodes are idle then."""
+    question = ("sinfo", "--all", "-h", "-N", "-t", "idle", "-n", ",".join(nodes), "-o", "%N")
 
     def logs() -> str:
         return "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted((folder / "log").iterdir()))
 
-    until(lambda: slurm.run(*question).stdout.split() == sorted(REAL), 100, logs)
+    until(lambda: {*slurm.run(*question).stdout.split()} == {*nodes}, patience_s, logs)
 
 
-def _write_files(folder: Path) -> None:
+def _write_files(folder: Path, site: Site, ports: Sequence[int]) -> None:
     etc = folder / "etc"
-    (etc / "hosts").write_text("127.0.0.1 localhost " + " ".join((socket.gethostname(), *REAL)) + "\n")
+    (etc / "hosts").write_text("127.0.0.1 localhost " + " ".join((socket.gethostname(), *site.nodes)) + "\n")
     for device in range(2):
         os.mknod(folder / f"dev/nvidia{device}", 0o20666, os.makedev(1, 3))
-    (etc / "gres.conf").write_text(
-        f"NodeName=gpu[1-2] Name=gpu Type=v100 File={folder}/dev/nvidia[0-1]\nNodeName=paper[0001-1000] Name=gpu Type=v100 Count=4\n"
-    )
+    gpus = (f"NodeName={names} Name=gpu {what.format(folder=folder)}\n" for names, what in site.gpus.items())
+    (etc / "gres.conf").write_text("".join(gpus))
     prolog = etc / "taskprolog.sh"
     prolog.write_text(f'#!/bin/sh\necho "export PBS_NODEFILE=$(TMPDIR={folder}/tmp /usr/bin/generate_pbs_nodefile)"\n')
     prolog.chmod(0o755)
     spank = next(Path("/usr/lib").glob("*/slurm-wlm/spank_pbs.so"), None)
     (etc / "plugstack.conf").write_text(f"optional {spank}\n" if spank else "")
-    (etc / "slurm.conf").write_text(_configuration(folder, *_free_ports(2 + len(REAL))))
+    (etc / "slurm.conf").write_text(_configuration(folder, site, ports))
 
 
 def _free_ports(count: int) -> list[int]:
@@ -221,9 +262,10 @@ def _free_ports(count: int) -> list[int]:
     return list(ports)
 
 
-def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> str:
+def _configuration(folder: Path, site: Site, ports: Sequence[int]) -> str:
     """slurm.conf. What is unusual: no cgroups, everything as root, jobs start at once, more cores than the machine has."""
-    settings = {
+    controller, daemon, accounts, _, *nodes = ports
+    settings: dict[str, object] = {
         "ClusterName": "throwaway",
         "SlurmctldHost": "localhost(127.0.0.1)",
         "SlurmctldPort": controller,
@@ -266,18 +308,14 @@ def _configuration(folder: Path, controller: int, daemon: int, *nodes: int) -> s
         "SuspendProgram": "/bin/true",
         "SuspendTime": 3600,
     }
+    if site.accounts:
+        settings |= {"AccountingStorageType": "accounting_storage/slurmdbd", "AccountingStorageHost": "localhost"}
+        settings |= {"AccountingStoragePort": accounts, "AccountingStoragePass": _socket(folder), "AccountingStorageTRES": "gres/gpu"}
     here = "NodeAddr=127.0.0.1 NodeHostname=localhost"
-    kinds = {"node": "CPUs=2 RealMemory=4000", "gpu": "CPUs=32 RealMemory=128000 Gres=gpu:v100:2"}
-    kinds["smt"] = "Sockets=1 CoresPerSocket=1 ThreadsPerCore=2 RealMemory=4000"
-    paper = "Sockets=2 CoresPerSocket=24 ThreadsPerCore=2 RealMemory=90000 Gres=gpu:v100:4 Feature=v100,ib"
     lines = [
-        *(f"{name}={value}" for name, value in settings.items()),
-        *(f"NodeName={name} {here} Port={port} {kinds[name[:-1]]}" for name, port in zip(REAL, nodes, strict=True)),
-        f"NodeName=paper[0001-1000] {here} Port={daemon} {paper} State=CLOUD",
-        "PartitionName=main Nodes=node[1-2] Default=YES MaxTime=01:00:00",
-        "PartitionName=gpu Nodes=gpu[1-2] MaxTime=04:00:00",
-        "PartitionName=smt Nodes=smt1 MaxTime=01:00:00 Hidden=YES",
-        "PartitionName=spare Nodes=gpu[1-2] MaxTime=04:00:00 PriorityTier=0 GraceTime=60",  # preempted by jobs of gpu
-        *(f"PartitionName={name} Nodes=paper[0001-1000] MaxTime=2-00:00:00" for name in ("paper", "general")),
+        *(f"{name}={value}" for name, value in (settings | dict(site.settings)).items()),
+        *(f"NodeName={name} {here} Port={port} {what}" for (name, what), port in zip(site.nodes.items(), nodes, strict=True)),
+        *(f"NodeName={name} {here} Port={daemon} {what} State=CLOUD" for name, what in site.paper.items()),
+        *(f"PartitionName={text}" for text in site.partitions),
     ]
     return "\n".join(lines) + "\n"

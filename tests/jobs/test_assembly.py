@@ -129,6 +129,15 @@ def test_a_job_asks_for_memory_where_it_would_get_less_than_its_part_or_more_tha
     assert [line for line in text.splitlines() if "--mem" in line] == ([f"#SBATCH {memory}"] if memory else [])
 
 
+@pytest.mark.parametrize(("whole", "memory"), [(False, "--mem=69754M"), (True, "--mem=488281M")])
+def test_where_each_job_gets_whole_nodes_it_has_all_of_their_memory(whole: bool, memory: str) -> None:
+    """Slurm gives it all CPUs by itself, but no more memory than it asks for."""
+    partition = GPUS.partitions[0].model_copy(update={"default_memory_per_cpu_gb": 0.1, "whole_nodes": whole})
+    here = GPUS.model_copy(update={"partitions": (partition,)})
+    text = script(here, {"request_gpus": 0, "process_count_per_node": 8, "node_count": 1})
+    assert (f"#SBATCH {memory}\n" in text, "--exclusive" in text) == (True, False)
+
+
 def test_torque_is_told_to_ask_by_core_where_it_cannot_ask_by_node() -> None:
     """The request names no memory: a warning about its limit of memory would be of a field that it does not have."""
     partition = GPUS.partitions[0].model_copy(update={"default_memory_per_cpu_gb": 0.1})
