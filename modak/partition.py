@@ -126,7 +126,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
     has = node.job_memory_gb
-    if memory and has and memory > has * 1e9:
+    if memory and has and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
     queues = partition.queues_for(nodes) if nodes else partition.queues
     if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
