@@ -258,18 +258,19 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     use = np.tile(folds.masks, (count, 1))
     fits = [form.fit(sizes, costs, use) for form in FORMS]
     logs = forms.log_costs(fits, forms.terms(sizes, sizes, use)).reshape(count, len(folds.masks), len(FORMS), n)
+    whole = [fit[:: len(folds.masks)] for fit in fits]  # to all sizes: [series, coefficient]
     miss = np.abs(logs - np.log(y)[:, None, None, :])
     ahead, between = _errors(miss, folds.next_sizes), _errors(miss, folds.left_out)
     outside, inside = _weights(ahead, POWER, SCALE, n, count), _weights(between, POWER_INSIDE, SCALE_INSIDE, n, count)
     error, error_inside = _weighted(outside, ahead), _weighted(inside, between)
-    doubt = _doubt([fit[:: len(folds.masks)] for fit in fits], p, inside)
+    doubt = _doubt(whole, p, inside)
     missed, missed_beyond = (np.log(y) - (weights[:, :, None] * logs[:, 0]).sum(axis=1) for weights in (inside, outside))
     losses = np.diff(np.log(y * p)) / np.diff(np.log2(p))
     single = [one.nodes is not None and max(one.nodes) == 1 for one in series]
     return [
         Mixture(
             sizes=series[i].sizes,
-            coefficients=tuple(tuple(fit[i * len(folds.masks)].tolist()) for fit in fits),
+            coefficients=tuple(tuple(fit[i].tolist()) for fit in whole),
             outside=tuple(outside[i].tolist()),
             inside=tuple(inside[i].tolist()),
             error=error[i],
