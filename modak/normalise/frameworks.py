@@ -97,8 +97,8 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     content, layer = _layer(model, opened.value, path)
     fields, others = _fields(model)
     written, notes = spelt(content, fields, path, others)
-    notes += layer
-    keys = {fields[name]: key for name, key in written.items()}
+    keys, twice = _by_field(written, fields, path)
+    notes += layer + twice
     given = {name: content[key] for name, key in keys.items()}
     values = dict(given)
     read_here = {name: reader for name, reader in _readers(model).items() if name in values}
@@ -118,6 +118,18 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
         if not read.faults and (type(new) is not type(given[name]) or new != given[name]) and not _same_number(new, given[name])
     )
     return Read(read.value, read.notes + notes, read.faults)
+
+
+def _by_field(written: Mapping[str, Any], fields: Mapping[str, str], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """Field -> the key it was written as, of several that of its own name, else the first; and a note on each other one."""
+    keys: dict[str, Any] = {}
+    notes: list[Fault] = []
+    for name, key in sorted(written.items(), key=lambda pair: fields[pair[0]] != pair[0]):
+        if fields[name] in keys:
+            notes.append(Fault(join(path, label(key)), f"ignored: {keys[fields[name]]!r} is given, too"))
+        else:
+            keys[fields[name]] = key
+    return keys, tuple(notes)
 
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:

@@ -592,6 +592,16 @@ def test_the_kind_of_application_follows_from_its_section() -> None:
     assert {warning.field for warning in found.warnings} == {"optimisation.app_type", "optimisation.training"}
 
 
+@pytest.mark.parametrize("options", [{"inductor": True, "torch_compile": False}, {"torch-compile": False, "inductor": True}])
+def test_of_two_names_of_an_option_its_own_is_used(options: dict[str, bool]) -> None:
+    """The other one is named, whatever their order."""
+    found = normalise(job("optimisation", training={"pytorch": options}))
+    assert found.request.optimisation.options.value_of("inductor") is True
+    assert [warning.message for warning in found.warnings if "torch" in warning.field.rpartition(".")[2]] == [
+        "ignored: 'inductor' is given, too"
+    ]
+
+
 def test_horovod_beside_a_framework_distributes_it() -> None:
     """A key of its own for Horovod means the same as the framework's option."""
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {}, "tensorflow": {"version": "2.1"}}))
