@@ -133,14 +133,19 @@ def _by_field(written: Mapping[str, Any], fields: Mapping[str, str], path: str) 
 
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """The content with a distribution layer in the form of a switch (``"horovod": true``) as the option ``distribution``."""
+    """The content with a distribution layer in the form of a switch (``"horovod": true``) as the option ``distribution``, unless that is
+    given, too."""
     key = next((key for key in content if fold(key) in _LAYERS and str(content[key]).lower() in ("true", "false")), None)
     if key is None or "distribution" not in model.model_fields or fold(key) in model.model_fields:
         return content, ()
-    rest = {name: value for name, value in content.items() if name != key}
+    rest, at = {name: value for name, value in content.items() if name != key}, join(path, label(key))
+    own = {name: value for name, value in rest.items() if fold(name) == "distribution"}
+    if given := [name for name, value in own.items() if value is not None and not is_blank(value)]:
+        return rest, (Fault(at, f"ignored: {given[0]!r} is given, too"),)
     if str(content[key]).lower() == "false":
-        return rest, (Fault(join(path, label(key)), "ignored: no distribution is requested"),)
-    return {"distribution": fold(key), **rest}, (Fault(join(path, label(key)), f"is read as the option 'distribution': {fold(key)!r}"),)
+        return rest, (Fault(at, "ignored: no distribution is requested"),)
+    without = {name: value for name, value in rest.items() if name not in own}
+    return {"distribution": fold(key), **without}, (Fault(at, f"is read as the option 'distribution': {fold(key)!r}"),)
 
 
 @cache

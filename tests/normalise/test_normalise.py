@@ -602,6 +602,24 @@ def test_of_two_names_of_an_option_its_own_is_used(options: dict[str, bool]) -> 
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "distribution", "note"),
+    [
+        ({"horovod": True}, "horovod", "is read as the option 'distribution': 'horovod'"),
+        ({"horovod": True, "distribution": None}, "horovod", "is read as the option 'distribution': 'horovod'"),
+        ({"horovod": True, "distribution": "ddp"}, "ddp", "ignored: 'distribution' is given, too"),
+        ({"Distribution": "ddp", "horovod": True}, "ddp", "ignored: 'Distribution' is given, too"),
+        ({"horovod": False, "distribution": "ddp"}, "ddp", "ignored: 'distribution' is given, too"),
+        ({"horovod": False}, None, "ignored: no distribution is requested"),
+    ],
+)
+def test_the_switch_of_a_distribution_layer_gives_way_to_the_option(options: dict[str, Any], distribution: str | None, note: str) -> None:
+    """And the warning says which of them holds; an option that is null is left out."""
+    found = normalise(job("optimisation", training={"pytorch": options}))
+    assert found.request.optimisation.options.value_of("distribution") == distribution
+    assert [warning.message for warning in found.warnings if warning.field.endswith(".horovod")] == [note]
+
+
 def test_horovod_beside_a_framework_distributes_it() -> None:
     """A key of its own for Horovod means the same as the framework's option."""
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {}, "tensorflow": {"version": "2.1"}}))
