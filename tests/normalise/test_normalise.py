@@ -603,6 +603,23 @@ def test_of_two_names_of_an_option_its_own_is_used(options: dict[str, bool]) -> 
 
 
 @pytest.mark.parametrize(
+    ("key", "target", "runtime", "read"),
+    [
+        ("container_runtime", {}, "apptainer", "read as target.container_runtime"),
+        ("container_runtime", {"container_runtime": None}, "apptainer", "read as target.container_runtime"),
+        ("container-runtime", {"Container-Runtime": " "}, "apptainer", "read as target.container_runtime"),
+        ("container_runtime", {"Container-Runtime": "sarus"}, "sarus", "ignored, because target.Container-Runtime is given, too"),
+    ],
+)
+def test_a_runtime_in_place_of_an_image_is_that_of_the_target(key: str, target: dict[str, Any], runtime: str, read: str) -> None:
+    """Unless the target has one of its own; the warning says which holds."""
+    found = normalise({"job": {"application": {"executable": "a", key: "apptainer"}, "target": target}})
+    assert (found.request.application.container_runtime, found.request.target.container_runtime) == (None, runtime)
+    told = [warning.message for warning in found.warnings if warning.field == f"application.{key}"]
+    assert told == [f"'apptainer' is a runtime, not an image: {read}"]
+
+
+@pytest.mark.parametrize(
     ("options", "distribution", "note"),
     [
         ({"horovod": True}, "horovod", "is read as the option 'distribution': 'horovod'"),
