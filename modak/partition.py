@@ -167,8 +167,8 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
-    has = node.usable_memory_gb or node.memory_gb
-    if memory and has and memory > has * 1e9:
+    has = node.job_memory_gb
+    if memory and has and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
     threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
     if (options.core_count or 0) > node.usable_cores or threads > node.usable_cores * node.threads_per_core:
@@ -206,7 +206,7 @@ def _room(partition: Partition, system: System, facts: Facts) -> int:
     """The threads that a node has room for: one on each core, or as many as runs of the application had there, on hyper-threads."""
     node, names, places = partition.node, system.folded_names, {None, *partition.scheduler_names}
     measured = [count for name, place, count in prepared(facts).threads_of_node if name in names and place in places]
-    return max([node.usable_cores, *(count for count in measured if count <= node.usable_cores * node.threads_per_core)])
+    return max([node.usable_cores, *(count for count in measured if count <= node.hardware_threads)])
 
 
 def _sizes(partition: Partition) -> str:

@@ -286,6 +286,7 @@ def test_of_several_kinds_of_nodes_the_job_gets_those_that_it_asks_for(known: Kn
         ({"node_count": 3}, "wide"),
         ({"node_count": 3, "wall_time_limit": 7200}, None),
         ({"memory_limit": "128GB"}, "fat"),
+        ({"memory_limit": "65600 MB"}, None),  # all of it: 65.6 * 1e9 is less than its bytes
         ({"memory_limit": "128GB", "wall_time_limit": 1801}, None),
         ({"wall_time_limit": 1801, "qos": "unlimited"}, None),
         ({"wall_time_limit": 1801, "reservation": "course"}, None),
@@ -297,7 +298,7 @@ def test_of_several_kinds_of_nodes_the_job_gets_those_that_it_asks_for(known: Kn
 def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, asked: dict[str, Any], partition: str | None) -> None:
     """With the same GPUs, and if there is one with nodes of the same kind; not if the request names one, or other limits may hold."""
     facts = known(None)
-    node = ONE.node.model_copy(update={"usable_memory_gb": 100.0})
+    node = ONE.node.model_copy(update={"usable_memory_gb": 65.6})
     fat = node.model_copy(update={"usable_memory_gb": 200.0, "cores": 80})
     gpu = node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
     partitions = (

@@ -22,6 +22,7 @@ from modak.facts import Rule
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import PARTS
+from modak.perfmodel.wording import A_GUESS
 from modak.text.amounts import cell, counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -160,7 +161,7 @@ def _far(chosen: Chosen) -> str | None:
     if chosen.prediction.extrapolation <= FAR_DOUBLINGS:
         return None
     doublings = f"{chosen.prediction.extrapolation:.1f} doublings beyond the measured ones"
-    return f"this size is {doublings}: treat the time as a guess, and measure sizes in between first"
+    return f"this size is {doublings}: {A_GUESS}"
 
 
 def _grows(chosen: Chosen) -> str | None:

@@ -13,6 +13,7 @@ from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import SAMPLES, samples_of
 from modak.perfmodel.unlikeness import of_another_count
+from modak.perfmodel.wording import A_GUESS
 from modak.results.filters import PARAMETER
 from modak.results.metrics import metric_of
 
@@ -40,7 +41,7 @@ def differences(chosen: Chosen) -> Iterator[str]:
 def _trend(chosen: Chosen, curve: Curve, nearest: Mapping[str, str]) -> str:
     """That the time follows a trend over problem sizes, of which the ``nearest`` has these parameters."""
     sizes = f"{chosen.problem_sizes} measured ones, the nearest with {_said(nearest)}"
-    far = f"; it is more than {FAR_DOUBLINGS:g} doublings outside of them: treat the time as a guess, and measure sizes in between first"
+    far = f"; it is more than {FAR_DOUBLINGS:g} doublings outside of them: {A_GUESS}"
     guess = far if chosen.problem_doublings > FAR_DOUBLINGS else ""
     return f"this {unmeasured(chosen.request, curve)} was not measured: the time follows the trend over {sizes}{guess}"
 

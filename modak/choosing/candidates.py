@@ -288,8 +288,8 @@ def _on_gpus(shape: Shape, gpus: int, node: Node | None) -> Shape:
     ranks, left = divmod(shape.ranks_per_node * gpus, shape.gpus_per_node or 1)
     if left or not ranks or not shape.gpus_per_node:
         return shape
-    cores = node.usable_cores * (node.threads_per_core if shape.hyperthreads else 1) if node else ranks * shape.threads_per_rank
-    threads = max(1, min(shape.threads_per_rank, cores // ranks))
+    room = (node.hardware_threads if shape.hyperthreads else node.usable_cores) if node else ranks * shape.threads_per_rank
+    threads = max(1, min(shape.threads_per_rank, room // ranks))
     return replace(shape, ranks_per_node=ranks, threads_per_rank=threads, gpus_per_node=gpus)
 
 

@@ -107,7 +107,7 @@ def _copies(request: Request, per_node: int | None, nodes: int | None) -> tuple[
 def _cores_that_are_there(asked: int | None, target: Target) -> tuple[int | None, tuple[Notice, ...]]:
     """Requested cores per node, reduced to the hardware of a node, and a warning if they are."""
     node = target.node
-    if asked is None or node is None or asked <= node.usable_cores * node.threads_per_core:
+    if asked is None or node is None or asked <= node.hardware_threads:
         return asked, ()
     text = f"{asked} cores per node requested, but nodes of {target.title} have {node.usable_cores}: reduced to {node.usable_cores}"
     return node.usable_cores, (Notice(field="job_options.core_count", message=text),)
@@ -161,11 +161,11 @@ def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | No
     """Threads per rank, reduced if ranks x threads exceed the hardware threads of a node, and a warning if they are."""
     if node is None or threads is None:
         return threads, ()
-    most = node.usable_cores * node.threads_per_core // (per_node or 1)
+    most = node.hardware_threads // (per_node or 1)
     if threads <= most or most == 0:
         return threads, ()
-    hardware = node.usable_cores * node.threads_per_core
-    text = f"{per_node or 1} ranks x {threads} threads exceed the {hardware} hardware threads of a node: threads reduced to {most}"
+    layout = f"{per_node or 1} ranks x {threads} threads"
+    text = f"{layout} exceed the {node.hardware_threads} hardware threads of a node: threads reduced to {most}"
     return most, (Notice(field="application.threads", message=text),)
 
 

@@ -49,20 +49,30 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
     found = replace(found, framework=front_end) if found and front_end else found
     here = [curve for curve in curves if was_measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
-    of_text = list(_of_text(own, curves, request))
+    spelt = _spelt(own)
+    for curve in _comparable(own, curves, request, allowed) or filter(_tells_layout, own):
+        for known in _shapes_of(curve, target.node, request):
+            shape = replace(known, framework=front_end, compiler=spelt.get(same_name(known.compiler), known.compiler))
+            yield _as_asked(shape, request, allowed, host)
+
+
+def _comparable(own: Sequence[Curve], known: Sequence[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:
+    """Of a system's ``own`` curves those that agree with the request, and those of other problem sizes that can be compared with them, or
+    all of these if nobody ran the problem."""
+    of_text = list(_of_text(own, known, request))
     same = [curve for curve in of_text if _agrees(curve, request, allowed)]
     named = [curve for curve in of_text if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
     of_problem = [curve for curve in same if _names_problem(curve, request)]
-    same += _of_other_sizes(named, of_problem, request, allowed) if of_problem else named
-    spelt = _spelt(own)
-    for curve in same or filter(_tells_layout, own):
-        one_gpu_each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
-        measured = (_shape_of(curve, layout, target.node, request) for layout in _layouts(curve))
-        for known in (*measured, *_fuller(curve, target.node, request)):
-            idle = one_gpu_each and stated != known.ranks_per_node < known.gpus_per_node
-            shape = _a_rank_per_gpu(known) if idle else known
-            shape = replace(shape, framework=front_end, compiler=spelt.get(same_name(shape.compiler), shape.compiler))
-            yield _as_asked(shape, request, allowed, host)
+    return same + (_of_other_sizes(named, of_problem, request, allowed) if of_problem else named)
+
+
+def _shapes_of(curve: Curve, node: Node | None, request: Request) -> Iterator[Shape]:
+    """The shapes in which a curve was measured, and fuller ones; with a rank for each GPU where GPUs would be idle otherwise."""
+    one_gpu_each, stated = has_a_gpu_per_rank(request, max(curve.nodes)), request.job_options.process_count_per_node
+    measured = (_shape_of(curve, layout, node, request) for layout in _layouts(curve))
+    for shape in (*measured, *_fuller(curve, node, request)):
+        idle = one_gpu_each and stated != shape.ranks_per_node < shape.gpus_per_node
+        yield _a_rank_per_gpu(shape) if idle else shape
 
 
 def _in_usual_precision(shapes: Sequence[Shape]) -> Sequence[Shape]:

@@ -17,7 +17,7 @@ def needed_gb(request: Request, ranks_per_node: int) -> float:
 
 def usable_gb(target: Target) -> float | None:
     """Memory of a node that a job may use; ``None``: unknown."""
-    return (target.node.usable_memory_gb or target.node.memory_gb) if target.node else None
+    return target.node.job_memory_gb if target.node else None
 
 
 def gigabytes(amount: float) -> str:

@@ -55,7 +55,6 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
     """Shapes by the rules of thumb, and warnings."""
     counts, node, warnings = search.counts, search.target.node, list[Notice]()
     shapes: list[Shape] = []
-    cores = node.usable_cores if node else 1
     gpus = _topology_gpus(search)
     share = cores_with(search.request, node, gpus) if node else 1
     base = replace(
@@ -65,8 +64,8 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
         ranks = counts.even_ranks(min(most, _on_enough_nodes(search)))
         threads = counts.threads_per_rank or (1 if is_single_threaded(search.request) else max(1, share // ranks))
         smt = node is not None and node.needs_hyperthreads(ranks * threads)
-        if node and ranks * threads > cores * node.threads_per_core:
-            text = f"{ranks} ranks x {threads} threads oversubscribe a node with {cores} cores"
+        if node and ranks * threads > node.hardware_threads:
+            text = f"{ranks} ranks x {threads} threads oversubscribe a node with {node.usable_cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))
         shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
     return Shapes(tuple(dict.fromkeys(shapes)), warnings=tuple(warnings))

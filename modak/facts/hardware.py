@@ -134,6 +134,16 @@ class Node(Fact):
         """Physical cores that a layout may use."""
         return self.cores - self.reserved_cores
 
+    @property
+    def hardware_threads(self) -> int:
+        """Threads that the cores of a layout run at once."""
+        return self.usable_cores * self.threads_per_core
+
+    @property
+    def job_memory_gb(self) -> float | None:
+        """Memory that a job may use, in GB; ``None``: unknown."""
+        return self.usable_memory_gb or self.memory_gb
+
     def needs_hyperthreads(self, threads: int) -> bool:
         """Whether so many threads of a node run on hyper-threads: on nodes without any they share the cores.
 

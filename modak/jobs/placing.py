@@ -89,7 +89,7 @@ def without_room(request: Request, target: Target, staged: Staging | None) -> tu
     if staged is None or staged.place or not staged.into or data is None or not data.size_bytes or node is None:
         return ()
     room = node.local_storage_gb or node.memory_gb
-    if room is None or data.size_bytes <= room * 1e9:
+    if room is None or data.size_bytes / 1e9 <= room:
         return ()
     has = f"{room:g} GB of {'local storage' if node.local_storage_gb else 'memory, and no local storage is recorded'}"
     message = f"the data set has {size(data.size_bytes)}, but is copied to TMPDIR on the nodes, and a node of {target.title} has {has}"

@@ -95,7 +95,7 @@ def _oversubscribed(target: Target, shape: Shape) -> bool:
     by_thread = target.system is not None and target.system.cpu_unit == "thread"
     cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
     threads = shape.ranks_per_node * shape.threads_per_rank
-    return threads > node.usable_cores * node.threads_per_core or (not by_thread and cores > node.usable_cores)
+    return threads > node.hardware_threads or (not by_thread and cores > node.usable_cores)
 
 
 def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, ...]:

@@ -18,13 +18,14 @@ from modak.facts import same_image
 from modak.normalise.fields import begin, command_line, dependency, email, events, joined, one_word, resources, signal, source, variables
 from modak.normalise.mpirun import launched
 from modak.normalise.optimisation import optimisation
-from modak.normalise.sections import OBJECT, elsewhere, remembered, section_of, spelt
+from modak.normalise.sections import OBJECT, elsewhere, label, remembered, section_of, spelt
 from modak.normalise.spellings import (
     Read,
     Reader,
     choice,
     each,
     fold,
+    is_blank,
     left_out,
     listed,
     noted,
@@ -36,6 +37,7 @@ from modak.normalise.spellings import (
     whole,
 )
 from modak.text.documents import without_schema
+from modak.text.faults import join
 from modak.text.grammar import IMAGE_ENDINGS
 
 
@@ -170,16 +172,28 @@ def _runtime(value: Any, path: str) -> Read:
 
 
 def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """The job with a runtime's name in place of an image moved to ``target.container_runtime``."""
+    """The job with a runtime's name in place of an image moved to ``target.container_runtime``, unless that is given, too."""
     application, target = job.get("application"), job.get("target") or {}
-    given = application.get("container_runtime") if isinstance(application, OBJECT) else None
-    if not isinstance(application, OBJECT) or not isinstance(given, str) or not isinstance(target, OBJECT):
+    if not isinstance(application, OBJECT) or not isinstance(target, OBJECT):
         return job, ()
-    if fold(given) not in {fold(name) for name in plugins.names("runtimes")}:
+    key = _key_with_value("container_runtime", application)
+    given = application.get(key)
+    if not isinstance(given, str) or fold(given) not in {fold(name) for name in plugins.names("runtimes")}:
         return job, ()
-    note = Fault("application.container_runtime", f"{shown(given)} is a runtime, not an image: read as target.container_runtime")
-    rest = {key: value for key, value in application.items() if key != "container_runtime"}
-    return {**job, "application": rest, "target": {"container_runtime": given, **target}}, (note,)
+    own = _key_with_value("container_runtime", target)
+    read = "read as target.container_runtime" if own is None else f"ignored, because target.{label(own)} is given, too"
+    if own is None:
+        others = {name: value for name, value in target.items() if fold(name) != "container_runtime"}
+        target = {"container_runtime": given, **others}
+    rest = {name: value for name, value in application.items() if name != key}
+    note = Fault(join("application", label(key)), f"{shown(given)} is a runtime, not an image: {read}")
+    return {**job, "application": rest, "target": target}, (note,)
+
+
+def _key_with_value(name: str, section: Mapping[str, Any]) -> str | None:
+    """The key of a section that is a spelling of ``name``, if it has a value; of several the name itself, else the first."""
+    keys = [key for key, value in section.items() if fold(key) == name and value is not None and not is_blank(value)]
+    return name if name in keys else next(iter(keys), None)
 
 
 def _consistent(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:

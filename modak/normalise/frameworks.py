@@ -97,8 +97,8 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     content, layer = _layer(model, opened.value, path)
     fields, others = _fields(model)
     written, notes = spelt(content, fields, path, others)
-    notes += layer
-    keys = {fields[name]: key for name, key in written.items()}
+    keys, twice = _by_field(written, fields, path)
+    notes += layer + twice
     given = {name: content[key] for name, key in keys.items()}
     values = dict(given)
     read_here = {name: reader for name, reader in _readers(model).items() if name in values}
@@ -120,15 +120,32 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     return Read(read.value, read.notes + notes, read.faults)
 
 
+def _by_field(written: Mapping[str, Any], fields: Mapping[str, str], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """Field -> the key it was written as, of several that of its own name, else the first; and a note on each other one."""
+    keys: dict[str, Any] = {}
+    notes: list[Fault] = []
+    for name, key in sorted(written.items(), key=lambda pair: fields[pair[0]] != pair[0]):
+        if fields[name] in keys:
+            notes.append(Fault(join(path, label(key)), f"ignored: {keys[fields[name]]!r} is given, too"))
+        else:
+            keys[fields[name]] = key
+    return keys, tuple(notes)
+
+
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """The content with a distribution layer in the form of a switch (``"horovod": true``) as the option ``distribution``."""
+    """The content with a distribution layer in the form of a switch (``"horovod": true``) as the option ``distribution``, unless that is
+    given, too."""
     key = next((key for key in content if fold(key) in _LAYERS and str(content[key]).lower() in ("true", "false")), None)
     if key is None or "distribution" not in model.model_fields or fold(key) in model.model_fields:
         return content, ()
-    rest = {name: value for name, value in content.items() if name != key}
+    rest, at = {name: value for name, value in content.items() if name != key}, join(path, label(key))
+    own = {name: value for name, value in rest.items() if fold(name) == "distribution"}
+    if given := [name for name, value in own.items() if value is not None and not is_blank(value)]:
+        return rest, (Fault(at, f"ignored: {given[0]!r} is given, too"),)
     if str(content[key]).lower() == "false":
-        return rest, (Fault(join(path, label(key)), "ignored: no distribution is requested"),)
-    return {"distribution": fold(key), **rest}, (Fault(join(path, label(key)), f"is read as the option 'distribution': {fold(key)!r}"),)
+        return rest, (Fault(at, "ignored: no distribution is requested"),)
+    without = {name: value for name, value in rest.items() if name not in own}
+    return {"distribution": fold(key), **without}, (Fault(at, f"is read as the option 'distribution': {fold(key)!r}"),)
 
 
 @cache

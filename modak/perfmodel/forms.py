@@ -49,6 +49,15 @@ class Terms(NamedTuple):
     """``(p / p_last)^e`` by exponent."""
 
 
+class Averaged(NamedTuple):
+    """What several forms tell together at ``m`` sizes, arrays ``[m]``."""
+
+    log_cost: Array
+    """Weighted mean."""
+    disagreement: Array
+    """Weighted standard deviation."""
+
+
 @dataclass(frozen=True)
 class NonNegative:
     """``y = sum c_k u^(e_k)``, ``c_k >= 0``, ``u = p / p_last``: the terms of Amdahl, of boundaries, of trees and of contention.

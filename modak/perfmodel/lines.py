@@ -5,6 +5,7 @@ The forecast is the fitted line, also at measured sizes (where predictions give 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -87,12 +88,12 @@ def curve_labels(curves: Sequence[Curve], graph_compilers: Collection[str] = ())
     none = "no compiler" if switched else "compiler not stated"
     parts = [{name: _part(curve, name) or (none if name == "compiler" else "") for name in LABELS} for curve in curves]
     telling = [name for name in LABELS if len({each[name] for each in parts}) > 1]
-    texts = [
-        ", ".join(filter(None, [_layout(curve), *(each[name] for name in telling)])) for curve, each in zip(curves, parts, strict=True)
-    ]
-    texts = [text or curve.series.application for text, curve in zip(texts, curves, strict=True)]
-    seen = [texts[:place].count(text) for place, text in enumerate(texts)]
-    return tuple(f"{text} ({again + 1})" if again else text for text, again in zip(texts, seen, strict=True))
+    labels, seen = list[str](), Counter[str]()
+    for curve, each in zip(curves, parts, strict=True):
+        text = ", ".join(filter(None, [_layout(curve), *(each[name] for name in telling)])) or curve.series.application
+        seen[text] += 1
+        labels.append(f"{text} ({seen[text]})" if seen[text] > 1 else text)
+    return tuple(labels)
 
 
 def _layout(curve: Curve) -> str:

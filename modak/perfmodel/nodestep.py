@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from modak.perfmodel.forms import NOISE, WIDE, Array
+from modak.perfmodel.forms import NOISE, WIDE, Array, Averaged
 
 STEP: Final = 0.05
 """Expected log cost of leaving one node, before it is measured: between the medians of two public collections (0.014, 0.13)."""
@@ -59,16 +59,17 @@ def unlike(apart: Array, nodes: Array, measured: Sequence[int]) -> Array:
     return np.asarray(np.hypot(OTHER_NODES * apart, step))
 
 
-def multiplied(nodes: Array, step: float, whole: tuple[Array, Array], node: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Log cost and disagreement on several ``nodes`` if only one was measured.
+def multiplied(nodes: Array, step: float, whole: Averaged, node: Averaged) -> Averaged:
+    """What the forms tell of several ``nodes [m]`` if only one was measured.
 
-    ``whole``: (log cost, disagreement) by the series continued over all workers; ``node``: those for one node's share of the workers, which
-    is then divided among the nodes. All arrays are ``[size]``.
+    ``whole``: by the series continued over all workers; ``node``: for one node's share of the workers, which is then divided among the
+    nodes.
     """
     several = (nodes > 1).astype(np.float64)
-    (middle, spread), (alone, doubt) = whole, node
-    divided = alone - np.log(nodes) + NODE_SLOPE * np.log2(nodes) + step * several
+    divided = node.log_cost - np.log(nodes) + NODE_SLOPE * np.log2(nodes) + step * several
     share = FRESH * several
-    both = (1 - share) * middle + share * divided
-    variance = (1 - share) * (spread**2 + (middle - both) ** 2) + share * (doubt**2 + (divided - both) ** 2)
-    return both, np.sqrt(variance + (STEP_SPREAD * several) ** 2)
+    both = (1 - share) * whole.log_cost + share * divided
+    of_whole = whole.disagreement**2 + (whole.log_cost - both) ** 2
+    of_node = node.disagreement**2 + (divided - both) ** 2
+    variance = (1 - share) * of_whole + share * of_node
+    return Averaged(both, np.sqrt(variance + (STEP_SPREAD * several) ** 2))

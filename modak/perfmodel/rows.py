@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from modak.cache import Cache
-from modak.facts import Doubted, Layout, same_name
+from modak.facts import Doubted, Layout, SeriesKey, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power
@@ -254,14 +254,17 @@ def _open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     one_dataset = "dataset" in given or len({one.series.dataset for one in known if one.series.dataset}) < 2
     if one_dataset and not {name for one in known for name in one.series.params}.difference(params, LENGTHS):
         return {}  # nothing to look for among many results
-    alike = [one for one in known if apart(params, one.series.params) is not None]
-    names = {name for curve in alike for name in curve.series.params}.difference(params, LENGTHS)
-    texts = {name: {curve.series.params.get(name) for curve in alike} for name in sorted(names)}
-    stated = {name: {text for text in each if text is not None} for name, each in texts.items() if None not in each}
-    several = {PARAMETER + name: {same_setting(name, text) for text in each} for name, each in stated.items()}
-    if "dataset" not in given:
-        several = {"dataset": {curve.series.dataset for curve in alike if curve.series.dataset}, **several}
+    alike = [one.series for one in known if apart(params, one.series.params) is not None]
+    names = {name for series in alike for name in series.params}.difference(params, LENGTHS)
+    several = {} if "dataset" in given else {"dataset": {series.dataset for series in alike if series.dataset}}
+    several |= {PARAMETER + name: _settings(name, alike) for name in sorted(names)}
     return {name: len(values) for name, values in several.items() if len(values) > 1}
+
+
+def _settings(name: str, those: Sequence[SeriesKey]) -> set[str]:
+    """The values of a parameter, each in one spelling; none if some series lack it."""
+    texts = [series.params[name] for series in those if name in series.params]
+    return {same_setting(name, text) for text in texts} if len(texts) == len(those) else set()
 
 
 def _measured(curves: Sequence[Curve], metric_name: str | None, system: str | None) -> tuple[list[Curve], list[Curve]]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from modak.grouping import grouped
 from modak.perfmodel import extrapolation, forms, nodestep
-from modak.perfmodel.forms import FORMS, Array
+from modak.perfmodel.forms import FORMS, Array, Averaged
 
 POWER: Final = 4.0
 """Weights of forms fall with this power of their validation error (beyond the measured sizes)."""
@@ -157,17 +157,17 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
     p = asked.ravel()
     on = None if nodes is None else np.broadcast_to(np.asarray(nodes, dtype=np.float64), asked.shape).ravel()
     within = np.full(p.shape, mixture.crowds) if on is None else mixture.crowds & (on == 1)
-    middle, spread = _combined(mixture, p, within)
+    told = _combined(mixture, p, within)
     if on is not None and mixture.step:
-        middle, spread = _across_nodes(mixture, p, on, (middle, spread))
+        told = _across_nodes(mixture, p, on, told)
     first, last = mixture.sizes[0], mixture.sizes[-1]
     doublings = np.maximum(np.log2(p / last), 0.0) + np.maximum(np.log2(first / p), 0.0)
     inside = _nan(mixture.error_inside)
     error = np.where((p >= first) & (p <= last), inside, _nan(mixture.error))
-    middle, spread, doublings, error = (values.reshape(asked.shape) for values in (middle, spread, doublings, error))
+    log_value, disagreement, doublings, error = (values.reshape(asked.shape) for values in (*told, doublings, error))
     return Forecast(
-        middle,
-        spread,
+        log_value,
+        disagreement,
         doublings,
         error,
         len(mixture.sizes),
@@ -178,27 +178,26 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
     )
 
 
-def _combined(mixture: Mixture, p: Array, within: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Log cost and the disagreement of the forms, without the step between nodes; ``within [size]``: on one node that gets crowded.
+def _combined(mixture: Mixture, p: Array, within: npt.NDArray[np.bool_]) -> Averaged:
+    """What the forms tell, without the step between nodes; ``within [size]``: on one node that gets crowded.
 
     The forecast goes through what was measured, wherever the forms are. The part of an extrapolation that is not believed still counts as
     disagreement.
     """
     logs = _log_costs(mixture, p)
     inner, outer = (p >= mixture.sizes[0]) & (p <= mixture.sizes[-1]), p > mixture.sizes[-1]
-    middle, spread = _averaged(mixture, logs, inner)
-    missed = _missed(mixture, p, inner)
-    middle, spread = middle + missed, np.hypot(spread, MISSED * missed * _way(mixture, p))
+    told, missed = _averaged(mixture, logs, inner), _missed(mixture, p, inner)
+    log_cost, disagreement = told.log_cost + missed, np.hypot(told.disagreement, MISSED * missed * _way(mixture, p))
     if not outer.any():
-        return middle, spread
+        return Averaged(log_cost, disagreement)
     rise = np.log(p[outer] / mixture.sizes[-1])
     losses = logs[:, outer] - _log_costs(mixture, np.array(mixture.sizes[-1:])) + rise
     doublings, crowded = rise / math.log(2), within[outer]
     ceiling = np.where(crowded, extrapolation.CEILING_WITHIN, extrapolation.CEILING)
     doubted = extrapolation.excess(losses, doublings, mixture.steepest, mixture.least_error, ceiling)
-    middle[outer] -= np.array(mixture.outside) @ doubted
-    middle[outer] += CROWDED * doublings * crowded
-    return middle, spread
+    log_cost[outer] -= np.array(mixture.outside) @ doubted
+    log_cost[outer] += CROWDED * doublings * crowded
+    return Averaged(log_cost, disagreement)
 
 
 def _log_costs(mixture: Mixture, p: Array) -> Array:
@@ -221,17 +220,17 @@ def _way(mixture: Mixture, p: Array) -> Array:
     return np.asarray(2 * np.sqrt(place * (1 - place)))
 
 
-def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> Averaged:
     """The weighted mean and standard deviation over forms, by the weights that hold between the measured sizes and beyond them."""
     inside, outside = np.array(mixture.inside), np.array(mixture.outside)
     middle = np.where(inner, inside @ logs, outside @ logs)
     squares = (logs - middle) ** 2
-    return middle, np.sqrt(np.where(inner, inside @ squares, outside @ squares))
+    return Averaged(middle, np.sqrt(np.where(inner, inside @ squares, outside @ squares)))
 
 
-def _across_nodes(mixture: Mixture, p: Array, nodes: Array, whole: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Log cost and disagreement with the step to several nodes; ``whole`` is without it."""
-    stepped = whole[0] + mixture.step * (nodes > 1), whole[1]
+def _across_nodes(mixture: Mixture, p: Array, nodes: Array, whole: Averaged) -> Averaged:
+    """What the forms tell with the step to several nodes; ``whole`` is without it."""
+    stepped = whole._replace(log_cost=whole.log_cost + mixture.step * (nodes > 1))
     if not mixture.single_node:
         return stepped
     return nodestep.multiplied(nodes, mixture.step, stepped, _combined(mixture, p / nodes, np.full(p.shape, mixture.crowds)))
@@ -259,18 +258,19 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     use = np.tile(folds.masks, (count, 1))
     fits = [form.fit(sizes, costs, use) for form in FORMS]
     logs = forms.log_costs(fits, forms.terms(sizes, sizes, use)).reshape(count, len(folds.masks), len(FORMS), n)
+    whole = [fit[:: len(folds.masks)] for fit in fits]  # to all sizes: [series, coefficient]
     miss = np.abs(logs - np.log(y)[:, None, None, :])
     ahead, between = _errors(miss, folds.next_sizes), _errors(miss, folds.left_out)
     outside, inside = _weights(ahead, POWER, SCALE, n, count), _weights(between, POWER_INSIDE, SCALE_INSIDE, n, count)
     error, error_inside = _weighted(outside, ahead), _weighted(inside, between)
-    doubt = _doubt([fit[:: len(folds.masks)] for fit in fits], p, inside)
+    doubt = _doubt(whole, p, inside)
     missed, missed_beyond = (np.log(y) - (weights[:, :, None] * logs[:, 0]).sum(axis=1) for weights in (inside, outside))
     losses = np.diff(np.log(y * p)) / np.diff(np.log2(p))
     single = [one.nodes is not None and max(one.nodes) == 1 for one in series]
     return [
         Mixture(
             sizes=series[i].sizes,
-            coefficients=tuple(tuple(fit[i * len(folds.masks)].tolist()) for fit in fits),
+            coefficients=tuple(tuple(fit[i].tolist()) for fit in whole),
             outside=tuple(outside[i].tolist()),
             inside=tuple(inside[i].tolist()),
             error=error[i],

@@ -16,6 +16,8 @@ from modak.perfmodel.startup import LENGTHS
 from modak.results.filters import PARAMETER
 from modak.text.amounts import counted, listed
 
+A_GUESS: Final = "treat the time as a guess, and measure sizes in between first"
+"""Said of a time that is more than :data:`FAR_DOUBLINGS` away from what was measured."""
 MOST_SAID: Final = 3
 """If there are more relatives, only the number of the others is given."""
 

@@ -15,6 +15,7 @@ from modak.choosing.shapes import Shape
 from modak.dsl import Request
 from modak.perfmodel import Predictions
 from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.wording import A_GUESS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
 from modak.text.amounts import as_given, counted, plain
@@ -124,5 +125,5 @@ def _rests_on(question: Request, found: Predictions, results: int) -> str:
 
 
 def _far(doublings: float) -> tuple[str, ...]:
-    guess = ": treat the time as a guess, and measure sizes in between first" if doublings > FAR_DOUBLINGS else ""
+    guess = f": {A_GUESS}" if doublings > FAR_DOUBLINGS else ""
     return (f"beyond the measured sizes by a factor of {plain(2**doublings)}{guess}",) if doublings > 0 else ()

@@ -185,7 +185,7 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
 def _memory(wanted: Demand, accelerator: Accelerator | None) -> tuple[str, ...]:
     """A sentence if one copy of the network does not fit the memory of a GPU."""
     has = accelerator.memory_gb if accelerator else None
-    if has is None or wanted.replica_bytes is None or wanted.replica_bytes <= has * 1e9:
+    if has is None or wanted.replica_bytes is None or wanted.replica_bytes / 1e9 <= has:
         return ()
     need = f"{wanted.parameters:g} parameters need {in_bytes(wanted.replica_bytes)} for weights, gradients and optimiser alone"
     rule = f"{BYTES_PER_PARAMETER} bytes each, heuristic; ZeRO, SC20, section 3.1"

@@ -101,5 +101,5 @@ def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:
     own = partition.node.local_storage_gb
     if not own or wanted.dataset_bytes is None:
         return ()
-    fits = "fits" if wanted.dataset_bytes <= own * 1e9 else "does not fit"
+    fits = "fits" if wanted.dataset_bytes / 1e9 <= own else "does not fit"
     return (f"the data set {fits} each node's own {own:g} GB of storage, to which it could be staged",)

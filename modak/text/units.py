@@ -69,7 +69,7 @@ def memory(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,6})?)\s*([kmgtp]?i?)(?:b|bytes?)?", text.strip().lower(), re.ASCII)
     if not found or found[2] not in _MEMORY:
         raise ValueError(f"{text!r:.40} is not a size; allowed: 10 GB, 10G, 512MiB")
-    return int(float(found[1]) * _MEMORY[found[2]])
+    return round(float(found[1]) * _MEMORY[found[2]])
 
 
 def clock(seconds: int) -> str:

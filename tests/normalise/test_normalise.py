@@ -592,6 +592,51 @@ def test_the_kind_of_application_follows_from_its_section() -> None:
     assert {warning.field for warning in found.warnings} == {"optimisation.app_type", "optimisation.training"}
 
 
+@pytest.mark.parametrize("options", [{"inductor": True, "torch_compile": False}, {"torch-compile": False, "inductor": True}])
+def test_of_two_names_of_an_option_its_own_is_used(options: dict[str, bool]) -> None:
+    """The other one is named, whatever their order."""
+    found = normalise(job("optimisation", training={"pytorch": options}))
+    assert found.request.optimisation.options.value_of("inductor") is True
+    assert [warning.message for warning in found.warnings if "torch" in warning.field.rpartition(".")[2]] == [
+        "ignored: 'inductor' is given, too"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "target", "runtime", "read"),
+    [
+        ("container_runtime", {}, "apptainer", "read as target.container_runtime"),
+        ("container_runtime", {"container_runtime": None}, "apptainer", "read as target.container_runtime"),
+        ("container-runtime", {"Container-Runtime": " "}, "apptainer", "read as target.container_runtime"),
+        ("container_runtime", {"Container-Runtime": "sarus"}, "sarus", "ignored, because target.Container-Runtime is given, too"),
+    ],
+)
+def test_a_runtime_in_place_of_an_image_is_that_of_the_target(key: str, target: dict[str, Any], runtime: str, read: str) -> None:
+    """Unless the target has one of its own; the warning says which holds."""
+    found = normalise({"job": {"application": {"executable": "a", key: "apptainer"}, "target": target}})
+    assert (found.request.application.container_runtime, found.request.target.container_runtime) == (None, runtime)
+    told = [warning.message for warning in found.warnings if warning.field == f"application.{key}"]
+    assert told == [f"'apptainer' is a runtime, not an image: {read}"]
+
+
+@pytest.mark.parametrize(
+    ("options", "distribution", "note"),
+    [
+        ({"horovod": True}, "horovod", "is read as the option 'distribution': 'horovod'"),
+        ({"horovod": True, "distribution": None}, "horovod", "is read as the option 'distribution': 'horovod'"),
+        ({"horovod": True, "distribution": "ddp"}, "ddp", "ignored: 'distribution' is given, too"),
+        ({"Distribution": "ddp", "horovod": True}, "ddp", "ignored: 'Distribution' is given, too"),
+        ({"horovod": False, "distribution": "ddp"}, "ddp", "ignored: 'distribution' is given, too"),
+        ({"horovod": False}, None, "ignored: no distribution is requested"),
+    ],
+)
+def test_the_switch_of_a_distribution_layer_gives_way_to_the_option(options: dict[str, Any], distribution: str | None, note: str) -> None:
+    """And the warning says which of them holds; an option that is null is left out."""
+    found = normalise(job("optimisation", training={"pytorch": options}))
+    assert found.request.optimisation.options.value_of("distribution") == distribution
+    assert [warning.message for warning in found.warnings if warning.field.endswith(".horovod")] == [note]
+
+
 def test_horovod_beside_a_framework_distributes_it() -> None:
     """A key of its own for Horovod means the same as the framework's option."""
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {}, "tensorflow": {"version": "2.1"}}))

@@ -81,6 +81,7 @@ def test_a_clock_reads_back(seconds: int) -> None:
     [
         *(("10 GB", 10**10), ("10G", 10**10), ("512MiB", 2**29), ("1.5 GB", 1_500_000_000), ("2gib", 2**31), ("1T", 10**12)),
         *(("3 PB", 3 * 10**15), ("3P", 3 * 10**15), ("2 PiB", 2**51), ("4 GBytes", 4 * 10**9), ("4GiByte", 2**32)),
+        ("65.6 GB", 65_600_000_000),
     ],
 )
 def test_memory(text: str, size: int) -> None:
