@@ -80,8 +80,9 @@ def optimise(request: Request, body: Body) -> Shown | Response:
         sent = strict_json(values.get("document") or json.dumps(form.document(values)))
         made = job_of(service.optimise(sent))[1]["plan"]
     except ModakError as error:
-        called = form.called if not values.get("document") else lambda path: (path, "")
-        faults = [(*called(fault.field.removeprefix("job.")), fault.message) for fault in public_faults(error, request.scope)]
+        called = form.called if not values.get("document") else lambda path: (path or "Request", "document")
+        found = [(*called(fault.field.removeprefix("job.")), fault.message) for fault in public_faults(error, request.scope)]
+        faults = sorted(found, key=lambda fault: form.place(fault[1]))
         return "ask", {**_asked(service, values), "faults": faults, "status": error.status}
     return RedirectResponse(f"plans/{made['id']}", 303)
 

@@ -79,10 +79,16 @@ FORM: Final = (
         "Where",
         (
             Field("system", "System", "target.name", "where the job runs", kind="select"),
-            Field("partition", "Partition", "job_options.partition", "empty: the system's default"),
+            Field("partition", "Partition", "job_options.partition", "nodes of one kind, with a queue; empty: the system's default"),
             Field("name", "Job name", "job_options.job_name", "in the queue", example="solver"),
             Field("account", "Account", "job_options.account", "the project that the job is charged to"),
-            Field("wall_time", "Wall time limit", "job_options.wall_time_limit", "empty: from the predicted time", example="02:00:00"),
+            Field(
+                "wall_time",
+                "Wall time limit",
+                "job_options.wall_time_limit",
+                "then the system ends the job; empty: from the predicted time",
+                example="02:00:00",
+            ),
         ),
     ),
     Group(
@@ -95,12 +101,18 @@ FORM: Final = (
                 "default: time; with a deadline, node-hours",
                 kind="select",
             ),
-            Field("deadline", "Deadline", "optimisation.objective.deadline", "longest time, in hours:minutes:seconds", example="01:30:00"),
+            Field(
+                "deadline",
+                "Deadline",
+                "optimisation.objective.deadline",
+                "the longest time that the run may take: hours:minutes:seconds, or 90 min",
+                example="01:30:00",
+            ),
             Field(
                 "confidence",
                 "Probability of meeting it",
                 "optimisation.objective.confidence",
-                "from 0.5, below 1",
+                "from 0.5, below 1; empty: 0.9",
                 kind="number",
                 example="0.9",
             ),
@@ -134,6 +146,12 @@ def called(path: str) -> tuple[str, str]:
         return PATHS[path].label, PATHS[path].name
     groups = (group.title for group in FORM if any(field.path.startswith(f"{path}.") for field in group.fields))
     return next(groups, path), ""
+
+
+def place(name: str) -> int:
+    """Where a field is in the form, counted from its top; what is no field comes last."""
+    names = [field.name for group in FORM for field in group.fields]
+    return names.index(name) if name in names else len(names)
 
 
 def document(values: Mapping[str, str]) -> dict[str, Any]:

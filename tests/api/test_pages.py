@@ -163,7 +163,20 @@ def test_a_form_without_a_command_is_refused_beside_the_field(web: TestClient, c
 def test_what_is_wrong_in_a_document_has_the_documents_names(web: TestClient) -> None:
     """The fields of the form are empty then."""
     answer = web.post("/ui/plans", data={"document": '{"job": {"application": {"app_tag": "a b"}}}'})
-    assert "<li><strong>application.app_tag</strong>: allowed: letters" in answer.text
+    assert '<li><a href="#document"><strong>application.app_tag</strong></a>: allowed: letters' in answer.text
+    assert 'aria-describedby="faults" aria-invalid="true">{&#34;job&#34;' in answer.text
+
+
+def test_what_is_wrong_is_listed_in_the_order_of_the_form(web: TestClient) -> None:
+    """Whoever mends one after the other goes down the page, and what is of no field comes last."""
+    answer = web.post("/ui/plans", data={"nodes": "x", "account": "a b", "epochs": "ten", "command": "./a; rm"})
+    found = answer.text.partition('id="faults"')[2].partition("</div>")[0]
+    assert re.findall('href="#([^"]*)"', found) == ["command", "epochs", "account", "nodes"]
+
+
+def test_what_was_typed_is_there_again_after_the_way_back(web: TestClient) -> None:
+    """Browsers restore the fields of a page that they show again, but not those that forbid to complete them."""
+    assert "autocomplete" not in web.get("/ui/").text
 
 
 def test_what_cannot_be_done_is_said_on_the_form(web: TestClient) -> None:
@@ -187,7 +200,7 @@ def test_what_cannot_be_done_is_said_on_the_form(web: TestClient) -> None:
 def test_a_broken_form_is_refused(web: TestClient, body: bytes, kind: str, status: int) -> None:
     """On a page."""
     answer = web.post("/ui/plans", content=body, headers={"Content-Type": kind, **BROWSER})
-    assert (answer.status_code, '<ul class="faults"' in answer.text) == (status, True)
+    assert (answer.status_code, 'class="faults"' in answer.text) == (status, True)
 
 
 def test_another_sites_page_sends_no_form(web: TestClient) -> None:
