@@ -100,6 +100,7 @@ def test_a_list_shows_what_else_rows_differ_in(run: Run, tmp_path: Path) -> None
 def test_a_folder_that_grows_every_night_is_told_by_what_is_new(run: Run, tmp_path: Path) -> None:
     """A few of the files that were loaded before are named, and the trail begins with those that were not."""
     (tmp_path / "nights").mkdir()
+    notes = ""
     for night in range(8):
         (tmp_path / f"nights/{night}.csv").write_text(f"application,nodes,metric,value\nnightly,1,wall_time,{100 + night}\n")
         _, _, notes = run("load", "nights")
