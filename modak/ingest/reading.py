@@ -29,7 +29,9 @@ REQUIRED: Final = ("application", "metric", "value")
 ASKED: Final = ("application", "metric")
 EVERY: Final = "*"
 """In ``rename``: all columns that are not known and have no name of their own there."""
-_WEAK, _STRONG = re.compile(r"(^|[^a-z])weak", re.IGNORECASE), re.compile(r"strong", re.IGNORECASE)
+_WEAK, _STRONG = re.compile(r"(^|[^a-z])weak(?=scal|[^a-z]|$)", re.IGNORECASE), re.compile(r"strong", re.IGNORECASE)
+_WEAK_HEADING = re.compile(r"(^|[^a-z])weak.{0,10}(scal|eff|speed)", re.IGNORECASE)
+"""Other headings are of other things: ``weak_labels``."""
 PAGE: Final = ".md"
 """How pages in Markdown end."""
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -281,7 +283,8 @@ def _weak(name: str, raw: Raw, options: Options, batch: Batch) -> str:
     more and more nodes."""
     times = any(key.unit == "s" and "scaling" not in key.params for key in batch.series)
     alone = [cells.texts[0] for cells in raw.columns.values() if len(cells.texts) == 1]
-    named = next((text for text in (Path(name).name, *raw.columns, *alone) if _WEAK.search(text) and not _STRONG.search(text)), None)
+    headings = [heading for heading in raw.columns if _WEAK_HEADING.search(heading)]
+    named = next((text for text in (Path(name).name, *headings, *alone) if _WEAK.search(text) and not _STRONG.search(text)), None)
     if not times or named is None:
         return ""
     way = "take these rows out ('modak results doubt'), and load them with '--set params.scaling=weak'"

@@ -98,6 +98,8 @@ WEAK = "tells of weak scaling, but the times count as those of one problem"
         ("weak_scaling.csv", ",params.scaling,weak", {}, ""),
         ("weak_and_strong.csv", ",,", {}, ""),
         ("tweaked.csv", ",,", {}, ""),
+        ("weakly.csv", ",,", {}, ""),
+        ("r.csv", ",params.weak_labels,9", {}, ""),
     ],
 )
 def test_times_that_something_calls_weak_are_noted(name: str, columns: str, options: Mapping[str, str], said: str) -> None:
