@@ -100,11 +100,11 @@ def test_a_list_shows_what_else_rows_differ_in(run: Run, tmp_path: Path) -> None
 def test_a_folder_that_grows_every_night_is_told_by_what_is_new(run: Run, tmp_path: Path) -> None:
     """A few of the files that were loaded before are named, and the trail begins with those that were not."""
     (tmp_path / "nights").mkdir()
-    notes = ""
+    notes: list[str] = []
     for night in range(8):
         (tmp_path / f"nights/{night}.csv").write_text(f"application,nodes,metric,value\nnightly,1,wall_time,{100 + night}\n")
-        _, _, notes = run("load", "nights")
-    told = [line for line in notes.splitlines() if "loaded already" in line]
+        notes = run("load", "nights")[2].splitlines()
+    told = [line for line in notes if "loaded already" in line]
     assert (len(told), told[0].split(": ")[1], told[-1]) == (6, "nights/0.csv", "note: files that were loaded already, in all: 7")
     trail = json.loads(run("audit", "--limit", "1", "--json")[1])["items"][0]["target"]
     assert trail.startswith("nights/7.csv (1 of 1 rows), nights/0.csv (0 of 1 rows)")
