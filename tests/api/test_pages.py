@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sqlite3
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -363,7 +364,25 @@ def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> Non
         assert [client.get(path).status_code for path in ("/", *PAGES)] == [401] * (len(PAGES) + 1)
         assert client.post("/ui/plans", data=FILLED).status_code == 401
         refused = client.get("/", headers=BROWSER)
+        assert [client.get(f"/ui/{name}").status_code for name in ("style.css", "icon.svg")] == [200, 200]
     assert (refused.headers["www-authenticate"], '<ul class="faults">' in refused.text) == ("Bearer", True)
+    assert "A browser sends no token by itself." in refused.text
+
+
+@pytest.mark.parametrize("anonymous", [True, False])
+def test_the_command_on_the_page_of_addresses_runs_as_it_is_printed(opened: ExitStack, own_database: Path, anonymous: bool) -> None:
+    """Without a file that the reader does not have; with a token where one is needed."""
+    site = opened.enter_context(Site(own_database, anonymous=anonymous))
+    page = unescape(site.call("GET", "/ui/api", site.keys["read"]).text)
+    printed = page.partition('<pre tabindex="0">')[2].partition("</pre>")[0]
+    assert printed.startswith("curl ")
+    words = shlex.split(printed)
+    headers = dict(words[at + 1].split(": ") for at, word in enumerate(words) if word == "-H")
+    assert headers.pop("Authorization", "") == ("" if anonymous else "Bearer $MODAK_TOKEN")
+    token = None if anonymous else site.keys["optimise"]
+    sent = words[words.index("--data") + 1]
+    answer = site.call("POST", "/optimise", token, content=sent, headers=headers)
+    assert (answer.status_code, words[-1].endswith("/optimise")) == (200, True)
 
 
 def test_a_form_needs_the_scope_of_the_lists_that_come_back_with_it(opened: ExitStack, own_database: Path) -> None:
