@@ -31,7 +31,7 @@ RESULT: Final = "result"
 """The scope of a job's token: it may send that job's result."""
 CHECKING: Final = 40
 """Most tokens with unknown keys that are checked at once, in threads of their own: while the issuer does not answer, others have theirs."""
-_ALWAYS: Final = frozenset(("/health", "/ready"))
+_ALWAYS: Final = frozenset(("/health", "/ready", "/ui/style.css", "/ui/icon.svg"))  # the last two: the page of a refusal has them, too
 _ASKING: Final = frozenset(
     (
         "/optimise", "/recommendations", "/validations", "/predictions", "/sizings", "/ui/plans",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import parse_qsl
@@ -16,16 +17,18 @@ from modak.api import html
 from modak.api.access import scope_of
 from modak.api.bodies import Body, RawBody, WrongType
 from modak.api.direct import one_at_a_time
-from modak.api.native import Cursor, UsedBy, Wanted, address, service_of
+from modak.api.native import Cursor, Doubted, UsedBy, Wanted, address, service_of
 from modak.api.problems import public_faults
 from modak.errors import BadSyntax, ModakError, NotFound
 from modak.response import job_of, section
 from modak.service import Service
 from modak.text import choices, listings
+from modak.text.amounts import counted
 from modak.text.documents import strict_json
 from modak.web import form, reference
 
 if TYPE_CHECKING:
+    from modak.perfmodel.curves import Curve
     from modak.perfmodel.lines import PlotLine
 
 Shown = tuple[str, dict[str, Any]]
@@ -94,37 +97,48 @@ def plan(request: Request, id: Wanted) -> Shown:
     return "plan", {**_plan(kept.response, kept.request), "until": until}
 
 
-def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "") -> Shown:
-    """Measured results: those of an application, a system and a metric, or those behind a plan."""
+def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: Label = "", doubted: Doubted = False) -> Shown:
+    """Measured results: those of an application, a system and a metric, all or doubted ones; or those behind a plan, or behind a curve."""
     values = {name: value for name in FILTERS if (value := request.query_params.get(name, "").strip()) and not used_by}
     service = service_of(request)
-    found = service.used_by(used_by, cursor=cursor) if used_by else service.results(values, cursor=cursor)
-    shown = {"filters": FILTERS, "values": values, "applications": service.store.applications(), "used_by": used_by}
-    asked = {"used_by": used_by} if used_by else values
-    also = ("source",) if used_by else ()
+    asked: dict[str, str]
+    if used_by:
+        found, asked = service.used_by(used_by, cursor=cursor), {"used_by": used_by}
+    elif model:
+        values = {"application": values.get("application", "")}
+        found, asked = service.behind_curve(values["application"], model, cursor=cursor), {**values, "model": model}
+    else:
+        found, asked = service.results(values, cursor=cursor, doubted=doubted), values | ({"doubted": "true"} if doubted else {})
+    also = ("source",) if used_by or model else ()
+    listed = {"filters": FILTERS, "values": values, "applications": service.store.applications(), "doubted": "doubted" in asked}
+    behind = {"used_by": used_by, "model": "" if used_by else model}
     following = {**asked, "cursor": found["next"]} if "next" in found else {}
-    return "results", {**shown, "table_of": listings.as_text(*listings.results(found["items"], also)), "following": following}
+    return "results", {**listed, **behind, "table_of": listings.as_text(*listings.results(found["items"], also)), "following": following}
 
 
-def models(request: Request, application: Label = "") -> Shown:
-    """The applications; or the curves of one of them, with a picture for each metric and kind of size."""
+def models(request: Request, application: Label = "", id: Label = "", used_by: UsedBy = "") -> Shown:
+    """The applications; or the curves of one of them, with a picture for each metric and kind of size: all, one, or those behind a plan."""
     from modak import plotting
-    from modak.choosing.wishes import graph_compilers
-    from modak.perfmodel.lines import curve_labels, in_pictures, title
+    from modak.perfmodel.lines import title
     from modak.service import records
 
     service, application = service_of(request), application.strip()
+    chosen = {name: value for name, value in (("id", id), ("used_by", used_by)) if value and application}
     pictures = []
-    for (metric, scale), curves in in_pictures(service.curves(application).values() if application else ()).items():
+    known = service.curves(application) if application else {}
+    for (metric, scale), named in _in_pictures(known, service.chosen(known, id, used_by)).items():
         measured = {"application": application, "metric": metric}
-        query = {**measured, "over": scale}
-        found = zip(curve_labels(curves, graph_compilers()), map(records.model, curves), strict=True)
+        query = {**measured, "over": scale, **chosen}
+        found = [(label, records.model(curve)) for label, curve in named]
         rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
         table = listings.as_text(("curve", *MODEL), rows)
-        named = f"{metric.replace('_', ' ')} over {scale}, {title(curves)}"
-        note = f"{len(curves)} curves; the {plotting.MOST} with the most sizes are drawn" if len(curves) > plotting.MOST else ""
-        pictures.append({"title": named, "measured": measured, "query": query, "note": note, "table": table})
-    return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures}
+        called = f"{metric.replace('_', ' ')} over {scale}, {title([curve for _, curve in named])}"
+        note = f"{len(named)} curves; the {plotting.MOST} with the most sizes are drawn" if len(named) > plotting.MOST else ""
+        behind = {"application": application, "model": id} if id else {"used_by": used_by} if used_by else measured
+        pictures.append({"title": called, "measured": behind, "query": query, "note": note, "table": table})
+    doubted = sum(one.count for one in service.store.doubted(application)[application]) if application else 0
+    told = {"doubted": counted(doubted, "doubted result") if doubted else "", "id": id, "used_by": used_by}
+    return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures, **told}
 
 
 def addresses(request: Request) -> Shown:
@@ -134,27 +148,40 @@ def addresses(request: Request) -> Shown:
     return "api", {"groups": groups, **shown}
 
 
-async def picture(request: Request, application: Label, metric: Label, over: Label) -> Response:
+async def picture(request: Request, application: Label, metric: Label, over: Label, id: Label = "", used_by: UsedBy = "") -> Response:
     """Curves of an application: measured points, models with their intervals, perfect scaling.
 
     One at a time: matplotlib's settings are those of the whole process, and drawing takes long.
     """
-    return await one_at_a_time(request, lambda service: _picture(service, application, metric, over), "drawing")
+    return await one_at_a_time(request, lambda service: _picture(service, application, (metric, over), id, used_by), "drawing")
 
 
-def _picture(service: Service, application: str, metric: str, over: str) -> Response:
+def _picture(service: Service, application: str, shown: tuple[str, str], model_id: str, used_by: str) -> Response:
     from modak import plotting
-    from modak.choosing.wishes import graph_compilers
-    from modak.perfmodel.lines import in_pictures, plot_lines, title
+    from modak.perfmodel.lines import plot_lines, title
 
-    known = list(service.curves(application).values())
-    curves = in_pictures(known).get((metric, over), [])[: plotting.MOST]
-    if not curves:
+    known = service.curves(application)
+    named = _in_pictures(known, service.chosen(known, model_id, used_by)).get(shown, [])[: plotting.MOST]
+    if not named:
         raise NotFound("no curves of that metric over that kind of size", field="metric")
+    curves = [curve for _, curve in named]
+    lines = plot_lines(curves, list(known.values()))
+    lines = tuple(replace(line, label=label) for line, (label, _) in zip(lines, named, strict=True))
     policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # matplotlib styles within the drawing
-    return Response(
-        _drawn(plot_lines(curves, known, graph_compilers=graph_compilers()), title(curves)), 200, html.HEADERS | policy, "image/svg+xml"
-    )
+    return Response(_drawn(lines, title(curves)), 200, html.HEADERS | policy, "image/svg+xml")
+
+
+def _in_pictures(known: Mapping[str, Curve], chosen: Mapping[str, Curve]) -> dict[tuple[str, str], list[tuple[str, Curve]]]:
+    """The chosen ones of the known curves by what one picture can show, with labels that tell them from all others."""
+    from modak.choosing.wishes import graph_compilers
+    from modak.perfmodel.lines import curve_labels, in_pictures
+
+    wanted, labelled = set(map(id, chosen.values())), {}
+    for kind, curves in in_pictures(known.values(), all_sizes=len(chosen) < len(known)).items():
+        named = zip(curve_labels(curves, graph_compilers()), curves, strict=True)
+        if found := [(label, curve) for label, curve in named if id(curve) in wanted]:
+            labelled[kind] = found
+    return labelled
 
 
 @lru_cache(maxsize=64)

@@ -80,7 +80,8 @@ class ProblemResponse(Response):
         if not html.is_wanted(scope):
             await super().__call__(scope, receive, send)
             return
-        page = html.page("error", scope, status=self.status_code, title=self._title, faults=self._faults, more=self._more)
+        told = {"title": self._title, "faults": self._faults, "more": self._more, "locked": self.status_code == HTTPStatus.UNAUTHORIZED}
+        page = html.page("error", scope, status=self.status_code, **told)
         page.headers.update(self._also)
         await page(scope, receive, send)
 

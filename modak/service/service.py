@@ -37,7 +37,7 @@ from modak.store.access import UsedToken
 from modak.store.audit import Actor
 from modak.store.suspects import Judgement
 from modak.store.values import Export
-from modak.text.numbering import Numbers, Selection
+from modak.text.numbering import Numbers, Selection, spelt_out
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
@@ -189,6 +189,11 @@ class Service:
         """
         return records.page(self.store.numbered(self.store.plans.get(plan_id).result_ids, cursor, limit), records.record)
 
+    def behind_curve(self, application: str, model_id: str, *, limit: int = 100, cursor: str | None = None) -> Json:
+        """A page of the results that a curve of an application is fitted to. Raises :class:`~modak.errors.NotFound`."""
+        curve = self.chosen(self.curves(application), model_id)[model_id]
+        return records.page(self.store.numbered(curve.result_ids, cursor, limit), records.record)
+
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
         """A page of the results that were replaced, the last first: when, by whom and from which file."""
         return records.page(self.store.replaced(filters, cursor, limit), records.replaced)
@@ -229,6 +234,20 @@ class Service:
     def curves(self, application: str | None = None) -> dict[str, Curve]:
         """The fitted curves of one application, or of all, by their ids."""
         return {records.model_id(curve): curve for curve in self.store.models(application)}
+
+    def chosen(self, curves: Mapping[str, Curve], model_id: str = "", used_by: str = "") -> Mapping[str, Curve]:
+        """Of curves by their ids: all, or that with an id, or those that share results with the prediction of a plan.
+
+        Raises :class:`~modak.errors.NotFound` for an id that none of them has, and for an unknown plan.
+        """
+        if model_id:
+            if model_id not in curves:
+                raise NotFound(f"no model has the id {model_id[:80]!a} ('modak models list' shows them)", field="id")
+            return {model_id: curves[model_id]}
+        if used_by:
+            used = set(spelt_out(self.store.plans.get(used_by).result_ids))
+            return {name: curve for name, curve in curves.items() if not used.isdisjoint(spelt_out(curve.result_ids))}
+        return curves
 
     def next_runs(
         self,

@@ -45,7 +45,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, Callable[[Item], Any]]]] = {
         "layout": lambda item: _layout(item["layout"], item.get("ranks_per_gpu")),
         "metric": lambda item: item["series"]["metric"],
         "over": lambda item: item["scale"],
-        "sizes": lambda item: f"{min(item['sizes']):g}–{max(item['sizes']):g}",
+        "sizes": lambda item: "–".join(f"{size:g}" for size in dict.fromkeys((min(item["sizes"]), max(item["sizes"])))),
         "results": lambda item: item["results_used"],
         "error at the next size": lambda item: _percent(item["mixture"].get("error")),
     },

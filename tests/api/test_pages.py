@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sqlite3
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -113,6 +114,61 @@ def test_a_plan_leads_to_the_results_behind_it(web: TestClient) -> None:
     assert rows == plan["prediction"]["results_used"] > 0
     assert plan["id"] in found.text
     assert "Table 4</td>" in found.text
+
+
+def test_a_plan_leads_to_the_curve_that_it_rests_on(web: TestClient) -> None:
+    """To that one alone; its results are the plan's, and all curves are a step away."""
+    answer = web.post("/ui/plans", data=FILLED)
+    plan = web.get(answer.url.path.removeprefix("/ui")).json()["job"]["plan"]
+    link = next(link for link in Links(answer.text).links if "models?" in link)
+    shown = web.get(urljoin(str(answer.url), unescape(link)))
+    rows = re.findall("<tbody>.*?</tbody>", shown.text, re.DOTALL)
+    assert [row.count("<tr>") for row in rows] == [1]
+    assert f'<td class="number">{plan["prediction"]["results_used"]}</td>' in rows[0]
+    assert "models?application=3dgan" in Links(shown.text).links
+    picture = next(link for link in Links(shown.text).links if "models.svg" in link)
+    assert web.get(urljoin(str(shown.url), picture)).text.count("ranks × ") == 1
+
+
+def test_a_curve_leads_to_a_picture_and_the_results_of_it_alone(web: TestClient) -> None:
+    """Where there are many, a picture shows some."""
+    listed = web.get("/ui/models?application=3dgan")
+    link = next(link for link in Links(listed.text).links if "&id=" in link)
+    shown = web.get(urljoin(str(listed.url), link))
+    row = shown.text.partition("<tbody>")[2].partition("</td>")[0]
+    assert row in listed.text  # the same words as among the others
+    assert shown.text.partition("<tbody>")[2].count("<tr>") == 1
+    results = web.get(urljoin(str(shown.url), next(link for link in Links(shown.text).links if "results?" in link)))
+    assert results.text.partition("<tbody>")[2].count("<tr>") == 8
+    assert f">{link.rpartition('=')[2]}</a>" in results.text
+
+
+@pytest.mark.parametrize("path", ["/ui/models?application=3dgan&id=none", "/ui/results?application=3dgan&model=none"])
+def test_a_curve_that_is_gone_is_said_to_be(web: TestClient, path: str) -> None:
+    """Its results may have been replaced since."""
+    answer = web.get(path, headers=BROWSER)
+    assert (answer.status_code, "no model has the id" in answer.text) == (404, True)
+
+
+def test_doubted_results_are_told_beside_curves_and_listed_alone(own_database: Path) -> None:
+    """No curve shows them, so whoever misses a point has to hear of it."""
+    app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
+    with TestClient(app) as client:
+        told = {"application": "odd", "metric": "wall_time", "unit": "s"}
+        rows = [{**told, "nodes": nodes, "value": value} for nodes, value in ((1, 80), (2, 41), (4, 1), (8, 11), (16, 6))]
+        app.state.service().store.load([table(from_bytes(json.dumps(rows).encode(), "rows.json"), Options())], Actor("test"))
+        shown = client.get("/ui/models?application=odd").text
+        link = unescape(next(link for link in Links(shown).links if "doubted=" in link))
+        assert "1 doubted result of odd</a>" in shown
+        listed = client.get(f"/ui/{link}").text
+        assert "doubted" not in client.get("/ui/models?application=3dgan").text
+    assert listed.partition("<tbody>")[2].count("<tr>") == 1
+    assert 'value="true" checked>' in listed
+
+
+def test_the_way_says_where_one_is(web: TestClient) -> None:
+    """To somebody who hears the page, too."""
+    assert web.get("/ui/systems").text.partition(' aria-current="page"')[2].partition("\n")[0] == ">Systems</a>"
 
 
 def test_a_pasted_request_is_answered_alike(web: TestClient) -> None:
@@ -308,7 +364,25 @@ def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> Non
         assert [client.get(path).status_code for path in ("/", *PAGES)] == [401] * (len(PAGES) + 1)
         assert client.post("/ui/plans", data=FILLED).status_code == 401
         refused = client.get("/", headers=BROWSER)
+        assert [client.get(f"/ui/{name}").status_code for name in ("style.css", "icon.svg")] == [200, 200]
     assert (refused.headers["www-authenticate"], '<ul class="faults">' in refused.text) == ("Bearer", True)
+    assert "A browser sends no token by itself." in refused.text
+
+
+@pytest.mark.parametrize("anonymous", [True, False])
+def test_the_command_on_the_page_of_addresses_runs_as_it_is_printed(opened: ExitStack, own_database: Path, anonymous: bool) -> None:
+    """Without a file that the reader does not have; with a token where one is needed."""
+    site = opened.enter_context(Site(own_database, anonymous=anonymous))
+    page = unescape(site.call("GET", "/ui/api", site.keys["read"]).text)
+    printed = page.partition('<pre tabindex="0">')[2].partition("</pre>")[0]
+    assert printed.startswith("curl ")
+    words = shlex.split(printed)
+    headers = dict(words[at + 1].split(": ") for at, word in enumerate(words) if word == "-H")
+    assert headers.pop("Authorization", "") == ("" if anonymous else "Bearer $MODAK_TOKEN")
+    token = None if anonymous else site.keys["optimise"]
+    sent = words[words.index("--data") + 1]
+    answer = site.call("POST", "/optimise", token, content=sent, headers=headers)
+    assert (answer.status_code, words[-1].endswith("/optimise")) == (200, True)
 
 
 def test_a_form_needs_the_scope_of_the_lists_that_come_back_with_it(opened: ExitStack, own_database: Path) -> None:

@@ -53,3 +53,11 @@ def test_a_layout_is_shown_as_far_as_it_is_known(layout: dict[str, int], shown: 
     model = {"id": "m", "application": "a", "series": {"metric": "time"}, "scale": "nodes", "sizes": [1], "results_used": 1, "mixture": {}}
     columns, (row,) = listings.table("models", [{**model, "layout": layout}])
     assert row[columns.index("layout")] == shown
+
+
+@pytest.mark.parametrize(("sizes", "shown"), [([4], "4"), ([1, 2, 8], "1–8")])
+def test_sizes_of_a_model_are_a_range_where_there_are_several(sizes: list[float], shown: str) -> None:
+    """One size is no range."""
+    model = {"id": "m", "application": "a", "series": {"metric": "time"}, "scale": "nodes", "results_used": 1, "mixture": {}, "layout": {}}
+    columns, (row,) = listings.table("models", [{**model, "sizes": sizes}])
+    assert row[columns.index("sizes")] == shown
