@@ -368,7 +368,7 @@ def _record(required: tuple[str, ...], refs: str) -> Made:
         "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
         "description": "further parameters by name; also written as params.NAME each",
     }
-    for name in required:
+    for name in set(required) - {"value"}:  # a row without a value is left out
         properties[name]["type"], _ = properties[name]["type"]  # not null
     return {
         "type": "object",

@@ -115,10 +115,11 @@ def test_a_record_is_in_the_schema_if_it_can_be_loaded(cells: dict[str, Any]) ->
     """What one refuses, the other does."""
     record = {"application": "a", "metric": "wall_time", "value": 1.5, **cells}
     try:
-        loaded = [len(batch) for batch in table(from_bytes(json.dumps([record]).encode(), "r.json")).batches()] == [1]
+        list(table(from_bytes(json.dumps([record]).encode(), "r.json")).batches())
+        loads = True
     except DataError:
-        loaded = False
-    assert jsonschema_rs.is_valid(schema("result"), record) is loaded
+        loads = False
+    assert jsonschema_rs.is_valid(schema("result"), record) is loads
 
 
 def test_an_answer_without_its_plan_or_script_is_not_in_the_schema(own_database: Path, document: dict[str, Any]) -> None:

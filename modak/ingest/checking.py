@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from modak.facts import SeriesKey
 from modak.ingest.columns import SERIES
 from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, also, layout
 from modak.ingest.totals import TOTALS, spread
-from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, SMALLEST_VALUE, is_placeholder, quoted, reader
+from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, is_placeholder, quoted, reader
 from modak.results import metrics
 from modak.text.amounts import counted
 
@@ -30,9 +31,13 @@ _SMALL_UNITS: Final = {"B": "GB", "B/s": "GB/s", "FLOP/s": "GFLOP/s"}
 
 
 def batch(raw: Raw, name: str, now: datetime) -> Batch:
-    """Checked and typed rows. Raises :class:`modak.errors.DataError` with the faults of all columns, by line."""
+    """Checked and typed rows; those without a value are left out, with a note.
+
+    Raises :class:`modak.errors.DataError` with the faults of all columns, by line.
+    """
+    raw = _with_values(raw, name)
     table = _Table(raw, name, now, MEANINGFUL)
-    values = table.typed("value", math.nan, np.float64, required=True)
+    values = table.typed("value", math.nan, np.float64)
     numbers = table.counts(COUNTS)
     measured_at = table.typed("measured_at", UNKNOWN, np.int64)
     sources, suspects = table.texts("source"), table.texts("suspect")
@@ -59,6 +64,18 @@ def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
     ]
 
 
+def _with_values(raw: Raw, name: str) -> Raw:
+    """Without the rows of runs that gave no value."""
+    if "value" not in raw.columns:
+        return raw
+    cells = raw.columns["value"]
+    none = np.array([text.strip().lower() in NO_VALUE for text in cells.texts], dtype=bool)[cells.codes]
+    if not none.any():
+        return raw
+    lines, rows = raw.lines[none], counted(int(none.sum()), "row")
+    return replace(raw.where(~none), notes=(*raw.notes, f"{name}:{lines[0]}: {rows} without a value{also(lines[1:])}; left out"))
+
+
 class _Table:
     """The columns of one part of a file. Faults are collected; :meth:`check` raises them."""
 
@@ -76,9 +93,9 @@ class _Table:
         """A column as text; a missing one is empty."""
         return self.raw.columns.get(column) or Cells.constant("", len(self.raw.lines))
 
-    def typed(self, column: str, empty: Any, kind: type[Any], *, required: bool = False) -> Any:
+    def typed(self, column: str, empty: Any, kind: type[Any]) -> Any:
         """A column as an array of one value a row, ``empty`` where the cell is empty."""
-        return np.array(self.read(column, empty, required=required), dtype=kind)[self.cells(column).codes]
+        return np.array(self.read(column, empty), dtype=kind)[self.cells(column).codes]
 
     def counts(self, columns: Sequence[str]) -> dict[str, Int32]:
         """Columns of whole numbers, those of the layout also from what was counted over all nodes."""
@@ -111,7 +128,7 @@ class _Table:
                 elif text:
                     value = read(text)
                 elif required:
-                    raise ValueError(f"empty; {'omit rows without a measurement' if column == 'value' else 'every row needs one'}")
+                    raise ValueError("empty; every row needs one")
             except ValueError as error:
                 faults += 1
                 if faults <= MOST_FAULTS + 1:  # each looks at all rows, and further ones are not shown

@@ -197,8 +197,7 @@ def _without(left_out: Mask, found: Rows) -> Rows:
     """The other rows."""
     if not left_out.any():
         return found
-    columns = [Cells.of(cells.texts[code] for code in cells.codes[~left_out]) for cells in found.columns]
-    return Rows(columns, found.lines[~left_out])
+    return Rows([cells.where(~left_out) for cells in found.columns], found.lines[~left_out])
 
 
 def _counts_rows(cells: Cells, *, first: bool) -> bool:

@@ -7,7 +7,7 @@ five checks of an application.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -73,6 +73,10 @@ class Cells:
         """A column of ``rows`` equal cells."""
         return cls(np.zeros(rows, dtype=np.int32), (text,))
 
+    def where(self, kept: NDArray[np.bool_]) -> Cells:
+        """Some of the rows, with the texts that these hold."""
+        return Cells.of(self.texts[code] for code in self.codes[kept])
+
     def __getitem__(self, row: int) -> str:
         return self.texts[int(self.codes[row])]
 
@@ -103,6 +107,10 @@ class Raw:
             raise DataError(f"{len(named)} columns; at most {MOST_COLUMNS}")
         columns = {name: Cells.of(record.get(name, "") for record in records) for name in named}
         return cls(columns, np.array(lines, dtype=np.int64), notes, named)
+
+    def where(self, kept: NDArray[np.bool_]) -> Raw:
+        """Some of the rows."""
+        return replace(self, columns={name: cells.where(kept) for name, cells in self.columns.items()}, lines=self.lines[kept])
 
 
 @dataclass(frozen=True)

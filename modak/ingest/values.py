@@ -35,6 +35,11 @@ NUMERIC: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 """What looks like a number, and does not begin a formula."""
 DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]{1,4})?")
 
+NO_VALUE: Final = PLACEHOLDERS | frozenset(
+    ("", "oom", "out of memory", "fail", "failed", "error", "timeout", "timed out", "crash", "crashed", "killed", "dnf")
+)
+"""What stands in place of the value of a run that gave none."""
+
 _LONGEST_TEXT: Final = 200
 _LARGEST_COUNT: Final = 10_000_000
 SMALLEST_VALUE, LARGEST_VALUE = 1e-30, 1e30
@@ -127,8 +132,8 @@ def _value(text: str) -> float:
 
 def _hint(text: str) -> str:
     """How to write what is not a plain number; empty where that cannot be told."""
-    if text.lower() in PLACEHOLDERS or not any(letter.isdigit() for letter in text):
-        return "; omit rows without a measurement"
+    if not any(letter.isdigit() for letter in text):
+        return "; empty where a run gave none"
     if DECIMAL_COMMA.fullmatch(text):
         return "; with a decimal point, and without a sign between thousands"
     if _THOUSANDS.fullmatch(text):

@@ -158,9 +158,7 @@ def test_an_empty_file_is_called_so(name: str) -> None:
         (cell("value", "812.5 ± 3.1"), "; without its scatter, which is computed from repeats: 812.5"),
         (cell("value", "8.1e2 +/- 3"), "; without its scatter, which is computed from repeats: 8.1e2"),
         (cell("value", "812.5(31)"), "; without its scatter, which is computed from repeats: 812.5"),
-        (cell("value", "OOM"), "; omit rows without a measurement"),
-        (cell("value", "N/A"), "; omit rows without a measurement"),
-        (cell("value", ""), "column 'value': empty; omit rows without a measurement"),
+        (cell("value", "ten"), "; empty where a run gave none"),
         (cell("application", ""), "r.csv:3: column 'application': empty; every row needs one"),
         (cell("application", "  "), "r.csv:3: column 'application': empty"),
         (cell("application", "a\tb"), "r.csv:3: column 'application': 'a\\tb': contains an unprintable character (U+0009)"),
@@ -221,7 +219,7 @@ def test_columns_that_may_be_anything_are_told_together() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "nan", "NaN", "inf", "-inf", "Infinity", "1e400", "0", "0.0", "-1", "-0", "1e-400", "1.5s", "00:01:30", "1.5D+02", "*****",
+    ["inf", "-inf", "Infinity", "1e400", "0", "0.0", "-1", "-0", "1e-400", "1.5s", "00:01:30", "1.5D+02", "*****",
      "1_000", "0x10", "True", "ten", "１２", "1e", ".", "1 2", "1e301", "1e31", "1e-31", "5e-324"],
 )  # fmt: skip
 def test_a_value_is_a_finite_positive_number(text: str) -> None:
@@ -296,7 +294,7 @@ def _allowed() -> str:
         ('[{"application": "a", "metric": "wall_time", "value": 1}', "r.json:1: the list is cut off"),
         ('[{"application": "a", "metric": "wall_time", "value": 1},]', "r.json:1: a comma before the end"),
         ('[{"application": "a", "metric": "wall_time", "value": 1}] x', "r.json:1: text after the list"),
-        ('[\n{"application": "a", "metric": "wall_time", "value": NaN}]', "r.json:2: column 'value': 'NaN'"),
+        ('[\n{"application": "a", "metric": "wall_time", "value": Infinity}]', "r.json:2: column 'value': 'Infinity'"),
         ('[{"application": "a", "metric": "wall_time", "value": 1e999}]', "r.json:1: column 'value': '1e999'"),
         ('[{"application": "a", "metric": "wall_time", "value": true}]', "r.json:1: column 'value': 'true'"),
         ('[{"application": "a", "metric": "wall_time", "value": [1]}]', "r.json:1: column 'value' contains a list"),

@@ -506,7 +506,7 @@ def test_times_of_extrap_are_times_in_any_case(metric: str, kept: str) -> None:
         (':::MLLOG {"key": "run_start", "time_ms": "soon"}', "r:1: 'time_ms' is required"),
         (":::MLLOG {broken", "r:1: no JSON object after :::MLLOG"),
         ('{"results": [{"command": "a", "mean": 1, "stddev": null,\n"times": [-1], "exit_codes": [0]}]}', "r:1: column 'value': '-1'"),
-        ('{"results": [{"command": "a", "mean": 1, "stddev": 1, "times": [NaN]}]}', "r:1: column 'value': 'NaN'"),
+        ('{"results": [{"command": "a", "mean": 1, "stddev": 1, "times": [Infinity]}]}', "r:1: column 'value': 'Infinity'"),
         ('{"schema_version": 3, "metadata": {"hyperfine_version": "3"}, "results": [{"command": "a"}]}', "r:1: schema_version '3'"),
         ("JobID|JobName|State\n1|a|COMPLETED\n", "r:1: no column Elapsed"),
         ("JobID|JobName|State|Elapsed|WorkDir\n1|a|b|COMPLETED|00:00:01|/x\n", "r:2: 6 cells; the header has 5 columns"),

@@ -73,6 +73,14 @@ def test_all_columns_that_are_not_known_are_left_out_at_once() -> None:
     assert note.notes == ("r.csv: left out: 'nx', 'residual'",)
 
 
+@pytest.mark.parametrize("text", ["", " ", "NaN", "n/a", "-", "OOM", "Failed", "timeout"])
+def test_rows_of_runs_that_gave_no_value_are_left_out(text: str) -> None:
+    """The others count; one note has their lines, and what else they say is not looked at."""
+    batch = only(f"application,nodes,metric,value\na,1,wall_time,9\na,2,wall_time,{text}\na,x,wall_time,{text}\na,4,wall_time,3\n")
+    assert (batch.values.tolist(), batch.lines.tolist()) == ([9.0, 3.0], [2, 5])
+    assert batch.notes == ("r.csv:3: 2 rows without a value (also in line 4); left out",)
+
+
 def test_a_heading_with_an_equals_sign_is_renamed() -> None:
     """As the hint for it says."""
     assert parse_pairs(["time [s] N=100=value", "N=1="], "--map") == {"time [s] N=100": "value", "N=1": ""}
