@@ -318,6 +318,32 @@ def test_a_picture_that_many_ask_for_is_drawn_once(web: TestClient) -> None:
     assert ({answer.status_code for answer in answers}, pages._drawn.cache_info().misses) == ({200}, 1)
 
 
+def test_a_picture_has_its_place_before_it_is_there(web: TestClient) -> None:
+    """What is below it does not jump away from whoever reads it."""
+    assert re.search('<img [^>]* width="768" height="500">', web.get("/ui/models?application=3dgan").text)
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("models?application=3dgan", "Scaling of 3dgan"),
+        ("results?application=3dgan", "Results of 3dgan"),
+        ("results?system=zenith", "Results"),
+        ("models", "Scaling"),
+    ],
+)
+def test_two_tabs_are_told_apart(web: TestClient, path: str, title: str) -> None:
+    """By what they show."""
+    assert f"<title>{title} – MODAK</title>" in web.get(f"/ui/{path}").text
+
+
+def test_an_application_without_results_is_said_to_have_none(web: TestClient) -> None:
+    """With those that have some: names are easily spelled otherwise."""
+    text = web.get("/ui/models?application=3DGAN").text
+    assert "There are no results of 3DGAN, but of these applications:" in text
+    assert "models?application=3dgan" in Links(text).links
+
+
 def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
     """Only so many can be told apart in a picture; the table has all of them."""
     app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
