@@ -213,7 +213,7 @@ def _check_options(options: Options, formats: Sequence[Format]) -> None:
 def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch]:
     """Checked parts. After the first fault the rest is only checked, until there are :data:`MOST_FAULTS`."""
     faults: list[Fault] = []
-    rows = notes = 0
+    rows = without = notes = 0
     full = set(options.fill)
     remarks: tuple[str, ...] = ()
     weak = ""
@@ -226,7 +226,8 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
                 break
             batch = checking.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
             rows += len(batch)
-            notes += len(batch.notes)
+            notes += len(raw.notes)
+            without += len(raw.lines) - len(batch)
             if raw.columns and (full or options.rename):
                 columns = _renamed(raw, source.name, options)
                 remarks = (*_unit_left_behind(columns, options), *_no_measurement(options), *_left_out(raw, options))
@@ -241,7 +242,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     if faults:
         raise DataError(faults=first_faults(faults))
     if not rows and not notes:
-        raise DataError("no rows of results", field=source.name)
+        raise DataError("no row has a value" if without else "no rows of results", field=source.name)
     remarks += tuple(f"--set {column}=… fills nothing: no cell of the column is empty" for column in sorted(full))
     remarks += (weak,) if weak else ()
     if rows and remarks:

@@ -42,6 +42,10 @@ to 10 % of the next results after three sizes were faster than the interval, eac
 LOSS: Final = 1.3
 """Half-width towards higher costs, over what it is elsewhere, where more ranks or threads are on a node than were measured: the last cores
 of a node and their hyper-threads lose more than they ever gain, and nothing shows it before they are used (decision 39)."""
+LOSS_AFTER_ONE: Final = 1.3
+"""The same factor where one size was measured, which does not tell how the program scales (decision 105) ..."""
+CROWDED_AFTER_ONE: Final = 2.0
+"""... and where that was on one node, and more of its cores are used, on top of :data:`LOSS`."""
 MOST: Final = 20.0
 """Largest half-width at 90 % (a factor of 10^8), so that bounds stay finite and positive."""
 FEATURES: Final = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
@@ -124,6 +128,8 @@ def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration
     below = np.where(larger, np.maximum(above + math.log(gain), least), above)
     if not forecast.relatives:  # else others have run there
         above = above + math.log(LOSS) * np.asarray(forecast.crowded)
+        if forecast.sizes == 1:
+            above = above + larger * np.log(np.where(forecast.crowded, CROWDED_AFTER_ONE, LOSS_AFTER_ONE))
     return Sides(below, above).each(lambda side: np.minimum(np.exp(side), MOST) * stretch(level, calibration.shape))
 
 

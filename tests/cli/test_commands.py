@@ -411,7 +411,7 @@ def test_loading_a_file_twice_adds_nothing(own: Run, tmp_path: Path) -> None:
 def test_a_load_with_a_bad_row_stores_nothing(own: Run, tmp_path: Path) -> None:
     """All rows or none; the line is named."""
     results = tmp_path / "bad.csv"
-    results.write_text("application,metric,value\nmine,wall_time,10\nmine,wall_time,nan\n")
+    results.write_text("application,metric,value\nmine,wall_time,10\nmine,wall_time,inf\n")
     ran = own("load", results)
     assert (ran.status, ran.out) == (1, "")
     assert f"{results}:3: column 'value'" in ran.err

@@ -81,6 +81,12 @@ def test_rows_of_runs_that_gave_no_value_are_left_out(text: str) -> None:
     assert batch.notes == ("r.csv:3: 2 rows without a value (also in line 4); left out",)
 
 
+def test_a_file_without_any_value_is_refused() -> None:
+    """Probably another column holds them."""
+    with pytest.raises(DataError, match="no row has a value"):
+        only("application,metric,value\na,wall_time,\n")
+
+
 def test_a_heading_with_an_equals_sign_is_renamed() -> None:
     """As the hint for it says."""
     assert parse_pairs(["time [s] N=100=value", "N=1="], "--map") == {"time [s] N=100": "value", "N=1": ""}

@@ -136,8 +136,23 @@ def test_shape_of_normal_errors_is_recovered() -> None:
     assert fit_shape(draws, np.ones(20000))[KNOTS.index(0.5)] == pytest.approx(0.41, abs=0.02)
 
 
-@pytest.mark.parametrize(("sizes", "relatives", "part"), [(1, 0, 1.0), (2, 0, 1.0), (3, 0, 1.0), (3, 2, 0.7), (4, 0, 0.7)])
+@pytest.mark.parametrize(("sizes", "relatives", "part"), [(2, 0, 1.0), (3, 0, 1.0), (3, 2, 0.7), (4, 0, 0.7)])
 def test_few_sizes_do_not_show_whether_a_program_gains(sizes: int, relatives: int, part: float) -> None:
-    """The interval is symmetric for fewer than four sizes without relatives."""
+    """The interval is symmetric for two or three sizes without relatives."""
     sides = half_widths(replace(forecast(disagreement=0.3, doublings=2.0, relatives=relatives), sizes=sizes))
     assert sides.below[0] / sides.above[0] == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("relatives", "crowded", "times"), [(0, False, 1.3), (0, True, 2.0), (2, True, 1.0)])
+def test_one_size_does_not_show_how_much_a_program_loses(relatives: int, crowded: bool, times: float) -> None:
+    """The interval reaches further up than that of two sizes, most on the cores of a node; relatives tell."""
+    two = replace(forecast(disagreement=0.3, doublings=2.0, relatives=relatives), sizes=2, crowded=crowded)
+    one = half_widths(replace(two, sizes=1))
+    assert one.above[0] / half_widths(two).above[0] == pytest.approx(times)
+    assert one.below[0] == pytest.approx(half_widths(two).below[0])
+
+
+def test_below_the_one_size_nothing_more_is_lost() -> None:
+    """Fewer nodes share less."""
+    smaller = replace(forecast(disagreement=0.3, doublings=2.0), smaller=np.array([True]))
+    assert half_widths(replace(smaller, sizes=1)).above[0] == pytest.approx(half_widths(replace(smaller, sizes=2)).above[0])
