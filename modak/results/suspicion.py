@@ -93,10 +93,13 @@ def too_many_gpus(layout: Layout, most: int, system: str) -> str | None:
     observed = f"{counted(gpus, 'GPU')}{where}, but " + (
         f"a node of {system} has at most {most}" if most else f"no node of {system} has GPUs"
     )
+    if most and nodes is None:
+        return f"{observed}: a total over all nodes? then load it as 'total_gpus', with '--set gpus_per_node={most}' if a node has so many"
     if most and nodes != 1:
-        each = gpus // nodes if nodes and gpus % nodes == 0 else 0
-        then = f"gpus_per_node is {each}" if 0 < each <= most else "it is 'total_gpus'"
-        return f"{observed}: a total over all nodes? then {then}"
+        each, uneven = divmod(gpus, nodes)
+        if each and not uneven and each <= most:
+            return f"{observed}: a total over all nodes? then gpus_per_node is {each}"
+        return f"{observed}: are 'nodes' and its description right?"
     return f"{observed}: is its description complete?"
 
 
