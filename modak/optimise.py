@@ -239,8 +239,10 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
 def _check_known(target: Target, decision: Decision, facts: Facts) -> None:
     """Raise :class:`modak.errors.UnknownName` for a system of which neither a description nor results (also doubted ones, which advice
     names) are known; but not if results of no system may be meant, and its name is like none that is known."""
+    if not target.name or target.system or decision.evidence.known:
+        return
     measured = {same_name(name) for name in (*decision.measured_on, *(one.series.system for one in facts.doubted)) if name}
-    if not target.name or target.system or decision.evidence.known or not measured.isdisjoint(target.names):
+    if not measured.isdisjoint(target.names):
         return
     known = {*facts.systems, *filter(None, decision.measured_on)}
     if None not in decision.measured_on or nearest_name(target.name, known):

@@ -171,7 +171,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     if memory and has and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
     threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
-    if (options.core_count or 0) > node.usable_cores or threads > node.usable_cores * node.threads_per_core:
+    if (options.core_count or 0) > node.usable_cores or threads > node.hardware_threads:
         return f"has {counted(node.usable_cores, 'core')} per node for jobs"
     queues = partition.queues_for(nodes) if nodes else partition.queues
     if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):

@@ -14,7 +14,7 @@ from modak.choosing.wishes import carrier
 from modak.dsl import Notice, Request, Workload
 from modak.facts import FileSystem, parameter
 from modak.jobs.spec import Copy, Report, Staging
-from modak.results.metrics import metric, work_unit
+from modak.results.metrics import WorkUnit, metric, work_unit
 from modak.target import Target
 from modak.text.amounts import size
 from modak.text.words import Joined, Variable, Word, lead
@@ -157,9 +157,9 @@ def report(request: Request, usual: Record) -> Report:
 
 def _amount(workload: Workload) -> str | None:
     """The total work of a run that prints a rate, in the unit that the rate counts, or that prints nothing: other runs may have rates."""
-    rate = work_unit(metric(workload.metric.name, workload.metric.unit)) if workload.metric else ("samples", 1.0)
+    rate = work_unit(metric(workload.metric.name, workload.metric.unit)) if workload.metric else WorkUnit("samples", 1.0)
     of_epochs = workload.epochs or not workload.steps
-    if rate and rate[0] == "samples" and not workload.amount and workload.samples and of_epochs:
+    if rate and rate.counts == "samples" and not workload.amount and workload.samples and of_epochs:
         return f"{workload.samples * (workload.epochs or 1):.12g} samples"
     return workload.amount if rate else None
 

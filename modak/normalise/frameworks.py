@@ -97,7 +97,7 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     content, layer = _layer(model, opened.value, path)
     fields, others = _fields(model)
     written, notes = spelt(content, fields, path, others)
-    keys, twice = _by_field(written, fields, path)
+    keys, twice = _by_field(written, fields, content, path)
     notes += layer + twice
     given = {name: content[key] for name, key in keys.items()}
     values = dict(given)
@@ -120,11 +120,13 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     return Read(read.value, read.notes + notes, read.faults)
 
 
-def _by_field(written: Mapping[str, Any], fields: Mapping[str, str], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """Field -> the key it was written as, of several that of its own name, else the first; and a note on each other one."""
+def _by_field(
+    written: Mapping[str, Any], fields: Mapping[str, str], content: Mapping[str, Any], path: str
+) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """Field -> the key it was written as: of several with a value that of its own name, else the first; and a note on each other one."""
     keys: dict[str, Any] = {}
     notes: list[Fault] = []
-    for name, key in sorted(written.items(), key=lambda pair: fields[pair[0]] != pair[0]):
+    for name, key in sorted(written.items(), key=lambda pair: (is_blank(content[pair[1]]), fields[pair[0]] != pair[0])):
         if fields[name] in keys:
             notes.append(Fault(join(path, label(key)), f"ignored: {keys[fields[name]]!r} is given, too"))
         else:

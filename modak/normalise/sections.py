@@ -16,12 +16,14 @@ from modak import dsl, plugins
 from modak.dsl.document import Bytes, Document, Fraction, Seconds
 from modak.errors import BadSyntax, Fault, nearest_name
 from modak.normalise.spellings import (
+    EMPTY,
     LEFT_OUT,
     Read,
     Reader,
     each,
     flag,
     fold,
+    is_blank,
     number,
     seconds,
     share,
@@ -147,18 +149,23 @@ def as_object(value: Any, path: str, keys: Collection[str] = ()) -> Read:
 def spelt(
     given: Mapping[Any, Any], known: Collection[str], path: str, others: Mapping[str, str]
 ) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Field -> the key it was written as, in the document's order, without ``null``; and notes on keys.
+    """Field -> the key it was written as, in the document's order, without ``null``, and without blank text where another spelling has a
+    value; and notes on keys.
 
     ``others`` are the :func:`spellings` of ``known``.
     """
     if all(map(known.__contains__, given)) and None not in given.values():
         return dict(zip(given, given, strict=True)), ()
     names = {key: key if key in known else others.get(fold(key)) for key in given}
-    exact = {key for key, value in given.items() if value is not None}
+    said = {name for key, name in names.items() if given[key] is not None and not is_blank(given[key])}
+    exact = {key for key, value in given.items() if value is not None and not (key in said and is_blank(value))}
     keys: dict[str, Any] = {}
     notes: list[Fault] = []
     for key, name in names.items():
         if name is None or given[key] is None:
+            continue
+        if name in said and is_blank(given[key]):
+            notes.append(Fault(join(path, label(key)), EMPTY))
             continue
         if name in keys or (name in exact and key != name):
             notes.append(Fault(join(path, label(key)), f"ignored: {name!r} is given, too"))

@@ -287,7 +287,7 @@ def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
 
     An empty batch size is that of the others, and empty GPUs are none, if the others have no other count. Among layouts with as many GPUs
     per node, an empty number of ranks or threads is that of the others, if all of them agree, and on GPUs if all layouts have as many ranks
-    per GPU, or per node. Layouts without any of these counts stay as they are: they may be any layout.
+    per GPU, or per node. Layouts without any of these counts may be any layout: they get none. An empty number of nodes counts as one.
     """
     given = [*dict.fromkeys(known)]
     everywhere = _same_everywhere(given)
@@ -298,7 +298,8 @@ def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:
         pairs[filled.gpus_per_node].add((filled.ranks_per_node, filled.threads_per_rank))
     alike = _alike_on_gpus(given)
     agreed = {gpus: _agreed(of_gpus) for gpus, of_gpus in pairs.items() if alike or not gpus}
-    return found | {one: _with(filled, agreed.get(filled.gpus_per_node, {})) for one, filled in partial.items()}
+    found |= {one: _with(filled, agreed.get(filled.gpus_per_node, {})) for one, filled in partial.items()}
+    return {one: _with(filled, {"nodes": 1}) for one, filled in found.items()}
 
 
 def _same_everywhere(layouts: Collection[Layout]) -> Mapping[str, int]:

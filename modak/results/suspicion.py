@@ -93,11 +93,14 @@ def too_many_gpus(layout: Layout, most: int, system: str) -> str | None:
     observed = f"{counted(gpus, 'GPU')}{where}, but " + (
         f"a node of {system} has at most {most}" if most else f"no node of {system} has GPUs"
     )
-    if most and nodes != 1:
-        each = gpus // nodes if nodes and gpus % nodes == 0 else 0
-        then = f"gpus_per_node is {each}" if 0 < each <= most else "it is 'total_gpus'"
-        return f"{observed}: a total over all nodes? then {then}"
-    return f"{observed}: is its description complete?"
+    if not most or nodes == 1:
+        return f"{observed}: is its description complete?"
+    if nodes is None:
+        return f"{observed}: a total over all nodes? then load it as 'total_gpus', with '--set gpus_per_node={most}' if a node has so many"
+    each, uneven = divmod(gpus, nodes)
+    if each and not uneven and each <= most:
+        return f"{observed}: a total over all nodes? then gpus_per_node is {each}"
+    return f"{observed}: are 'nodes' and its description right?"
 
 
 def right_half(halves: Sequence[LayoutRuns], others: Sequence[LayoutRuns], *, scales: bool, rate: bool = False) -> LayoutRuns | None:

@@ -93,10 +93,11 @@ def faults_in(errors: Iterable[Any], prefix: str = "", model: type[BaseModel] | 
     Where something within a value is wrong, what is said of the value itself is left out: it is about branches of a union that were not
     meant, or about a list that is too short only because its items are wrong.
     """
-    by_field = grouped(errors, lambda one: _field(one["loc"], prefix))
-    around = {field[:at] for field in by_field for at, letter in enumerate(field) if letter == "."}
-    innermost = sorted(field for field in by_field if field not in around)
-    said = {field: dict.fromkeys(_message(one, model) for one in by_field[field]) for field in innermost}
+    by_place = grouped(errors, lambda one: _place(one["loc"]))
+    around = {place[:depth] for place in by_place for depth in range(len(place))}
+    innermost = (one for place, found in by_place.items() if place not in around for one in found)
+    by_field = grouped(innermost, lambda one: _field(one["loc"], prefix))
+    said = {field: dict.fromkeys(_message(one, model) for one in found) for field, found in sorted(by_field.items())}
     return tuple(Fault(field, _alternatives(list(messages))) for field, messages in said.items())
 
 
@@ -105,10 +106,14 @@ def join(*parts: str) -> str:
     return ".".join(filter(None, parts))
 
 
+def _place(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """The keys on the way to a value, without the names of union branches, which are not keys."""
+    return tuple(key for key in loc if isinstance(key, int) or not _BRANCH.fullmatch(key))
+
+
 def _field(loc: tuple[int | str, ...], prefix: str) -> str:
-    """The path without the names of union branches, which are not keys."""
-    keys = [re.sub(r"[^!-~]", "?", str(key)[:60]) for key in loc if isinstance(key, int) or not _BRANCH.fullmatch(key)]
-    return join(prefix, *keys)
+    """The same as a path."""
+    return join(prefix, *(re.sub(r"[^!-~]", "?", str(key)[:60]) for key in _place(loc)))
 
 
 def _alternatives(messages: Sequence[str]) -> str:

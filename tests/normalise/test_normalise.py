@@ -786,6 +786,20 @@ def test_a_section_given_in_two_spellings_is_read_once(optimisation: dict[str, A
     assert (found.request.optimisation.options.version, found.request.optimisation.config.type) == (version, None)
 
 
+@pytest.mark.parametrize("written", [{"threads": " ", "Threads": 4}, {"Threads": 4, "threads": ""}, {"THREADS": "", "Threads": 4}])
+def test_blank_text_hides_no_value_in_another_spelling(written: dict[str, Any]) -> None:
+    """It counts as left out, also under the documented key."""
+    found = normalise(job("application", **written))
+    assert found.request.application.threads == 4
+    assert sorted(warning.message for warning in found.warnings) == ["empty text is ignored", "the key is read as 'threads'"]
+
+
+def test_blank_text_hides_no_value_under_another_name_of_an_option() -> None:
+    """Also under the option's own name."""
+    found = normalise(job("optimisation", training={"pytorch": {"inductor": "", "torch_compile": True}}))
+    assert found.request.optimisation.options.value_of("inductor") is True
+
+
 def test_accelerators_of_the_chosen_model_count_beside_mpi() -> None:
     """Also if the options of MPI are given with those of OpenACC, which the request names."""
     section = {"config": {"parallelisation": "openacc"}, "parallelisation-mpi": {}, "parallelisation-openacc": {"number_of_acc": 2}}

@@ -197,6 +197,19 @@ def test_ranks_that_scale_within_a_node_lose_no_size_to_a_run_with_threads() -> 
     assert (1, 2, 4, 8) in {curve.sizes for curve in curves(within, results({1: 150}, layout={"threads_per_rank": 2}))}
 
 
+@pytest.mark.parametrize("name", ["ranks_per_node", "gpus_per_node", "threads_per_rank"])
+def test_runs_that_name_no_nodes_are_of_one_also_beside_runs_that_name_it(name: str) -> None:
+    """They are repeats of these, and all sizes stay one curve."""
+
+    def measured(nodes: int | None, *counts: int) -> list[Result]:
+        none = dict.fromkeys(("ranks_per_node", "threads_per_rank"), 1 if name == "threads_per_rank" else None)
+        rows = (results({1: 800 / count}, layout={**none, name: count}) for count in counts)
+        return [row.model_copy(update={"layout": row.layout.model_copy(update={"nodes": nodes})}) for one in rows for row in one]
+
+    (curve,) = curves(measured(None, 1, 2, 4), measured(1, 1, 2, 4, 8))
+    assert (curve.sizes, curve.nodes, curve.repeats) == ((1, 2, 4, 8), (1, 1, 1, 1), (2, 2, 2, 1))
+
+
 def test_runs_on_gpus_join_whatever_they_were_measured_over() -> None:
     """One size alone is of GPUs, several are of nodes; the results decide together."""
     layout = {"gpus_per_node": 4}

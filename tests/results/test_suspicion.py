@@ -178,9 +178,19 @@ def test_a_value_far_from_its_own_kind_is_an_outlier() -> None:
         (
             {"nodes": 3, "gpus_per_node": 8},
             4,
-            "8 GPUs on each of 3 nodes, but a node of x has at most 4: a total over all nodes? then it is 'total_gpus'",
+            "8 GPUs on each of 3 nodes, but a node of x has at most 4: are 'nodes' and its description right?",
         ),
-        ({"gpus_per_node": 8}, 4, "8 GPUs per node, but a node of x has at most 4: a total over all nodes? then it is 'total_gpus'"),
+        (
+            {"nodes": 2, "gpus_per_node": 16},
+            4,
+            "16 GPUs on each of 2 nodes, but a node of x has at most 4: are 'nodes' and its description right?",
+        ),
+        (
+            {"gpus_per_node": 8},
+            4,
+            "8 GPUs per node, but a node of x has at most 4: a total over all nodes? then load it as 'total_gpus', "
+            "with '--set gpus_per_node=4' if a node has so many",
+        ),
         ({"nodes": 1, "gpus_per_node": 8}, 4, "8 GPUs per node, but a node of x has at most 4: is its description complete?"),
         ({"nodes": 2, "gpus_per_node": 1}, 0, "1 GPU on each of 2 nodes, but no node of x has GPUs: is its description complete?"),
         ({"nodes": 9, "gpus_per_node": 4}, 4, None),

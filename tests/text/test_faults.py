@@ -93,6 +93,12 @@ def test_of_several_kinds_of_values_the_one_that_was_meant_is_told(values: Any, 
     assert found == Fault(join("layout.threads", field), message)
 
 
+def test_a_key_that_begins_as_another_one_hides_none_of_its_faults() -> None:
+    """Points in names of parameters are no steps into a value."""
+    found = faults(Workload, {"params": {"mesh": [1], "mesh.x": [2]}})
+    assert [fault.field for fault in found] == ["params.mesh", "params.mesh.x"]
+
+
 def test_the_value_is_not_repeated() -> None:
     """What was sent does not come back, whatever it holds; keys are made printable."""
     found = faults(JobOptions, {"job_name": "<script>\x1b[1m", "\x1b[31m": 1})
