@@ -13,7 +13,7 @@ from modak.ingest.table import MOST_COLUMNS, Options
 from tests.ingest.test_reading import only
 
 NEAREST = {
-    "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten nodos",
+    "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten Anzahl_Knoten nodos Número_de_nodos",
     "ranks_per_node": "ppn tasks/node ntasks-per-node Prozesse_pro_Knoten",
     "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads",
     "unit": "time_unit",
@@ -22,9 +22,9 @@ NEAREST = {
     "precision": "dtype prec",
     "system": "cluster machine host hostname",
     "partition": "queue",
-    "application": "app app_name model Name exe",
+    "application": "app app_name model Name exe Programm",
     "dataset": "problem data_set",
-    "measured_at": "date datetime timestamp",
+    "measured_at": "date datetime timestamp Datum",
     "repeat": "rep run trial repetition",
     "params.epochs": "epochs n_epochs",
     "params.steps": "steps iterations timesteps",
