@@ -59,8 +59,8 @@ def folded(name: str) -> str:
 def renaming(name: str, column: str) -> str:
     """The option that calls a heading otherwise, as a shell takes it; of a long heading the beginning, which is enough.
 
-    >>> renaming("Größe", "params.groesse"), renaming("node's\\xa0RAM", "")
-    ("--map 'Größe=params.groesse'", '--map \'node\'"\'"\'s RAM=\'')
+    >>> print(renaming("Größe", "params.groesse"), renaming("node's RAM", ""))
+    --map 'Größe=params.groesse' --map 'node'"'"'s RAM='
     """
     shown = name if name.isprintable() else _BLANK.sub(" ", name)
     if not shown.isprintable():
