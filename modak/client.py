@@ -160,7 +160,7 @@ class Remote:
         """``POST /results/confirmations``, ``/results/doubts`` or ``/results/unmarkings``."""
         given: dict[str, Any]
         if isinstance(chosen, Measured):
-            given = {name: value for name, value in asdict(chosen).items() if value}
+            given = {name: value for name, value in asdict(chosen).items() if value not in (None, {})}
         else:
             given = {"file": chosen} if isinstance(chosen, str) else {"results": list(chosen)}
         return self._post(f"/results/{_JUDGEMENTS[judgement]}", given | ({"why": why} if judgement == "doubt" else {}))

@@ -13,7 +13,7 @@ from modak import schemas
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import add_direct, in_time, one_at_a_time
 from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text
-from modak.api.problems import NOSNIFF, answer, answer_text
+from modak.api.problems import NOSNIFF, alone, answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
 from modak.errors import NotFound, RequestError
@@ -148,7 +148,8 @@ def results(
     if used_by:
         if filters or replaced or doubted:
             raise RequestError("cannot be combined with other filters", field="used_by")
-        return answer(service.used_by(used_by, limit=limit, cursor=cursor))
+        with alone(called={"id": "used_by"}):
+            return answer(service.used_by(used_by, limit=limit, cursor=cursor))
     if replaced:
         if doubted:
             raise RequestError("cannot be combined with doubted", field="replaced")

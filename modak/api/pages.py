@@ -18,7 +18,7 @@ from modak.api.access import scope_of
 from modak.api.bodies import Body, RawBody, WrongType
 from modak.api.direct import one_at_a_time
 from modak.api.native import Cursor, Doubted, UsedBy, Wanted, address, service_of
-from modak.api.problems import public_faults
+from modak.api.problems import alone, public_faults
 from modak.errors import BadSyntax, ModakError, NotFound
 from modak.response import job_of, section
 from modak.service import Service
@@ -103,10 +103,12 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: 
     service = service_of(request)
     asked: dict[str, str]
     if used_by:
-        found, asked = service.used_by(used_by, cursor=cursor), {"used_by": used_by}
+        with alone(called={"id": "used_by"}):
+            found, asked = service.used_by(used_by, cursor=cursor), {"used_by": used_by}
     elif model:
         values = {"application": values.get("application", "")}
-        found, asked = service.behind_curve(values["application"], model, cursor=cursor), {**values, "model": model}
+        with alone(called={"id": "model"}):
+            found, asked = service.behind_curve(values["application"], model, cursor=cursor), {**values, "model": model}
     else:
         found, asked = service.results(values, cursor=cursor, doubted=doubted), values | ({"doubted": "true"} if doubted else {})
     also = ("source",) if used_by or model else ()
@@ -126,7 +128,7 @@ def models(request: Request, application: Label = "", id: Label = "", used_by: U
     chosen = {name: value for name, value in (("id", id), ("used_by", used_by)) if value and application}
     pictures = []
     known = service.curves(application) if application else {}
-    for (metric, scale), named in _in_pictures(known, service.chosen(known, id, used_by)).items():
+    for (metric, scale), named in _in_pictures(known, _chosen(service, known, id, used_by)).items():
         measured = {"application": application, "metric": metric}
         query = {**measured, "over": scale, **chosen}
         found = [(label, records.model(curve)) for label, curve in named]
@@ -161,7 +163,7 @@ def _picture(service: Service, application: str, shown: tuple[str, str], model_i
     from modak.perfmodel.lines import plot_lines, title
 
     known = service.curves(application)
-    named = _in_pictures(known, service.chosen(known, model_id, used_by)).get(shown, [])[: plotting.MOST]
+    named = _in_pictures(known, _chosen(service, known, model_id, used_by)).get(shown, [])[: plotting.MOST]
     if not named:
         raise NotFound("no curves of that metric over that kind of size", field="metric")
     curves = [curve for _, curve in named]
@@ -169,6 +171,12 @@ def _picture(service: Service, application: str, shown: tuple[str, str], model_i
     lines = tuple(replace(line, label=label) for line, (label, _) in zip(lines, named, strict=True))
     policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # matplotlib styles within the drawing
     return Response(_drawn(lines, title(curves)), 200, html.HEADERS | policy, "image/svg+xml")
+
+
+def _chosen(service: Service, known: Mapping[str, Curve], model_id: str, used_by: str) -> Mapping[str, Curve]:
+    """As :meth:`modak.service.Service.chosen`, with the query parameter as the place of its faults."""
+    with alone(called={} if model_id else {"id": "used_by"}):
+        return service.chosen(known, model_id, used_by)
 
 
 def _in_pictures(known: Mapping[str, Curve], chosen: Mapping[str, Curve]) -> dict[tuple[str, str], list[tuple[str, Curve]]]:

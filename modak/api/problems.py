@@ -109,9 +109,9 @@ def public_faults(error: ModakError, scope: Scope) -> Sequence[Fault]:
 
 
 @contextmanager
-def alone(at: str, called: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+def alone(at: str = "", called: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
     """Of faults in an entry that is a document of its own, the places in it: without ``at``, which stands for it among others; some fields
-    are ``called`` otherwise there."""
+    are ``called`` otherwise there, as are those of an entry that a query names."""
     try:
         yield
     except ModakError as error:

@@ -100,16 +100,17 @@ class _Table:
     def counts(self, columns: Sequence[str]) -> dict[str, Int32]:
         """Columns of whole numbers, those of the layout also from what was counted over all nodes."""
         found = {column: self.typed(column, UNKNOWN, np.int32) for column in columns}
-        for column, per_node in TOTALS.items():
-            if column in self.raw.columns:
-                total = self.typed(column, UNKNOWN, np.int32)
-                over = spread(total, found["nodes"], found[per_node])
-                triples = np.stack([total, over.nodes, found[per_node]])
-                for one in np.unique(triples[:, over.uneven], axis=1).T[: MOST_FAULTS + 1]:
-                    self.fault(_uneven(column, *one), over.uneven & (triples == one[:, None]).all(axis=0))
-                if over.nowhere.any():
-                    self.doubt(f"column {column!r}: without 'nodes', all count as on one node; '--set {per_node}=…' gives what a node has")
-                found |= {"nodes": over.nodes, per_node: over.each}
+        there = [(column, per_node) for column, per_node in TOTALS.items() if column in self.raw.columns]
+        for column, per_node in sorted(there, key=lambda pair: bool((found[pair[1]] == UNKNOWN).all())):  # those first that tell the nodes
+            total = self.typed(column, UNKNOWN, np.int32)
+            over = spread(total, found["nodes"], found[per_node])
+            triples = np.stack([total, over.nodes, found[per_node]])
+            for one in np.unique(triples[:, over.uneven], axis=1).T[: MOST_FAULTS + 1]:
+                self.fault(_uneven(column, *one), over.uneven & (triples == one[:, None]).all(axis=0))
+            if over.nowhere.any():
+                way = f"take these rows out ('modak results doubt'), and load them with '--set {per_node}=…', what a node has"
+                self.doubt(f"column {column!r}: without 'nodes', all count as on one node; if it were several, {way}")
+            found |= {"nodes": over.nodes, per_node: over.each}
         return found
 
     def texts(self, column: str) -> Cells:

@@ -95,7 +95,8 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         yield sizes[0], headings.wide(sizes)
     hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
     if loading and not sizes and MANY <= len(strange) <= MOST_TOGETHER and not any(map(NUMERIC.fullmatch, strange)):
-        options = headings.together(hints, [name for name in required if name not in columns])
+        known = [name for name in columns if is_known(name)]
+        options = headings.together(hints, known, [name for name in required if name not in columns])
         yield strange[0], f"options to start from, if what is said below is right: {options}"
     names = f"; the columns are {', '.join(COLUMNS)}" if any(hint and headings.OPEN in hint.text for hint in hints.values()) else ""
     ways = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(strange) > 1 else ''}"
@@ -107,7 +108,7 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
             yield name, f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}{how}"
         elif name == together[0]:
             shown = listed([quoted(each) for each in together], _SHOWN)
-            called = f"--map {quoted(f'{name}={headings.parameter(name)}')}"
+            called = headings.renaming(name, headings.parameter(name))
             yield name, f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called}){how}"
 
 

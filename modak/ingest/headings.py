@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
+from shlex import quote
 from typing import Final, NamedTuple
 
 from modak.ingest import vocabulary
@@ -30,6 +31,7 @@ _OF_ONE: Final = re.compile(r".*_per_(gpu|device|core|node|rank|worker|chip|sock
 _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNORECASE)
 """What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*([A-Za-z0-9/%]{1,20})?.*")
+_BLANK: Final = re.compile(r"\s")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t)?[ _=-]*[0-9]{1,7}[ _-]?"
@@ -37,7 +39,7 @@ _SIZE: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_OF: Final = re.compile(
-    r"((the_)?(number|no\.?|nr\.?)_of_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?(?P<what>.+?)(?P<one>_(count|number))?"
+    r"((the_)?(number|no\.?|nr\.?)_of_|anzahl_(der_)?|numero_d[ei]_|nombre_de_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?(?P<what>.+?)(?P<one>_(count|number))?"
 )
 """A heading that says that it counts something: ``Number of CPU cores``, ``thread_count``."""
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -50,8 +52,21 @@ _PARAMETER: Final = re.compile(r"[a-z0-9_][a-z0-9_.+-]{0,63}")
 
 
 def folded(name: str) -> str:
-    """A heading in lower case, with underscores for blanks; the beginning of a long one."""
-    return name.strip()[:_LONGEST].lower().replace(" ", "_")
+    """A heading in lower case, with underscores for blanks of any kind; the beginning of a long one."""
+    return _BLANK.sub("_", name.strip()[:_LONGEST].strip().lower())
+
+
+def renaming(name: str, column: str) -> str:
+    """The option that calls a heading otherwise, as a shell takes it; of a long heading the beginning, which is enough.
+
+    >>> print(renaming("Größe", "params.groesse"), renaming("node's RAM", ""))
+    --map 'Größe=params.groesse' --map 'node'"'"'s RAM='
+    """
+    shown = name if name.isprintable() else _BLANK.sub(" ", name)
+    if not shown.isprintable():
+        return f"--map {quoted(f'{name}={column}')}"  # nobody can type it
+    pair = quote(f"{shown if len(shown) <= _LONGEST else shown.strip()[:_LONGEST].strip()}={column}")
+    return "--map " + (pair if pair.startswith("'") else f"'{pair}'")
 
 
 def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
@@ -103,15 +118,15 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
     )
 
 
-def together(hints: Mapping[str, Hint | None], missing: Sequence[str]) -> str:
+def together(hints: Mapping[str, Hint | None], known: Collection[str], missing: Sequence[str]) -> str:
     """The options of all hints, to start from; ``missing`` are required columns that the table lacks. What cannot be told is ``…``.
 
-    Of several headings of one meaning the first has it.
+    Of several headings of one meaning the first has it, or the one that is ``known`` as it stands.
     """
-    options, taken = [], set[str]()
+    options, taken = [], {*known}
     for name, hint in hints.items():
         column = "…" if hint is None or hint.column is None or hint.column in taken else hint.column
-        options.append("--map " + quoted(f"{name}={column}").replace("\\u2026", "…"))
+        options.append(renaming(name, column))
         if hint and column == hint.column != "":
             taken |= {column, *(one.partition("=")[0] for one in hint.fill)}
             options += [f"--set {one}" for one in hint.fill]
@@ -149,7 +164,7 @@ def _grid(bare: str, among: Sequence[str]) -> Hint | None:
 
 def _total(name: str, *, loading: bool) -> Hint | None:
     def option(column: str) -> str:
-        return f" (--map {quoted(f'{name}={column}')})" if loading else ""
+        return f" ({renaming(name, column)})" if loading else ""
 
     counts = _counts(name)
     if counts == "ranks":
@@ -192,7 +207,7 @@ def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) ->
         return None
     unit = unit_in(name) if near == "value" and loading else None
     fill = (f"unit={unit}",) if unit and metrics.known_unit(unit) else ()
-    option = f" (--map {quoted(f'{name}=value')} --set {fill[0]})" if fill else ""
+    option = f" ({renaming(name, 'value')} --set {fill[0]})" if fill else ""
     return Hint(f"the nearest known one is {near!r}{option}", near, fill)
 
 
@@ -218,7 +233,7 @@ def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
         return None
     value = ""
     if no_value and _is_rate(words):
-        value = f"if it is a rate, --map {quoted(f'{name}=value')} --set metric=throughput --set unit=…; "
+        value = f"if it is a rate, {renaming(name, 'value')} --set metric=throughput --set unit=…; "
     elif no_value and (_is_time(words) or _in_time(name)):
         value = _time_of(name, words)
     return Hint(f"{value}{OPEN}, call it 'params.{plain}'", None if value else f"params.{plain}")
@@ -248,7 +263,7 @@ def _time_of(name: str, words: Sequence[str]) -> str:
     metric, of = (f"{part}_time", f"each {part}") if part else ("time", "the whole run")
     told = unit_in(name)
     unit = words[-1] if words[-1] in vocabulary.TIME_ENDINGS else told if told and metrics.known_unit(told) else "…"
-    return f"if it is the time of {of}, --map {quoted(f'{name}=value')} --set metric={metric} --set unit={unit}; "
+    return f"if it is the time of {of}, {renaming(name, 'value')} --set metric={metric} --set unit={unit}; "
 
 
 def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bool) -> Hint:
@@ -261,8 +276,8 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
     left_out = [*others, *(each for each in among if _is_ratio(_bare(each)))]
     given = unit if unit and metrics.known_unit(unit) else "…"
     fill = (f"metric={metric}", *([f"unit={given}"] if unit else []))
-    options = [f"--map {quoted(f'{name}=value')}", *(f"--set {each}" for each in fill)]
-    options += [f"--map {quoted(f'{each}=')}" for each in left_out[:_MOST]]
+    options = [renaming(name, "value"), *(f"--set {each}" for each in fill)]
+    options += [renaming(each, "") for each in left_out[:_MOST]]
     if len(left_out) > _MOST:
         options.append("…")
     notes = []

@@ -91,8 +91,9 @@ def _plain(cell: str) -> str:
 def _names(header: str, line: int) -> list[str]:
     """The columns. Raises for more than a file has, for one without a name, and for two of one name."""
     names = _cells(header)
-    faults = [f"{len(names)} columns; at most {MOST_COLUMNS}"] if len(names) > MOST_COLUMNS else []
-    faults += [f"column {number} has no name" for number, name in enumerate(names, 1) if not name]
+    if len(names) > MOST_COLUMNS:
+        raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=f":{line}")
+    faults = [f"column {number} has no name" for number, name in enumerate(names, 1) if not name]
     faults += [f"two columns are called {name!r}" for number, name in enumerate(names) if name and name in names[:number]]
     if faults:
         raise DataError(faults=[Fault(f":{line}", fault) for fault in faults[:MOST_FAULTS]])

@@ -25,7 +25,7 @@ def _by_word(meanings: Mapping[str, str]) -> Mapping[str, str]:
 COLUMN_OF: Final = _by_word(
     {
         "application": "app app_name application_name code program exe executable benchmark benchmark_name model model_name name test "
-        "test_name net",
+        "test_name net programm programa programme programma",
         "dataset": "problem input input_file case data data_set dataset_name",
         "params.epochs": "epochs n_epochs num_epochs",
         "params.steps": "steps n_steps num_steps nsteps iterations iters n_iters niter niters n_iterations timesteps time_steps",
@@ -49,8 +49,9 @@ COLUMN_OF: Final = _by_word(
         "value": "mean avg average median result val",
         "unit": "units unit_name time_unit",
         "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt",
-        "measured_at": "date day timestamp time_stamp datetime date_time",
-        "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id",
+        "measured_at": "date day timestamp time_stamp datetime date_time datum fecha",
+        "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id kommentar bemerkung comentario "
+        "commentaire commento",
     }
 )
 """The column that a heading means."""
@@ -65,7 +66,9 @@ GPU_TOTALS: Final = _words(
     "gpus n_gpus num_gpus ngpus ngpu gpu_count number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators"
 )
 """The same of GPUs."""
-RATIOS: Final = _words("speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency")
+RATIOS: Final = _words(
+    "speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency mfu hfu"
+)
 """What is computed from times."""
 RATIO_WORDS: Final = _words("speedup efficiency beschleunigung effizienz aceleracion eficiencia")
 """Words in headings of such ratios."""

@@ -198,7 +198,7 @@ def _measured(connection: Connection, chosen: Measured) -> Sequence[ColumnElemen
     rows = connection.execute(matching(connection, chosen.where)).all()
     numbers = [row.id for row in rows if has_params(from_row(row), chosen.where)]
     period = and_(results.c.measured_at >= _bound(chosen.since, "since"), results.c.measured_at != UNKNOWN)
-    if chosen.until:
+    if chosen.until is not None:
         period = and_(period, results.c.measured_at < _bound(chosen.until, "until", whole_day=True))
     parts = [and_(results.c.series_id.in_(part), period) for part in chunks(numbers)]
     if not any(connection.execute(select(results.c.id).where(part).limit(1)).first() for part in parts):

@@ -441,3 +441,19 @@ def test_a_printed_table_is_as_wide_as_its_sheet(web: TestClient, tmp_path: Path
     words = (chromium, "--headless", "--no-sandbox", "--window-size=400,800", f"--user-data-dir={tmp_path}", "--dump-dom")
     shown = subprocess.run([*words, str(tmp_path / "page.html")], capture_output=True, text=True, timeout=60, check=True).stdout
     assert re.findall("<title>(.*?)</title>", shown) == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/results?used_by=x", "used_by"),
+        ("/ui/results?used_by=x", "used_by"),
+        ("/ui/results?application=3dgan&model=x", "model"),
+        ("/ui/models?application=3dgan&used_by=x", "used_by"),
+        ("/ui/models?application=3dgan&id=x", "id"),
+    ],
+)
+def test_the_place_of_an_unknown_plan_or_curve_is_its_parameter(web: TestClient, path: str, field: str) -> None:
+    """As the page about HTTP says; addresses have their parts in braces."""
+    answer = web.get(path, headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (404, field)

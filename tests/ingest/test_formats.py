@@ -118,6 +118,7 @@ TABLE = "Cores | Time<br>[s]\n:---|---:\n1 | 9\n2 | 5\n"
         ("application|value\n---|---\na|1\na|2|3\n", "r.md:4: 3 cells; the header has 2 columns"),
         ("application|metric|value\n---|---|---\n", "r.md: no rows of results"),
         ("a b|c\n---\n1|2\n", "r.md: no table"),
+        ("a|" * 100_000 + "\n" + "-|" * 100_000 + "\n", "r.md:1: 100000 columns; at most 500"),
     ],
 )
 def test_what_is_wrong_with_a_table_in_markdown_is_told(text: str, said: str) -> None:

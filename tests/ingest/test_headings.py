@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 
 import pytest
 
 from modak.ingest.columns import canonical, header_faults
-from modak.ingest.table import MOST_COLUMNS
+from modak.ingest.reading import parse_pairs
+from modak.ingest.table import MOST_COLUMNS, Options
+from tests.ingest.test_reading import only
 
 NEAREST = {
-    "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten nodos",
+    "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten Anzahl_Knoten nodos Número_de_nodos",
     "ranks_per_node": "ppn tasks/node ntasks-per-node Prozesse_pro_Knoten",
     "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads",
     "unit": "time_unit",
@@ -19,9 +22,9 @@ NEAREST = {
     "precision": "dtype prec",
     "system": "cluster machine host hostname",
     "partition": "queue",
-    "application": "app app_name model Name exe",
+    "application": "app app_name model Name exe Programm",
     "dataset": "problem data_set",
-    "measured_at": "date datetime timestamp",
+    "measured_at": "date datetime timestamp Datum",
     "repeat": "rep run trial repetition",
     "params.epochs": "epochs n_epochs",
     "params.steps": "steps iterations timesteps",
@@ -166,6 +169,24 @@ def test_many_unknown_columns_get_their_options_together() -> None:
         "--map 'GPU=…' --map 'images/sec=value' --set metric=throughput --set unit=images/sec --map 'sec=' --map 'speedup=' --map 'std=' "
         "--map 'size n=params.size_n' --set system=…"
     )
+
+
+def test_a_column_that_the_table_has_is_not_given_twice() -> None:
+    """The options would be refused."""
+    (_, options), *_ = header_faults(("application", "metric", "value", "nodes", "num_nodes", "size", "kind"), (), loading=True)
+    assert options.endswith("--map 'num_nodes=…' --map 'size=params.size' --map 'kind=params.kind'")
+
+
+@pytest.mark.parametrize("heading", ["Größe", "node's kind", "Größe\xa0(GB)", 'a "quoted" $HOME', "long " * 40, "a=b"])
+def test_options_rename_what_they_name(heading: str) -> None:
+    """After a shell has read them: letters of other languages, quotes, blanks of other kinds and long headings are no obstacle."""
+    columns = ("application", "metric", "value", heading, "kind", "mesh")
+    (_, options), *_ = header_faults(columns, (), loading=True)
+    words = shlex.split(options.partition(": ")[2])
+    rename = parse_pairs([word.replace("…", "params.x") for word in words if word != "--map"], "--map")
+    table = "\t".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in columns)
+    batch = only(f"{table}\na\ttime\t1\t2\t3\t4\n", options=Options(rename=rename))
+    assert sorted(batch.series[0].params.values()) == ["2", "3", "4"]
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,20 @@ def test_two_of_three_counts_give_the_third(nodes: int, each: int) -> None:
 
 
 def test_fewer_than_a_node_has_run_on_a_part_of_one() -> None:
-    """So one option is enough for a table of 1 to 32 GPUs."""
+    """So one option is enough for a table of 1 to 32 GPUs, and runs without any beside them."""
     assert read(",1, ,2, ,4, ,8, ,16, ,32,", gpus_per_node="8") == [(1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8)]
+    assert read(",0,", gpus_per_node="8") == [(UNKNOWN, 0)]
+
+
+@pytest.mark.parametrize(("fill", "each"), [("gpus_per_node", 8), ("ranks_per_node", 16)])
+def test_ranks_and_gpus_are_spread_over_the_same_nodes(fill: str, each: int) -> None:
+    """Whichever of the two a node is told to have."""
+    batch = only(
+        "application,total_ranks,total_gpus,metric,value\na,64,32,wall_time,1\na,8,4,wall_time,1\n", options=Options(fill={fill: str(each)})
+    )
+    found = [batch.numbers[name].tolist() for name in ("nodes", "ranks_per_node", "gpus_per_node")]
+    assert found == [[4, 1], [16, 8], [8, 4]]
+    assert not batch.notes
 
 
 def test_a_total_alone_counts_as_on_one_node_and_is_noted() -> None:
@@ -40,7 +52,10 @@ def test_a_total_alone_counts_as_on_one_node_and_is_noted() -> None:
     batch = only("application,total_ranks,metric,value\na,8,wall_time,1\na,16,wall_time,1\n")
     assert (batch.numbers["nodes"].tolist(), batch.numbers["ranks_per_node"].tolist()) == ([UNKNOWN] * 2, [8, 16])
     (note,) = batch.notes
-    assert note == "r.csv: column 'total_ranks': without 'nodes', all count as on one node; '--set ranks_per_node=…' gives what a node has"
+    assert note.startswith(
+        "r.csv: column 'total_ranks': without 'nodes', all count as on one node; if it were several, take these rows out"
+    )
+    assert note.endswith("and load them with '--set ranks_per_node=…', what a node has")
 
 
 def test_rows_without_a_total_stay_as_they_are() -> None:
@@ -54,7 +69,7 @@ def test_rows_without_a_total_stay_as_they_are() -> None:
         ("2,7,", "column 'total_gpus': 7 on 2 nodes: allowed: as many on each node"),
         ("2,8,3", "column 'total_gpus': 8 on 2 nodes with gpus_per_node 3: allowed: as many on each node"),
         (",12,8", "column 'total_gpus': 12 on 1 node with gpus_per_node 8: allowed: as many on each node"),
-        (",0,8", "column 'total_gpus': 0 with gpus_per_node 8: allowed: as many on each node"),
+        ("2,0,8", "column 'total_gpus': 0 on 2 nodes with gpus_per_node 8: allowed: as many on each node"),
         ("1,x,", "column 'total_gpus': 'x': allowed: a whole number from 0"),
     ],
 )

@@ -159,7 +159,9 @@ def test_a_broken_week_is_taken_out_by_its_days(store: Store) -> None:
     ]
 
 
-@pytest.mark.parametrize(("since", "until", "field"), [("last week", None, "since"), ("2026-03-01", "2026-03-32", "until")])
+@pytest.mark.parametrize(
+    ("since", "until", "field"), [("last week", None, "since"), ("2026-03-01", "2026-03-32", "until"), ("2026-03-01", "", "until")]
+)
 def test_a_period_needs_times(store: Store, since: str, until: str | None, field: str) -> None:
     """As the results table has them; a period without results is told, because it is mostly a slip."""
     store.load([csv_table(JOBS + job(1, DAY) + job(2))], ME)

@@ -318,7 +318,7 @@ def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name:
     assert report.notes == ((said,) if column else ())
 
 
-WEAK = "if this is weak scaling, load the rows without that column ('--map OLD=')"
+WEAK = "if this is weak scaling, take these rows out ('modak results doubt'), and load them without that column ('--map OLD=')"
 
 
 @pytest.mark.parametrize(
@@ -383,13 +383,15 @@ def test_a_row_of_totals_is_noted(store: Store, name: str) -> None:
         (
             "ranks_per_node",
             (48, 96, 192),
-            "ranks_per_node grows as the nodes do (48 for each): if it counts over all nodes, call it 'total_ranks'",
+            "ranks_per_node grows as the nodes do (48 for each): if it counts over all nodes, take these rows out ('modak results doubt'), "
+            "and load them with '--map ranks_per_node=total_ranks'",
         ),
         ("threads_per_rank", (12, 24, 48), "threads_per_rank grows as the nodes do (12 for each): if it counts over all nodes, divide it"),
         (
             "gpus_per_node",
             (4, 8, 16),
-            "gpus_per_node grows as the nodes do (4 for each): if it counts over all nodes, call it 'total_gpus'",
+            "gpus_per_node grows as the nodes do (4 for each): if it counts over all nodes, take these rows out ('modak results doubt'), "
+            "and load them with '--map gpus_per_node=total_gpus'",
         ),
         ("batch_size", (64, 128, 256), "batch_size grows as the nodes do (64 for each): it is that of each worker"),
         ("gpus_per_node", (0, 0, 0), ""),
