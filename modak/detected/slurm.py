@@ -124,22 +124,27 @@ def _quality(name: str, wall: str, most: str, fewest: str) -> SeenQos:
 
 
 def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQos]) -> SeenPartition:
-    """The partition with the limits of its ``own`` quality of service (``QoS``), which hold for all of its jobs, and with those that jobs
-    may name and whose limits are narrower."""
+    """The partition with the limits of its ``own`` quality of service (``QoS``) and of the only one that it takes, which hold for all of
+    its jobs, and with those that jobs may name and whose limits are narrower."""
     if own:
-        seen = replace(
-            seen,
-            min_nodes=max(filter(None, (seen.min_nodes, own.min_nodes)), default=None),
-            max_nodes=least(seen.max_nodes, own.max_nodes),
-            max_cpus=least(seen.max_cpus, own.max_cpus),
-            max_job_cpus=own.max_cpus,
-            max_wall_time_s=least(seen.max_wall_time_s, own.max_wall_time_s),
-            conditions=tuple(one for one in seen.conditions if not one.startswith("QoS=")),
-        )
+        seen = replace(_narrowed(seen, own), conditions=tuple(one for one in seen.conditions if not one.startswith("QoS=")))
+    if sole := known.get((seen.qos or "").casefold()):
+        seen = _narrowed(seen, sole)
     lists = dict(seen.lists)
     allowed, denied = ({name.casefold() for name in lists.get(field, ())} for field in ("allowed_qos", "denied_qos"))
     named = (one for name, one in known.items() if (name in allowed if allowed else name not in denied))
     return replace(seen, qualities=tuple(one for one in named if _is_narrower(one, seen))[:MOST_QUALITIES])
+
+
+def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:
+    return replace(
+        seen,
+        min_nodes=max(filter(None, (seen.min_nodes, by.min_nodes)), default=None),
+        max_nodes=least(seen.max_nodes, by.max_nodes),
+        max_cpus=least(seen.max_cpus, by.max_cpus),
+        max_job_cpus=least(seen.max_job_cpus, by.max_cpus),
+        max_wall_time_s=least(seen.max_wall_time_s, by.max_wall_time_s),
+    )
 
 
 def _is_narrower(one: SeenQos, seen: SeenPartition) -> bool:

@@ -279,6 +279,12 @@ def test_a_partition_has_the_limits_of_its_own_quality_of_service() -> None:
     assert "quickq" not in [one.qos for one in found.queues]
 
 
+def test_a_partition_has_the_limits_of_the_only_quality_of_service_that_it_takes() -> None:
+    """Its jobs need not name that to get it."""
+    found = with_qualities("AllowQos=Debug")
+    assert (found.qos, found.max_wall_time_s, found.max_nodes, found.queues) == ("Debug", 600, 1, ())
+
+
 def test_a_partition_for_larger_jobs_has_their_sizes() -> None:
     """Slurm would reject a job of one node, or never start it."""
     found = limited("MinNodes=2")
