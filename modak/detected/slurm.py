@@ -74,7 +74,8 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     config, configured = settings(answers["scontrol-config"].text), answers["scontrol-config"].command
     known = qualities(answers["sacctmgr"].text if "sacctmgr" in answers else "")
     found, seen = partitions(shown.text, config, known), nodes(listed.text)
-    if not (found and seen):
+    in_full = bool(found and seen)
+    if not in_full:
         shown = listed = answers["sinfo"]
         found, seen = from_sinfo(shown.text)
     if not (found and seen):
@@ -91,6 +92,7 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         charged_by=configured if enforced & PROJECTS else "",
         directives=("--time",) if TIMED in plugins else (),
         from_directives=configured,
+        shows_lists=in_full,
         notes=(OWN_RULES,) if "lua" in plugins else (),
     )
 

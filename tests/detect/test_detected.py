@@ -914,13 +914,22 @@ def test_gpus_that_were_entered_by_hand_are_not_said_to_be_missing() -> None:
 
 def test_a_changed_size_of_jobs_is_drift() -> None:
     """And a quality of service; where the scheduler says nothing of one, that of the file is the site's."""
-    stored, now = (limited(fields).system for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
+    first, then = (limited(fields) for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
+    stored, now = first.system, then.system
     assert drift(stored, now) == tuple(
         Drift(f"partitions.{name}.{field}", *values)
         for name in ("batch", "batch-kind2")
         for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")), ("allowed_qos", (None, "long")))
     )
-    assert {one.field.rpartition(".")[2] for one in drift(now, stored)} == {"allowed_qos"}
+    assert {one.field.rpartition(".")[2] for one in drift(now, stored, shows_lists=first.shows_lists)} == {"allowed_qos"}
+
+
+def test_a_list_that_sinfo_does_not_show_is_not_gone() -> None:
+    """Where users may not run scontrol, the accounts of a partition are the site's word."""
+    probes = {name: {"lscpu": "lscpu-epyc-vm.json"} for name in ("main", "gpu")}
+    found = seen({"sinfo": "sinfo.txt", "lscpu": "lscpu-epyc-vm.json"}, probes=probes)
+    parts = tuple(one.model_copy(update={"allowed_accounts": ("chem",)}) for one in found.system.partitions)
+    assert drift(found.system.model_copy(update={"partitions": parts}), found.system, shows_lists=found.shows_lists) == ()
 
 
 def test_a_changed_default_time_is_drift() -> None:
