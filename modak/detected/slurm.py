@@ -150,7 +150,7 @@ def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:
 
 
 def _is_narrower(one: SeenQos, seen: SeenPartition) -> bool:
-    pairs = ((one.max_nodes, seen.max_nodes), (one.max_wall_time_s, seen.max_wall_time_s))
+    pairs = ((one.max_nodes, seen.max_nodes), (one.max_cpus, seen.max_job_cpus), (one.max_wall_time_s, seen.max_wall_time_s))
     return any(least(limit, there) != there for limit, there in pairs)
 
 

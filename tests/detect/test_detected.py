@@ -271,6 +271,13 @@ def test_qualities_of_service_with_narrower_limits_are_queues(fields: str, named
         assert queues[1] == Queue(name="batch", qos="debug", min_nodes=1, max_nodes=1, max_wall_time_s=600)
 
 
+def test_a_quality_of_service_that_limits_cpus_is_a_queue() -> None:
+    """Of whole nodes, of which each has 80."""
+    shown = "medium||cpu=200|\n"
+    found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
+    assert partition(found, "batch").queues[1:] == (Queue(name="batch", qos="medium", min_nodes=1, max_nodes=2, max_wall_time_s=86400),)
+
+
 def test_a_partition_has_the_limits_of_its_own_quality_of_service() -> None:
     """Slurm rejects jobs beyond them, or lets them wait for ever; 200 CPUs are two nodes. Other partitions have it not."""
     found = with_qualities("QoS=quickq")
