@@ -591,6 +591,14 @@ def test_grid_engine_before_version_8_tells_no_sockets_and_cores() -> None:
     assert (main.max_cpus, main.max_wall_time_s) == (16, 3600)
 
 
+@pytest.mark.parametrize(("shown", "lists"), [("qname main\nprojects NONE\n", True), ("", False)])
+def test_grid_engine_shows_lists_where_it_shows_its_queues(shown: str, lists: bool) -> None:
+    """Hosts alone do not say whose jobs a queue takes."""
+    found = gridengine.cluster(answers({}, qhost="c1 lx24-amd64 16 0.02 62.9G 1.1G 4.0G 0.0\n   main BIP 0/0/16\n", qconf=shown))
+    assert found
+    assert found.shows_lists is lists
+
+
 ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_slaves {}\n"
 
 
