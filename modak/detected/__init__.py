@@ -42,6 +42,8 @@ class Description:
     """GPUs of a node by partition, where they are left out of the system because their model is unknown."""
     on_unnamed: Mapping[str, str] = field(default_factory=dict)
     """The note that says so, by partition."""
+    shows_lists: bool = False
+    """Whether a list of qualities of service or accounts that is not seen is gone: not all commands show them."""
 
     def notes_beside(self, stored: System) -> Sequence[str]:
         """The notes without those on GPUs whose model somebody has entered into the stored system."""
@@ -97,7 +99,15 @@ def describe(
     }
     all_notes = tuple(dict.fromkeys([*notes, *installed.notes, *demanded.notes, *cluster.notes, UNASKED]))
     described_so = validated(System, system, DataError)
-    return Description(described_so, found.processors, found.accelerators, all_notes, dict(found.unnamed_gpus), dict(found.on_unnamed))
+    return Description(
+        described_so,
+        found.processors,
+        found.accelerators,
+        all_notes,
+        dict(found.unnamed_gpus),
+        dict(found.on_unnamed),
+        cluster.shows_lists,
+    )
 
 
 def toml(items: Sequence[System | Processor | Accelerator]) -> str:

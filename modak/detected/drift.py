@@ -9,8 +9,6 @@ from typing import Any, Final, NamedTuple
 from modak.detected.partitions import LISTS
 from modak.facts import Partition, System
 
-SHOWING_LISTS: Final = ("slurm", "gridengine")
-"""Schedulers that show which qualities of service and accounts a partition takes, so that a list which is not seen is gone."""
 NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -22,11 +20,11 @@ class Drift(NamedTuple):
     seen: Any
 
 
-def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) -> tuple[Drift, ...]:
+def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE, *, shows_lists: bool = False) -> tuple[Drift, ...]:
     """The fields that differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared.
 
     ``unnamed_gpus``: GPUs of a node by partition, where the machine does not show their model. Their number is compared with what somebody
-    has entered.
+    has entered. ``shows_lists``: a list of qualities of service or accounts that is not seen is gone; else only what is seen is compared.
     """
     return tuple(
         difference
@@ -34,7 +32,7 @@ def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) 
             Drift("scheduler", stored.scheduler, seen.scheduler),
             Drift("cpu_unit", stored.cpu_unit, seen.cpu_unit),
             *([Drift("account_required", stored.account_required, True)] if seen.account_required else []),
-            *_partitions(stored, seen, unnamed_gpus),
+            *_partitions(stored, seen, unnamed_gpus, shows_lists),
             *_listed("runtimes", _runtimes(stored), _runtimes(seen)),
             *_listed("mpi", _mpi(stored), _mpi(seen)),
             *_listed("filesystems", _paths(stored), _paths(seen)),
@@ -43,7 +41,7 @@ def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE) 
     )
 
 
-def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int]) -> Iterator[Drift]:
+def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int], shows_lists: bool) -> Iterator[Drift]:
     left = {partition.name for partition in stored.partitions}
     for one in seen.partitions:
         same = next((each for each in stored.partitions if one.name in each.scheduler_names), None)
@@ -52,8 +50,7 @@ def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int]) -
             continue
         left.discard(same.name)
         yield from _fields(same, one)
-        if seen.scheduler in SHOWING_LISTS:
-            yield from _lists(same, one)
+        yield from (differs for differs in _lists(same, one) if differs.seen or shows_lists)
         if same.node.accelerators and not one.node.accelerators:
             yield Drift(f"partitions.{one.name}.node.accelerators", same.node.accelerators, unnamed_gpus.get(one.name))
     yield from (Drift(f"partitions.{name}", "stored", None) for name in sorted(left))

@@ -50,6 +50,7 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         from_nodes=listed.command,
         directives=tuple(f"-pe {name}" for name in chosen),
         from_directives=told.command,
+        shows_lists=most.keys() <= queues.keys(),
     )
 
 

@@ -212,9 +212,8 @@ def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:
 def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
     seen, there = kind.partition, kinds.count(kind.nodes)
     called = seen.asked_as or seen.name
-    by_cpus = max(seen.min_nodes or 1, seen.max_job_cpus // kind.node.cpus) if seen.max_job_cpus and kind.node.cpus else None
-    max_nodes = least(seen.max_nodes, by_cpus)
-    queues = list(_queues(called, seen, min(there, max_nodes or there)))
+    max_nodes = least(seen.max_nodes, _whole_nodes(seen.max_job_cpus, kind.node, seen.min_nodes))
+    queues = list(_queues(called, kind, min(there, max_nodes or there)))
     entry = {
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
@@ -237,13 +236,21 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
     return {name: value for name, value in entry.items() if value is not None}
 
 
-def _queues(called: str, seen: SeenPartition, most: int) -> Iterator[Mapping[str, Any]]:
+def _whole_nodes(cpus: int | None, node: SeenNode, fewest: int | None) -> int | None:
+    """The nodes of which a job may have all CPUs, but at least the ``fewest`` that it may have; ``None``: there is no limit, or the node's
+    CPUs are unknown."""
+    return max(fewest or 1, cpus // node.cpus) if cpus and node.cpus else None
+
+
+def _queues(called: str, kind: NodeKind, most: int) -> Iterator[Mapping[str, Any]]:
     """The partition as a queue by size, and then for jobs that name a quality of service, each with its limits. As these are narrower, no
     other job gets one."""
+    seen = kind.partition
     usual = {"name": called, "min_nodes": seen.min_nodes, "max_nodes": most}
     yield {name: value for name, value in usual.items() if value is not None}
     for one in seen.qualities:
-        fewest, largest = max(one.min_nodes or 1, seen.min_nodes or 1), least(one.max_nodes, most)
+        fewest = max(one.min_nodes or 1, seen.min_nodes or 1)
+        largest = least(one.max_nodes, _whole_nodes(one.max_cpus, kind.node, fewest), most)
         limits = {"min_nodes": fewest, "max_nodes": largest, "max_wall_time_s": least(one.max_wall_time_s, seen.max_wall_time_s)}
         if fewest <= (largest or most) and not fault_in(Name, one.name):
             yield {"name": called, "qos": one.name, **{name: value for name, value in limits.items() if value is not None}}

@@ -133,6 +133,8 @@ class Cluster:
     """Options without which jobs do not start."""
     from_directives: str = ""
     """The command that printed what these name."""
+    shows_lists: bool = False
+    """Whether it shows which qualities of service and accounts a partition takes, so that a list which is not seen is gone."""
     notes: tuple[str, ...] = ()
     """What its jobs may have to comply with, and no field can say."""
 

@@ -74,7 +74,8 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     config, configured = settings(answers["scontrol-config"].text), answers["scontrol-config"].command
     known = qualities(answers["sacctmgr"].text if "sacctmgr" in answers else "")
     found, seen = partitions(shown.text, config, known), nodes(listed.text)
-    if not (found and seen):
+    in_full = bool(found and seen)
+    if not in_full:
         shown = listed = answers["sinfo"]
         found, seen = from_sinfo(shown.text)
     if not (found and seen):
@@ -91,6 +92,7 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         charged_by=configured if enforced & PROJECTS else "",
         directives=("--time",) if TIMED in plugins else (),
         from_directives=configured,
+        shows_lists=in_full,
         notes=(OWN_RULES,) if "lua" in plugins else (),
     )
 
@@ -124,26 +126,31 @@ def _quality(name: str, wall: str, most: str, fewest: str) -> SeenQos:
 
 
 def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQos]) -> SeenPartition:
-    """The partition with the limits of its ``own`` quality of service (``QoS``), which hold for all of its jobs, and with those that jobs
-    may name and whose limits are narrower."""
+    """The partition with the limits of its ``own`` quality of service (``QoS``) and of the only one that it takes, which hold for all of
+    its jobs, and with those that jobs may name and whose limits are narrower."""
     if own:
-        seen = replace(
-            seen,
-            min_nodes=max(filter(None, (seen.min_nodes, own.min_nodes)), default=None),
-            max_nodes=least(seen.max_nodes, own.max_nodes),
-            max_cpus=least(seen.max_cpus, own.max_cpus),
-            max_job_cpus=own.max_cpus,
-            max_wall_time_s=least(seen.max_wall_time_s, own.max_wall_time_s),
-            conditions=tuple(one for one in seen.conditions if not one.startswith("QoS=")),
-        )
+        seen = replace(_narrowed(seen, own), conditions=tuple(one for one in seen.conditions if not one.startswith("QoS=")))
+    if sole := known.get((seen.qos or "").casefold()):
+        seen = _narrowed(seen, sole)
     lists = dict(seen.lists)
     allowed, denied = ({name.casefold() for name in lists.get(field, ())} for field in ("allowed_qos", "denied_qos"))
     named = (one for name, one in known.items() if (name in allowed if allowed else name not in denied))
     return replace(seen, qualities=tuple(one for one in named if _is_narrower(one, seen))[:MOST_QUALITIES])
 
 
+def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:
+    return replace(
+        seen,
+        min_nodes=max(filter(None, (seen.min_nodes, by.min_nodes)), default=None),
+        max_nodes=least(seen.max_nodes, by.max_nodes),
+        max_cpus=least(seen.max_cpus, by.max_cpus),
+        max_job_cpus=least(seen.max_job_cpus, by.max_cpus),
+        max_wall_time_s=least(seen.max_wall_time_s, by.max_wall_time_s),
+    )
+
+
 def _is_narrower(one: SeenQos, seen: SeenPartition) -> bool:
-    pairs = ((one.max_nodes, seen.max_nodes), (one.max_wall_time_s, seen.max_wall_time_s))
+    pairs = ((one.max_nodes, seen.max_nodes), (one.max_cpus, seen.max_job_cpus), (one.max_wall_time_s, seen.max_wall_time_s))
     return any(least(limit, there) != there for limit, there in pairs)
 
 

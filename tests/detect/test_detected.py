@@ -271,12 +271,25 @@ def test_qualities_of_service_with_narrower_limits_are_queues(fields: str, named
         assert queues[1] == Queue(name="batch", qos="debug", min_nodes=1, max_nodes=1, max_wall_time_s=600)
 
 
+def test_a_quality_of_service_that_limits_cpus_is_a_queue() -> None:
+    """Of whole nodes, of which each has 80."""
+    shown = "medium||cpu=200|\n"
+    found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
+    assert partition(found, "batch").queues[1:] == (Queue(name="batch", qos="medium", min_nodes=1, max_nodes=2, max_wall_time_s=86400),)
+
+
 def test_a_partition_has_the_limits_of_its_own_quality_of_service() -> None:
     """Slurm rejects jobs beyond them, or lets them wait for ever; 200 CPUs are two nodes. Other partitions have it not."""
     found = with_qualities("QoS=quickq")
     assert (found.max_wall_time_s, found.max_nodes) == (900, 2)
     assert found.queues[0] == Queue(name="batch", min_nodes=2, max_nodes=2)
     assert "quickq" not in [one.qos for one in found.queues]
+
+
+def test_a_partition_has_the_limits_of_the_only_quality_of_service_that_it_takes() -> None:
+    """Its jobs need not name that to get it."""
+    found = with_qualities("AllowQos=Debug")
+    assert (found.qos, found.max_wall_time_s, found.max_nodes, found.queues) == ("Debug", 600, 1, ())
 
 
 def test_a_partition_for_larger_jobs_has_their_sizes() -> None:
@@ -576,6 +589,14 @@ def test_grid_engine_before_version_8_tells_no_sockets_and_cores() -> None:
     (node,), (main,) = found.nodes, found.partitions
     assert (node.name, node.cpus, node.sockets, node.cores, node.threads_per_core, node.memory_gb) == ("c1", 16, None, None, None, 67.5)
     assert (main.max_cpus, main.max_wall_time_s) == (16, 3600)
+
+
+@pytest.mark.parametrize(("shown", "lists"), [("qname main\nprojects NONE\n", True), ("", False)])
+def test_grid_engine_shows_lists_where_it_shows_its_queues(shown: str, lists: bool) -> None:
+    """Hosts alone do not say whose jobs a queue takes."""
+    found = gridengine.cluster(answers({}, qhost="c1 lx24-amd64 16 0.02 62.9G 1.1G 4.0G 0.0\n   main BIP 0/0/16\n", qconf=shown))
+    assert found
+    assert found.shows_lists is lists
 
 
 ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_slaves {}\n"
@@ -908,13 +929,22 @@ def test_gpus_that_were_entered_by_hand_are_not_said_to_be_missing() -> None:
 
 def test_a_changed_size_of_jobs_is_drift() -> None:
     """And a quality of service; where the scheduler says nothing of one, that of the file is the site's."""
-    stored, now = (limited(fields).system for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
+    first, then = (limited(fields) for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
+    stored, now = first.system, then.system
     assert drift(stored, now) == tuple(
         Drift(f"partitions.{name}.{field}", *values)
         for name in ("batch", "batch-kind2")
         for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")), ("allowed_qos", (None, "long")))
     )
-    assert {one.field.rpartition(".")[2] for one in drift(now, stored)} == {"allowed_qos"}
+    assert {one.field.rpartition(".")[2] for one in drift(now, stored, shows_lists=first.shows_lists)} == {"allowed_qos"}
+
+
+def test_a_list_that_sinfo_does_not_show_is_not_gone() -> None:
+    """Where users may not run scontrol, the accounts of a partition are the site's word."""
+    probes = {name: {"lscpu": "lscpu-epyc-vm.json"} for name in ("main", "gpu")}
+    found = seen({"sinfo": "sinfo.txt", "lscpu": "lscpu-epyc-vm.json"}, probes=probes)
+    parts = tuple(one.model_copy(update={"allowed_accounts": ("chem",)}) for one in found.system.partitions)
+    assert drift(found.system.model_copy(update={"partitions": parts}), found.system, shows_lists=found.shows_lists) == ()
 
 
 def test_a_changed_default_time_is_drift() -> None:
