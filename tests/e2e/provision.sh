@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the real components that the end-to-end tests run against, on a Debian machine, as root: Slurm with its
-# PBS front end, Grid Engine, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch, Chromium. Starts no daemon. Running it again does nothing new.
+# Installs the real components that the end-to-end tests run against, on a Debian machine, as root: Slurm with its PBS front end and its
+# accounting (slurmdbd, MariaDB), Grid Engine, MPI, Charliecloud, Apptainer, PostgreSQL, PyTorch, Chromium. Starts no daemon. Running it
+# again does nothing new.
 #
 # usage: tests/e2e/provision.sh [PREFIX]      PREFIX is where PyTorch goes, what the release lacks (an Apptainer, other Charlieclouds),
 #                                             and what cannot be installed beside the rest: Grid Engine
