@@ -281,7 +281,7 @@ def _no_nodes(one: _Figures) -> str | None:
     elif within.get("ranks_per_node", 1) * within.get("threads_per_rank", 1) > MOST_THREADS:
         what = f"more than {MOST_THREADS} ranks x threads on a node"
     elif one.rows >= LEAST_SIZES and max(within.get("ranks_per_node", 0), within.get("gpus_per_node", 0)) > 1:
-        return "no result names 'nodes', so each counts as a run on one node ('--set nodes=1' says that it was)"
+        return f"no result names 'nodes', so each counts as a run on one node; if some are not, {_AGAIN} with their numbers"
     else:
         return None
     return f"{what}: without 'nodes' each result counts as a run on one node; give their number, and the counts of each"
