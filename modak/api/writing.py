@@ -159,8 +159,9 @@ def _period(sent: Mapping[str, Any]) -> Measured:
         raise RequestError(message, field=strange[0] if strange else "where")
     given = {name: value for name, value in sent.items() if name != "where"} | {f"where.{name}": value for name, value in where.items()}
     for name, value in given.items():
-        if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME:
-            raise RequestError(f"allowed: a text of 1 to {LONGEST_NAME} characters", field=name)
+        most = LONGEST_TIME if name in ("since", "until") else LONGEST_NAME
+        if not isinstance(value, str) or not 0 < len(value) <= most:
+            raise RequestError(f"allowed: a text of 1 to {most} characters", field=name)
     return Measured(sent["since"], sent.get("until"), where)
 
 

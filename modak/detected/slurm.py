@@ -46,8 +46,10 @@ MEMORY: Final = ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode
 CONDITIONS: Final = ("AllowGroups", "AllowAccounts", "AllowQos", "AllocNodes", "DenyAccounts", "DenyQos", "QoS", "ReqResv")
 """Who may use a partition, and how."""
 LISTS: Final[Mapping[str, str]] = {
-    **{"AllowQos": "allowed_qos", "DenyQos": "denied_qos"},
-    **{"AllowAccounts": "allowed_accounts", "DenyAccounts": "denied_accounts"},
+    "AllowQos": "allowed_qos",
+    "DenyQos": "denied_qos",
+    "AllowAccounts": "allowed_accounts",
+    "DenyAccounts": "denied_accounts",
 }
 """Those that it has fields for."""
 RESTRICTIONS: Final = frozenset({"AllowGroups", "AllowAccounts", "AllowQos", "AllocNodes", "ReqResv"})

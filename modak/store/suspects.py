@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func,
 
 from modak.errors import NotFound, RequestError, nearest_name
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
-from modak.ingest.table import LAYOUT, UNKNOWN, layout
+from modak.ingest.table import LAYOUT, layout
 from modak.ingest.values import reader
 from modak.results import metrics, suspicion
 from modak.results.suspicion import LayoutRuns
@@ -197,7 +197,7 @@ def _measured(connection: Connection, chosen: Measured) -> Sequence[ColumnElemen
     """The results of a period. Raises :class:`modak.errors.RequestError` for what is no time, and as :func:`_parts` does."""
     rows = connection.execute(matching(connection, chosen.where)).all()
     numbers = [row.id for row in rows if has_params(from_row(row), chosen.where)]
-    period = and_(results.c.measured_at >= _bound(chosen.since, "since"), results.c.measured_at != UNKNOWN)
+    period = results.c.measured_at >= _bound(chosen.since, "since")  # rows without a time are before all times
     if chosen.until is not None:
         period = and_(period, results.c.measured_at < _bound(chosen.until, "until", whole_day=True))
     parts = [and_(results.c.series_id.in_(part), period) for part in chunks(numbers)]
