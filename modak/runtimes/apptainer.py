@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.jobs.spec import JobSpec
+from modak.recipes.forms import Form
 from modak.runtimes import hostmpi
 from modak.runtimes.base import Runtime
 from modak.runtimes.image import (
@@ -39,6 +40,8 @@ class Apptainer(Runtime):
 
     name: str = "apptainer"
     reads: frozenset[str] = frozenset((*PULLED, "private", ".sif", ".simg"))
+    form: Form = "definition"
+    version_command: tuple[str, ...] = ("apptainer", "--version")
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into a file."""

@@ -73,6 +73,7 @@ class Charliecloud(Runtime):
     name: str = "charliecloud"
     aliases: tuple[str, ...] = ("ch-run",)
     reads: frozenset[str] = frozenset(("docker", "private", *SQUASHFS_ENDINGS))
+    version_command: tuple[str, ...] = ("ch-run", "--version")
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """GPUs need a prepared image, unless the nodes have CDI files; ranks share the mount of an image file; an image directory has no

@@ -44,6 +44,7 @@ class Enroot(Runtime):
     name: str = "enroot"
     aliases: tuple[str, ...] = ("pyxis",)
     reads: frozenset[str] = frozenset(("docker", "private", *SQUASHFS_ENDINGS))
+    version_command: tuple[str, ...] = ("enroot", "version")
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """No option binds the host's MPI at every site; without Pyxis, the launcher's variables do not reach the ranks."""

@@ -32,6 +32,7 @@ class PodmanHpc(Runtime):
 
     name: str = "podman-hpc"
     reads: frozenset[str] = frozenset(("docker", "private"))
+    version_command: tuple[str, ...] = ("podman-hpc", "--version")
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A module of the site provides the host's MPI; it is not bound."""

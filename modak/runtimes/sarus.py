@@ -30,6 +30,7 @@ class Sarus(Runtime):
 
     name: str = "sarus"
     reads: frozenset[str] = frozenset(("docker", "private"))
+    version_command: tuple[str, ...] = ("sarus", "--version")
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A hook provides the host's MPI; it needs an MPI with MPICH's binary interface in the image."""
