@@ -22,9 +22,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from modak import plugins
-from modak.citations import label, unsourced
 from modak.errors import BadSyntax, DataError, Fault, unknown
 from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
+from modak.facts.citations import label, unsourced
 from modak.sizing.guide import Guide
 from modak.text.documents import strict_json, without_schema
 from modak.text.faults import faults_of, join

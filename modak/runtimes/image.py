@@ -10,7 +10,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Container, JobSpec
 from modak.launchers.family import WITHOUT_MPI
-from modak.script.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
+from modak.script.bash import Expansion, Line, Part, assign, holds, need, quiet, run, variable, word
 from modak.script.shelltext import ours
 from modak.text import words
 from modak.text.words import Variable, Word
@@ -136,9 +136,21 @@ def runtime_present(program: str) -> Line:
     return need(quiet(run("command", "-v", program)), NO_RUNTIME, advice)
 
 
-def image_present(test: str, how: str) -> Line:
+def listed(runtime: str, name: str, how: str) -> Line:
+    """A check that an image is among those in the runtime's own storage, by its name there; ``how`` says how to get it, if known."""
+    whose = f"{runtime}'" if runtime.endswith("s") else f"{runtime}'s"
+    advice = f" is not among {whose} images: {how or 'load it there under that name'}"
+    return need(holds(run(runtime, "images"), name), NO_IMAGE, IMAGE, advice)
+
+
+def present(test: str, how: str) -> Line:
     """A check that the image can be read; ``how`` says how to get it."""
     return need(run("test", test, word(IMAGE)), NO_IMAGE, IMAGE, f" cannot be read: {how}")
+
+
+def notices(*texts: str) -> tuple[Notice, ...]:
+    """Warnings of a runtime."""
+    return tuple(Notice(field="target.container_runtime", message=text) for text in texts)
 
 
 def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None) -> tuple[Line, ...]:
