@@ -1,7 +1,6 @@
 """The forecast of a curve at any sizes: by its own forms, pooled with comparable curves of the same application, its kin.
 
-:func:`pooled_forecast` has the steps. Which curves are kin, :mod:`modak.perfmodel.kinship` says; how alike they are, and what they tell,
-:mod:`modak.perfmodel.relatives`.
+:func:`pooled_forecast` has the steps. Which curves are kin, how alike they are, and what they tell, :mod:`modak.perfmodel.relatives` says.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.cache import Cache
-from modak.perfmodel import intervals, joining, kinship, nodestep, relatives, scaling
+from modak.perfmodel import intervals, joining, nodestep, relatives, scaling
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
@@ -122,10 +121,10 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     beside = at.beside(curve)
     own = scaling.evaluate(curve.mixture, at.sizes, beside)
     few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
-    alike = kinship.alike(curve, curves) if few or beyond.any() else []
-    kin = kinship.kin_of(curve, alike)
+    alike = relatives.alike(curve, curves) if few or beyond.any() else []
+    kin = relatives.kin_of(curve, alike)
     reached = relatives.reached(kin, at.sizes, beside)
-    measured, continued = (beyond | few) & reached, beyond & ~reached & kinship.continued_by(kin, curve)
+    measured, continued = (beyond | few) & reached, beyond & ~reached & relatives.continued_by(kin, curve)
 
     value, width = own.log_value, intervals.half_widths(own, at.level)
     if measured.any():
@@ -134,17 +133,17 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
         once = np.where(beyond, 0.0, RERUN_SPREAD * intervals.stretch(at.level))
         least = width.each(lambda side: np.minimum(side, once))
         pooled_width = intervals.half_widths(together, at.level).each(np.maximum, least)
-        value, width = np.where(measured, together.log_value, value), _where(measured, pooled_width, width)
+        value, width = np.where(measured, together.log_value, value), pooled_width.where(measured, width)
     if continued.any():
-        forecasts = kinship.forecasts_of(kin, alike, at.sizes, beside)
+        forecasts = relatives.forecasts_of(kin, alike, at.sizes, beside)
         # Its interval is that of a series alone: nobody ran there.
         together = replace(relatives.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
         value = np.where(continued, together.log_value, value)
-        width = _where(continued, intervals.half_widths(together, at.level), width)
+        width = intervals.half_widths(together, at.level).where(continued, width)
 
     doublings = own.doublings
     if beside is not None:
-        doublings = np.maximum(doublings, _doublings_of_nodes(curve, beside))
+        doublings = np.maximum(doublings, scaling.beyond(beside, min(curve.nodes), max(curve.nodes)))
         if not curve.mixture.single_node:
             width = width.widened(at.reach * nodestep.unlike(_nodes_apart(curve, at.sizes, beside), beside, curve.nodes))
     of_repeats = noise(curve, curves)
@@ -158,10 +157,6 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
         noise=of_repeats,
         smallest=min(curve.nodes),
     )
-
-
-def _where(mask: npt.NDArray[np.bool_], width: intervals.Sides, otherwise: intervals.Sides) -> intervals.Sides:
-    return width.each(lambda one, other: np.where(mask, one, other), otherwise)
 
 
 def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
@@ -205,11 +200,6 @@ def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: 
     ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
     known = max(RERUN_SPREAD, of_repeats) / Z90
     return joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(at.sizes / edges)))
-
-
-def _doublings_of_nodes(curve: Curve, nodes: Array) -> Array:
-    """Doublings between ``nodes`` and those that a curve was measured on; 0 or less between these."""
-    return np.asarray(np.maximum(np.log2(nodes / max(curve.nodes)), np.log2(min(curve.nodes) / nodes)))
 
 
 def _nodes_apart(curve: Curve, sizes: Array, nodes: Array) -> Array:

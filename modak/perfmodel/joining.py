@@ -17,8 +17,9 @@ import numpy.typing as npt
 from modak.perfmodel import unlikeness
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.questions import SPREAD, Question
+from modak.perfmodel.questions import Question, stated_by, unlike_attributes
 from modak.perfmodel.relatives import UNKNOWN_LIKENESS
+from modak.perfmodel.scaling import beyond
 
 AT_EDGE: Final = 2.0
 """The standard deviation of the other configuration's forecast at the edge counts so many times: see decision 27."""
@@ -45,8 +46,7 @@ class Neighbour(NamedTuple):
 
     def away(self, sizes: Array) -> Array:
         """Doublings between ``sizes`` and those that it was measured at; 0 between these."""
-        first, last = self.curve.sizes[0], self.curve.sizes[-1]
-        return np.asarray(np.maximum(np.maximum(np.log2(sizes / last), np.log2(first / sizes)), 0.0))
+        return beyond(sizes, self.curve.sizes[0], self.curve.sizes[-1])
 
 
 def neighbours(curve: Curve, curves: Sequence[Curve]) -> list[Neighbour]:
@@ -66,12 +66,11 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
 
 def _spread(one: Curve, curve: Curve) -> float:
     """The standard deviation of the log ratio of their costs; 0 if nothing is known to differ, or they are of other work."""
-    differing = [name for name in SPREAD if one.labels[name] != curve.labels[name]]
+    differing = unlike_attributes(one, curve)
     if not set(differing).isdisjoint(OTHER_WORK):
         return 0.0
     names = [name for name in differing if name != "partition" or "system" not in differing]
-    question = Question({name: getattr(curve.series, name) for name in SPREAD}, curve.layout)
-    return unlikeness.of_attributes(names, one, question)
+    return unlikeness.of_attributes(names, one, Question(stated_by(curve.series), curve.layout))
 
 
 def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, npt.NDArray[np.int_]]]:

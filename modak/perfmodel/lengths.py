@@ -10,7 +10,7 @@ import numpy as np
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import Predictions, of_whole_time
-from modak.perfmodel.questions import Question, closed
+from modak.perfmodel.questions import Question, closed, of_metric
 from modak.perfmodel.startup import (
     LENGTHS,
     SAMPLES,
@@ -50,14 +50,14 @@ def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question,
     agree with the question otherwise had as many: then times of epochs are scaled (:func:`of_samples`). Else the question itself, and
     ``None``."""
     params = question.params
-    samples, of_metric = positive_number(params.get(SAMPLES)), [one for one in curves if question.metric in (None, one.series.metric)]
-    measured = [samples_of(one.series) if metric_of(one.series).per == "epoch" else None for one in of_metric]
+    samples, able = positive_number(params.get(SAMPLES)), of_metric(curves, question.metric)
+    measured = [samples_of(one.series) if metric_of(one.series).per == "epoch" else None for one in able]
     if samples is None or not measured or None in measured:
         return question, None
     rest = {name: text for name, text in params.items() if name != SAMPLES}
     apart = replace(question, attributes={**question.attributes, "params": rest}, scales_epochs=True)
-    asked = closed(of_metric, apart)
-    if any(there == samples and asked.agrees(one.series, one.layout) for there, one in zip(measured, of_metric, strict=True)):
+    asked = closed(able, apart)
+    if any(there == samples and asked.agrees(one.series, one.layout) for there, one in zip(measured, able, strict=True)):
         return question, None
     return apart, samples
 

@@ -19,7 +19,7 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power, other_device, unknown_device
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.questions import SPREAD, Question
+from modak.perfmodel.questions import SPREAD, Question, of_metric
 
 DOUBLING_SPREAD: Final = 0.15
 """The spread of each doubling between the sizes in question and the measured ones. Used to find the nearest curve of another kind of run:
@@ -112,12 +112,11 @@ class Matcher:
         compared: dict[int, _Compared] = self._compared.get(open_, dict)
         differ = question.tests.get("params", lambda _: False)
         found = []
-        for curve in curves:
-            if question.metric in (None, curve.series.metric):
-                one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, open_))
-                of_params = unlikeness.of_attributes(["params"], curve, question) if differ(curve.series.params) else 0.0
-                attributes, unlike = one.with_params if of_params else one.attributes, math.hypot(one.unlikeness, of_params)
-                found.append(Match(curve, question, self._power, attributes, one.shape, unlike, one.of_layout))
+        for curve in of_metric(curves, question.metric):
+            one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, open_))
+            of_params = unlikeness.of_attributes(["params"], curve, question) if differ(curve.series.params) else 0.0
+            attributes, unlike = one.with_params if of_params else one.attributes, math.hypot(one.unlikeness, of_params)
+            found.append(Match(curve, question, self._power, attributes, one.shape, unlike, one.of_layout))
         return found
 
     def _compare(self, curve: Curve, question: Question) -> _Compared:
@@ -151,15 +150,15 @@ def best_match(found: Sequence[Match], nodes: Array) -> Match:
     distance of its sizes from the ``nodes`` in question counts, too. Of equals, the first by :class:`Nearness` is taken; of equals even
     then, the one in the middle by what it costs: names of systems and software decide nothing.
     """
-    near = _least(found, _doubts(found, nodes))
-    nearest = _least(near, [_nearness(one, near) for one in near]) if len(near) > 1 else near
+    near = least(found, _doubts(found, nodes))
+    nearest = least(near, [_nearness(one, near) for one in near]) if len(near) > 1 else near
     return sorted(nearest, key=seen)[len(nearest) // 2]
 
 
-def _least(found: Sequence[Match], ranks: Sequence[float] | Sequence[Nearness]) -> list[Match]:
+def least(found: Sequence[Match], ranks: Sequence[float] | Sequence[Nearness]) -> list[Match]:
     """The matches of the least rank."""
-    least = min(ranks)
-    return [one for one, rank in zip(found, ranks, strict=True) if rank == least]
+    first = min(ranks)
+    return [one for one, rank in zip(found, ranks, strict=True) if rank == first]
 
 
 def _doubts(found: Sequence[Match], nodes: Array) -> list[float]:

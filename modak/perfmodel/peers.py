@@ -20,7 +20,7 @@ from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Z90, Sides
 from modak.perfmodel.kriging import parted
-from modak.perfmodel.matching import Match, best_match, seen
+from modak.perfmodel.matching import Match, best_match, least, seen
 from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.questions import both_differ
 from modak.perfmodel.unlikeness import of_another_count
@@ -81,10 +81,7 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     """Of the results that differ least from the question, whatever their layout, those from which it is answered."""
     if nearest.own:
         return nearest
-    unlike = [round(one.unlikeness, 9) for one in found]
-    least = min(unlike)
-    alike = [one for one, spread in zip(found, unlike, strict=True) if spread == least]
-    return best_match(alike, nodes)
+    return best_match(least(found, [round(one.unlikeness, 9) for one in found]), nodes)
 
 
 def _configuration(match: Match) -> tuple[tuple[str, Hashable], ...]:

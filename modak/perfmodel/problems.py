@@ -29,7 +29,7 @@ from modak.perfmodel.matching import Match, seen
 from modak.perfmodel.merging import same_setting
 from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of
-from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
+from modak.perfmodel.questions import SPREAD, Question, of_metric, same_value, stated_by, switched_on
 from modak.perfmodel.unlikeness import WORK_SPREAD, tells_of_work
 
 MOST_PROBLEMS: Final = 8
@@ -117,12 +117,12 @@ def without_names(question: Question, curves: Iterable[Curve]) -> Question:
     texts = {name for name, text in asked.items() if magnitude(text) is None}
     if not texts or len(texts) == len(asked):
         return question
-    of_metric = [curve for curve in curves if question.metric in (None, curve.series.metric)]
-    if not all(map(tells_of_work, of_metric)):
+    able = of_metric(curves, question.metric)
+    if not all(map(tells_of_work, able)):
         texts -= {"dataset"}  # an epoch of another data set has other samples, whatever their size
     numbers = sorted(asked.keys() - texts - {"dataset"})
     sizes = [[name] for name in numbers] + ([numbers] if len(numbers) > 1 else [])
-    names = {text for text in texts if any(_names(text, size, asked, of_metric) for size in sizes)}
+    names = {text for text in texts if any(_names(text, size, asked, able) for size in sizes)}
     params = {name: text for name, text in question.attributes["params"].items() if name not in names}
     attributes = {**question.attributes, "params": params, **dict.fromkeys(names & {"dataset"})}
     return replace(question, attributes=attributes, exact=question.exact - names)
@@ -206,11 +206,9 @@ def _in_results(sizes: Sequence[MeasuredProblem], like: Question, *, agreeing: b
 
 def _like(curve: Curve, question: Question) -> Question:
     """A question about runs like those of a curve in all that ``question`` leaves open."""
-    asked = question.attributes
     params = {name: text for name, text in curve.series.params.items() if name not in (*question.params, *startup.LENGTHS)}
-    left_open = {name: getattr(curve.series, name) for name in SPREAD if name not in asked}
-    known = {name: value for name, value in left_open.items() if value is not None}
-    return Question({**known, "params": params}, curve.layout)
+    left_open = {name: value for name, value in stated_by(curve.series).items() if name not in question.attributes}
+    return Question({**left_open, "params": params}, curve.layout)
 
 
 def _at_problems(sizes: Sequence[MeasuredProblem], answers: Answers, like: Curve | None = None) -> list[AtProblem]:
