@@ -121,7 +121,7 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     beside = at.beside(curve)
     own = scaling.evaluate(curve.mixture, at.sizes, beside)
     few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
-    alike = relatives.alike(curve, curves) if few or beyond.any() else []
+    alike = relatives.comparable(curve, curves) if few or beyond.any() else []
     kin = relatives.kin_of(curve, alike)
     reached = relatives.reached(kin, at.sizes, beside)
     measured, continued = (beyond | few) & reached, beyond & ~reached & relatives.continued_by(kin, curve)
@@ -164,17 +164,17 @@ def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at:
     (:mod:`modak.perfmodel.joining`)."""
     away = np.flatnonzero((forecast.doublings > 0) & ~forecast.reached)
     found = joining.neighbours(curve, curves) if away.size else []
-    own = joining.Told(forecast.log_value, forecast.width.middle / at.reach, forecast.doublings)
+    own = joining.LogForecast(forecast.log_value, forecast.width.middle / at.reach, forecast.doublings)
     for one, some in joining.nearest(found, at.sizes[away], own.doublings[away]):
         here = away[some]
         other = _told_by(one, curve, curves, At(at.sizes[here], at.nodes[here], at.level), forecast.noise)
-        joint, factor = joining.together(joining.Told(*(column[here] for column in own)), other)
+        joint, factor = joining.together(joining.LogForecast(*(column[here] for column in own)), other)
         forecast = _with(forecast, here, joint, factor, one.curve.measured)
     return forecast
 
 
 def _with(
-    forecast: PooledForecast, here: npt.NDArray[np.int_], joint: joining.Told, factor: Array, other: scaling.Series
+    forecast: PooledForecast, here: npt.NDArray[np.int_], joint: joining.LogForecast, factor: Array, other: scaling.Series
 ) -> PooledForecast:
     """The forecast with what it and an ``other`` series tell ``here`` together, where its deviation changes by a ``factor``."""
     value, doublings, factors = forecast.log_value.copy(), forecast.doublings.copy(), np.ones(forecast.log_value.shape)
@@ -189,14 +189,14 @@ def _with(
     )
 
 
-def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: At, of_repeats: float) -> joining.Told:
+def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: At, of_repeats: float) -> joining.LogForecast:
     """What another configuration tells of the curve: its forecast, moved by the ratio of their costs at the edge of the curve's sizes."""
     others = [each for each in curves if each is not curve]
     edges = np.clip(at.sizes, curve.sizes[0], curve.sizes[-1])
     nodes = np.interp(edges, curve.sizes, curve.nodes)
     both = _as_measured(one.curve, others, At(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]), at.level))
     columns = (both.log_value, both.width.middle / at.reach, both.doublings)
-    there, at_edge = (joining.Told(*each) for each in zip(*(np.split(column, 2) for column in columns), strict=True))
+    there, at_edge = (joining.LogForecast(*each) for each in zip(*(np.split(column, 2) for column in columns), strict=True))
     ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
     known = max(RERUN_SPREAD, of_repeats) / Z90
     return joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(at.sizes / edges)))

@@ -27,7 +27,7 @@ OTHER_WORK: Final = ("dataset", "params")
 """What runs of the same work have in common: smaller problems stop to scale earlier."""
 
 
-class Told(NamedTuple):
+class LogForecast(NamedTuple):
     """Forecasts of log costs, arrays of one shape."""
 
     log_value: Array
@@ -84,7 +84,7 @@ def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator
             yield one, places
 
 
-def moved(told: Told, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> Told:
+def moved(told: LogForecast, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> LogForecast:
     """The forecasts ``told [n]`` of another configuration, moved by the log ratio ``r [n]`` of costs that is seen at the edge.
 
     The ratio has a normal prior with mean 0 and standard deviation ``spread``, and is seen with the variance ``v`` of both forecasts at the
@@ -96,14 +96,14 @@ def moved(told: Told, spread: float, ratio: Array, at_edge: Array, own_at_edge: 
     return told._replace(log_value=told.log_value + share * ratio, deviation=np.sqrt(told.deviation**2 + share * seen))
 
 
-def together(own: Told, other: Told) -> tuple[Told, Array]:
+def together(own: LogForecast, other: LogForecast) -> tuple[LogForecast, Array]:
     """Two forecasts of the same costs as one, and by what factor each deviation of ``own`` changes. It is as far beyond what was measured
     as both are, by their weights."""
     variances = np.array([own.deviation**2, other.deviation**2])
     of_own = variances[1] / variances.sum(axis=0)
     apart = own.log_value - other.log_value
     birge = np.sqrt(np.maximum(1.0, apart**2 / variances.sum(axis=0)))
-    joint = Told(
+    joint = LogForecast(
         log_value=other.log_value + of_own * apart,
         deviation=birge / np.sqrt((1 / variances).sum(axis=0)),
         doublings=of_own * own.doublings + (1 - of_own) * other.doublings,

@@ -15,6 +15,7 @@ from modak.perfmodel.startup import (
     LENGTHS,
     SAMPLES,
     WALL_TIME,
+    WHOLE_RUNS,
     StartUp,
     is_whole,
     lengths,
@@ -23,6 +24,14 @@ from modak.perfmodel.startup import (
     start_up_correction,
 )
 from modak.results.metrics import metric_of
+
+
+def curves_telling(curves: Sequence[Curve], name: str | None) -> list[Curve]:
+    """The curves of a metric (``None``: of any); if there is none of the time of a whole run, those of whole runs under other names."""
+    found = of_metric(curves, name)
+    if found or name not in WHOLE_RUNS:
+        return found
+    return [curve for curve in curves if curve.series.metric in WHOLE_RUNS and is_whole(curve.series)]
 
 
 def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, Sequence[Curve]]:

@@ -152,7 +152,7 @@ def best_match(found: Sequence[Match], nodes: Array) -> Match:
     """
     near = least(found, _doubts(found, nodes))
     nearest = least(near, [_nearness(one, near) for one in near]) if len(near) > 1 else near
-    return sorted(nearest, key=seen)[len(nearest) // 2]
+    return sorted(nearest, key=order_of_equals)[len(nearest) // 2]
 
 
 def least(found: Sequence[Match], ranks: Sequence[float] | Sequence[Nearness]) -> list[Match]:
@@ -252,14 +252,14 @@ def _says_hyperthreads(match: Match) -> bool:
     return bool(match.curve.series.hyperthreads) and not unlikeness.of_another_count(match.curve, match.question.layout)
 
 
-def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
+def order_of_equals(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
     """A sort key for equally near curves that does not depend on names: the work at the largest size, then all measured values."""
     curve = match.curve
     counts = tuple(getattr(curve.layout, name) or 0 for name in layouts.COUNTS)
     return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
 
 
-def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
+def places_by_nearest(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
     """The places of ``nodes`` for which the same matches are nearest to a question: those as far from what each was measured on."""
     spans = {one.curve.octaves for one in found}
     if len(spans) < 2 or len(nodes) == 1 or min(one.doubt for one in found) < SAME:

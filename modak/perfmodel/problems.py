@@ -25,7 +25,7 @@ from modak.perfmodel.intervals import Z90
 from modak.perfmodel.kriging import REPEAT, UNLIKE, parted
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import Match, seen
+from modak.perfmodel.matching import Match, order_of_equals
 from modak.perfmodel.merging import same_setting
 from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of
@@ -91,7 +91,7 @@ class AtProblem(NamedTuple):
     """What answers, for the measured problem size."""
 
 
-def across(found: Sequence[Match], answers: Answers) -> list[Predictions]:
+def laws(found: Sequence[Match], answers: Answers) -> list[Predictions]:
     """Predictions for an unmeasured problem size by one law or two; none: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
@@ -229,10 +229,10 @@ def size_of(match: Match) -> tuple[float | None, ...]:
     return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.params))
 
 
-def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
+def number_ratios(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
     """Log ratios of the numbers ``there`` to those ``asked``, by parameter, where they differ; ``None``: other parameters differ, too.
 
-    >>> apart({"n": "100", "solver": "cg"}, {"n": "100", "solver": "gmres"}) is None
+    >>> number_ratios({"n": "100", "solver": "cg"}, {"n": "100", "solver": "gmres"}) is None
     True
     """
     pairs = {name: (magnitude(there.get(name)), magnitude(text)) for name, text in asked.items()}
@@ -242,7 +242,7 @@ def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, fl
 
 
 def nearest_first(sized: Iterable[tuple[Value, Mapping[str, float]]]) -> list[tuple[dict[str, float], list[Value]]]:
-    """Values by how far they are from a problem, as :func:`apart` tells it, the nearest ones first.
+    """Values by how far they are from a problem, as :func:`number_ratios` tells it, the nearest ones first.
 
     >>> nearest_first([("far", {"n": 2.0}), ("near", {"n": -1.0}), ("as near", {"n": -1.0})])
     [({'n': -1.0}, ['near', 'as near']), ({'n': 2.0}, ['far'])]
@@ -274,15 +274,15 @@ def _away(match: Match) -> Mapping[str, float] | None:
 def _compared(
     asked: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...], exact: AbstractSet[str]
 ) -> tuple[Mapping[str, float] | None, Mapping[str, str]]:
-    """How far the numbers among parameters are :func:`apart` (``None``: they differ in more than numbers and texts), and those of results
-    that are another text than the one asked for, in one spelling. Many results have the same.
+    """The :func:`number_ratios` of parameters (``None``: they differ in more than numbers and texts), and those of results that are another
+    text than the one asked for, in one spelling. Many results have the same.
 
     Of ``exact`` parameters (:attr:`~modak.perfmodel.questions.Question.exact`) 1.10 is another text than 1.1, not the same number.
     """
     of_results = dict(there)
     pairs = [(name, text, of_results[name]) for name, text in asked if name in of_results]
     texts = {name: same_setting(name, other) for name, text, other in pairs if _is_another_text(text, other, exact=name in exact)}
-    return apart({name: text for name, text in asked if name not in texts}, of_results), texts
+    return number_ratios({name: text for name, text in asked if name not in texts}, of_results), texts
 
 
 def _is_another_text(asked: str, there: str, *, exact: bool) -> bool:
@@ -304,7 +304,7 @@ def _source(match: Match) -> Source:
 def _rank(source: tuple[Source, Sequence[MeasuredProblem]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
     """Sorts sources: by what they differ in, then by the number of problem sizes. Names decide nothing."""
     (layout, labels), sizes = source
-    nearest = min(sizes[0].matches, key=seen)
+    nearest = min(sizes[0].matches, key=order_of_equals)
     spread = sum((WORK_SPREAD if name == "params" else SPREAD)[name] ** 2 for name, _ in labels)
     return spread, layout is not None, -len(sizes), nearest.spread, nearest.curve.costs
 

@@ -178,7 +178,7 @@ def pool(
     )
 
 
-class _Told(NamedTuple):
+class _OfKin(NamedTuple):
     """What kin tell of a target: arrays ``[k, n]``."""
 
     log_costs: Array
@@ -187,7 +187,7 @@ class _Told(NamedTuple):
     disagreement: Array
 
 
-def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _Told:
+def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _OfKin:
     """The measured costs of kin, and their ``forecasts`` where they were not measured."""
     log_costs = _measured(kin, sizes, nodes)
     unlikeness = np.broadcast_to(np.array([[one.unlikeness] for one in kin]), log_costs.shape)
@@ -198,7 +198,7 @@ def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, fo
         unlikeness = np.where(missing, np.hypot(unlikeness, [_error(one) for one in forecasts]), unlikeness)
         disagreement = np.where(missing, [one.disagreement for one in forecasts], disagreement)
     moves = np.array([one.level + one.slope * np.log2(sizes / last) for one in kin])
-    return _Told(log_costs + moves, unlikeness, disagreement)
+    return _OfKin(log_costs + moves, unlikeness, disagreement)
 
 
 def _concentration(weights: Array) -> Array:
@@ -243,9 +243,9 @@ def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:
     return np.where(total > 0, np.sqrt(squares / np.where(total > 0, total, 1.0)), UNKNOWN_LIKENESS)
 
 
-def alike(curve: Curve, curves: Sequence[Curve]) -> list[Curve]:
+def comparable(curve: Curve, curves: Sequence[Curve]) -> list[Curve]:
     """The other curves that are comparable with one."""
-    return [one for one in curves if one is not curve and _comparable(one, curve)]
+    return [one for one in curves if one is not curve and _may_be_kin(one, curve)]
 
 
 def kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[Kin, ...]:
@@ -267,7 +267,7 @@ def forecasts_of(kin: Sequence[Kin], curves: Sequence[Curve], sizes: Array, node
     return [evaluate(fits[one.relative], sizes, nodes) for one in kin]
 
 
-def _comparable(one: Curve, other: Curve) -> bool:
+def _may_be_kin(one: Curve, other: Curve) -> bool:
     """Whether two curves have the same metric, unit and scale, or are both of times of whole runs, whatever these are called: a job
     measures ``wall_time``.
 
