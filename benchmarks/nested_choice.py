@@ -19,15 +19,15 @@ import numpy.typing as npt
 from benchmarks.model_quality import read_scaling
 from benchmarks.output import say
 from benchmarks.protocols import PROTOCOLS
-from modak.perfmodel import evaluation, extrapolation, nodestep, scaling
+from modak.perfmodel import evaluation, nodestep, scaling
 from modak.perfmodel.evaluation import Observed
 from modak.perfmodel.forms import Array
 
 GRID: Mapping[tuple[ModuleType, str], tuple[float, ...]] = {
     (scaling, "POWER"): (3.0, 4.0, 6.0),
     (scaling, "CROWDED"): (0.0, 0.04, 0.08),
-    (extrapolation, "CEILING"): (0.05, 0.1, 0.2, 9.0),
-    (extrapolation, "CEILING_WITHIN"): (0.1, 0.3),
+    (scaling, "CEILING"): (0.05, 0.1, 0.2, 9.0),
+    (scaling, "CEILING_WITHIN"): (0.1, 0.3),
     (nodestep, "FRESH"): (0.0, 0.5, 0.75, 1.0),
     (nodestep, "NODE_SLOPE"): (0.03, 0.06),
 }

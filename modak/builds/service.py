@@ -23,9 +23,9 @@ from modak.store import Store
 from modak.store.audit import Actor
 from modak.store.builds import StoredBuild
 from modak.store.schema import now
+from modak.text.documents import Json
 from modak.text.grammar import is_image_file
 
-Json = dict[str, Any]
 PATIENCE: Final = timedelta(seconds=15)
 """After this time without a report a builder is started, in case there is none."""
 

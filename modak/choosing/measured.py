@@ -26,7 +26,7 @@ from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
 from modak.perfmodel.precisions import USUAL_PRECISION, WIDER, same_precision
-from modak.perfmodel.problems import apart
+from modak.perfmodel.problems import number_ratios
 from modak.perfmodel.questions import exact_parameters, is_other_text, same_value
 from modak.target import Target
 from modak.text.grammar import version_range
@@ -88,7 +88,7 @@ def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], reques
     sizes, or at one where one of these was, too. A time of one other size alone tells nothing of this one.
     """
     asked = _asked_params(request)
-    sized = [(curve, apart(asked, curve.series.params)) for curve in curves if is_allowed(curve.series.compiler, allowed)]
+    sized = [(curve, number_ratios(asked, curve.series.params)) for curve in curves if is_allowed(curve.series.compiler, allowed)]
     found = [(curve, tuple(ratios.items())) for curve, ratios in sized if ratios]
     sizes: dict[Hashable, set[Hashable]] = defaultdict(set)
     for curve, size in found:

@@ -14,7 +14,7 @@ from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.merging import same_setting
-from modak.perfmodel.problems import apart, nearest_first
+from modak.perfmodel.problems import nearest_first, number_ratios
 from modak.perfmodel.questions import exact_parameters, is_other_text, same_value
 from modak.perfmodel.unlikeness import tells_of_work
 from modak.text.amounts import listed
@@ -103,7 +103,7 @@ def _has_params(curve: Curve, asked: Mapping[str, str]) -> bool:
 
 def _of_nearest_size(curves: Sequence[Curve], asked: Mapping[str, str]) -> list[Curve]:
     """The curves whose numbers are those of the parameters, or nearest to them, of the curves that differ from these in numbers alone."""
-    away = [(one, ratios) for one in curves if (ratios := apart(asked, one.series.params)) is not None]
+    away = [(one, ratios) for one in curves if (ratios := number_ratios(asked, one.series.params)) is not None]
     return next((of_size for _, of_size in nearest_first(away)), [])
 
 

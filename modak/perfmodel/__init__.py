@@ -4,12 +4,12 @@
 ``predict_rows`` completes a table without values. Costs are times in seconds, or the inverse of a throughput.
 """
 
+from modak.perfmodel.completion import predict_rows
 from modak.perfmodel.curves import Curve, fit
 from modak.perfmodel.devices import NodePower, Power, Used
 from modak.perfmodel.predict import Predictor, portions, predict
 from modak.perfmodel.predictions import Portion, Predictions
 from modak.perfmodel.questions import Question
-from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.wording import describe
 
 __all__ = [

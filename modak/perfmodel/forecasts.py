@@ -1,7 +1,6 @@
 """The forecast of a curve at any sizes: by its own forms, pooled with comparable curves of the same application, its kin.
 
-:func:`pooled_forecast` has the steps. Which curves are kin, :mod:`modak.perfmodel.kinship` says; how alike they are, and what they tell,
-:mod:`modak.perfmodel.relatives`.
+:func:`pooled_forecast` has the steps. Which curves are kin, how alike they are, and what they tell, :mod:`modak.perfmodel.relatives` says.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.cache import Cache
-from modak.perfmodel import intervals, joining, kinship, nodestep, relatives, scaling
+from modak.perfmodel import intervals, joining, nodestep, relatives, scaling
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
@@ -122,10 +121,10 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     beside = at.beside(curve)
     own = scaling.evaluate(curve.mixture, at.sizes, beside)
     few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
-    alike = kinship.alike(curve, curves) if few or beyond.any() else []
-    kin = kinship.kin_of(curve, alike)
+    alike = relatives.comparable(curve, curves) if few or beyond.any() else []
+    kin = relatives.kin_of(curve, alike)
     reached = relatives.reached(kin, at.sizes, beside)
-    measured, continued = (beyond | few) & reached, beyond & ~reached & kinship.continued_by(kin, curve)
+    measured, continued = (beyond | few) & reached, beyond & ~reached & relatives.continued_by(kin, curve)
 
     value, width = own.log_value, intervals.half_widths(own, at.level)
     if measured.any():
@@ -134,17 +133,17 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
         once = np.where(beyond, 0.0, RERUN_SPREAD * intervals.stretch(at.level))
         least = width.each(lambda side: np.minimum(side, once))
         pooled_width = intervals.half_widths(together, at.level).each(np.maximum, least)
-        value, width = np.where(measured, together.log_value, value), _where(measured, pooled_width, width)
+        value, width = np.where(measured, together.log_value, value), pooled_width.where(measured, width)
     if continued.any():
-        forecasts = kinship.forecasts_of(kin, alike, at.sizes, beside)
+        forecasts = relatives.forecasts_of(kin, alike, at.sizes, beside)
         # Its interval is that of a series alone: nobody ran there.
         together = replace(relatives.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
         value = np.where(continued, together.log_value, value)
-        width = _where(continued, intervals.half_widths(together, at.level), width)
+        width = intervals.half_widths(together, at.level).where(continued, width)
 
     doublings = own.doublings
     if beside is not None:
-        doublings = np.maximum(doublings, _doublings_of_nodes(curve, beside))
+        doublings = np.maximum(doublings, scaling.beyond(beside, min(curve.nodes), max(curve.nodes)))
         if not curve.mixture.single_node:
             width = width.widened(at.reach * nodestep.unlike(_nodes_apart(curve, at.sizes, beside), beside, curve.nodes))
     of_repeats = noise(curve, curves)
@@ -160,26 +159,22 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     )
 
 
-def _where(mask: npt.NDArray[np.bool_], width: intervals.Sides, otherwise: intervals.Sides) -> intervals.Sides:
-    return width.each(lambda one, other: np.where(mask, one, other), otherwise)
-
-
 def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     """The forecast, joined with those of configurations that share no size with the curve and were measured nearer
     (:mod:`modak.perfmodel.joining`)."""
     away = np.flatnonzero((forecast.doublings > 0) & ~forecast.reached)
     found = joining.neighbours(curve, curves) if away.size else []
-    own = joining.Told(forecast.log_value, forecast.width.middle / at.reach, forecast.doublings)
+    own = joining.LogForecast(forecast.log_value, forecast.width.middle / at.reach, forecast.doublings)
     for one, some in joining.nearest(found, at.sizes[away], own.doublings[away]):
         here = away[some]
         other = _told_by(one, curve, curves, At(at.sizes[here], at.nodes[here], at.level), forecast.noise)
-        joint, factor = joining.together(joining.Told(*(column[here] for column in own)), other)
+        joint, factor = joining.together(joining.LogForecast(*(column[here] for column in own)), other)
         forecast = _with(forecast, here, joint, factor, one.curve.measured)
     return forecast
 
 
 def _with(
-    forecast: PooledForecast, here: npt.NDArray[np.int_], joint: joining.Told, factor: Array, other: scaling.Series
+    forecast: PooledForecast, here: npt.NDArray[np.int_], joint: joining.LogForecast, factor: Array, other: scaling.Series
 ) -> PooledForecast:
     """The forecast with what it and an ``other`` series tell ``here`` together, where its deviation changes by a ``factor``."""
     value, doublings, factors = forecast.log_value.copy(), forecast.doublings.copy(), np.ones(forecast.log_value.shape)
@@ -194,22 +189,17 @@ def _with(
     )
 
 
-def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: At, of_repeats: float) -> joining.Told:
+def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: At, of_repeats: float) -> joining.LogForecast:
     """What another configuration tells of the curve: its forecast, moved by the ratio of their costs at the edge of the curve's sizes."""
     others = [each for each in curves if each is not curve]
     edges = np.clip(at.sizes, curve.sizes[0], curve.sizes[-1])
     nodes = np.interp(edges, curve.sizes, curve.nodes)
     both = _as_measured(one.curve, others, At(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]), at.level))
     columns = (both.log_value, both.width.middle / at.reach, both.doublings)
-    there, at_edge = (joining.Told(*each) for each in zip(*(np.split(column, 2) for column in columns), strict=True))
+    there, at_edge = (joining.LogForecast(*each) for each in zip(*(np.split(column, 2) for column in columns), strict=True))
     ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
     known = max(RERUN_SPREAD, of_repeats) / Z90
     return joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(at.sizes / edges)))
-
-
-def _doublings_of_nodes(curve: Curve, nodes: Array) -> Array:
-    """Doublings between ``nodes`` and those that a curve was measured on; 0 or less between these."""
-    return np.asarray(np.maximum(np.log2(nodes / max(curve.nodes)), np.log2(min(curve.nodes) / nodes)))
 
 
 def _nodes_apart(curve: Curve, sizes: Array, nodes: Array) -> Array:

@@ -184,8 +184,7 @@ def _shown(curve: Curve, task: Task) -> Scatter | None:
 
 def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:
     """Half-widths: of the pooled forecast where relatives changed it, else of the series' own."""
-    changed = pooled.log_value != own.log_value
-    return half_widths(pooled, level).each(lambda together, alone: np.where(changed, together, alone), half_widths(own, level))
+    return half_widths(pooled, level).where(pooled.log_value != own.log_value, half_widths(own, level))
 
 
 def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Sides) -> Accuracy:

@@ -13,11 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from modak.facts import Result
+from modak.perfmodel.completion import in_unit
 from modak.perfmodel.configurations import Configuration, MeasuredRuns, RunKind, run_of, words_of
 from modak.perfmodel.curves import cost
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
-from modak.perfmodel.rows import USUAL, Reader, Row, count_in, in_unit
+from modak.perfmodel.rows import USUAL, Reader, Row, count_in
 from modak.perfmodel.unseen import CalibrationRuns, Guess, calibrations, guesses_from
 from modak.results.metrics import Metric, metric
 

@@ -91,6 +91,10 @@ class Sides(NamedTuple):
         """Those at some places."""
         return self.each(lambda side: side[places])
 
+    def where(self, here: npt.NDArray[np.bool_], otherwise: Sides) -> Sides:
+        """These ``here``, and others elsewhere."""
+        return self.each(lambda one, other: np.where(here, one, other), otherwise)
+
     def widened(self, doubt: npt.ArrayLike) -> Sides:
         """Both sides, with a further half-width in quadrature."""
         return self.each(lambda side: np.hypot(side, doubt))

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from modak.perfmodel import unlikeness
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.questions import SPREAD, Question
+from modak.perfmodel.questions import Question, stated_by, unlike_attributes
 from modak.perfmodel.relatives import UNKNOWN_LIKENESS
+from modak.perfmodel.scaling import beyond
 
 AT_EDGE: Final = 2.0
 """The standard deviation of the other configuration's forecast at the edge counts so many times: see decision 27."""
@@ -26,7 +27,7 @@ OTHER_WORK: Final = ("dataset", "params")
 """What runs of the same work have in common: smaller problems stop to scale earlier."""
 
 
-class Told(NamedTuple):
+class LogForecast(NamedTuple):
     """Forecasts of log costs, arrays of one shape."""
 
     log_value: Array
@@ -45,8 +46,7 @@ class Neighbour(NamedTuple):
 
     def away(self, sizes: Array) -> Array:
         """Doublings between ``sizes`` and those that it was measured at; 0 between these."""
-        first, last = self.curve.sizes[0], self.curve.sizes[-1]
-        return np.asarray(np.maximum(np.maximum(np.log2(sizes / last), np.log2(first / sizes)), 0.0))
+        return beyond(sizes, self.curve.sizes[0], self.curve.sizes[-1])
 
 
 def neighbours(curve: Curve, curves: Sequence[Curve]) -> list[Neighbour]:
@@ -66,12 +66,11 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
 
 def _spread(one: Curve, curve: Curve) -> float:
     """The standard deviation of the log ratio of their costs; 0 if nothing is known to differ, or they are of other work."""
-    differing = [name for name in SPREAD if one.labels[name] != curve.labels[name]]
+    differing = unlike_attributes(one, curve)
     if not set(differing).isdisjoint(OTHER_WORK):
         return 0.0
     names = [name for name in differing if name != "partition" or "system" not in differing]
-    question = Question({name: getattr(curve.series, name) for name in SPREAD}, curve.layout)
-    return unlikeness.of_attributes(names, one, question)
+    return unlikeness.of_attributes(names, one, Question(stated_by(curve.series), curve.layout))
 
 
 def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, npt.NDArray[np.int_]]]:
@@ -85,7 +84,7 @@ def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator
             yield one, places
 
 
-def moved(told: Told, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> Told:
+def moved(told: LogForecast, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> LogForecast:
     """The forecasts ``told [n]`` of another configuration, moved by the log ratio ``r [n]`` of costs that is seen at the edge.
 
     The ratio has a normal prior with mean 0 and standard deviation ``spread``, and is seen with the variance ``v`` of both forecasts at the
@@ -97,14 +96,14 @@ def moved(told: Told, spread: float, ratio: Array, at_edge: Array, own_at_edge: 
     return told._replace(log_value=told.log_value + share * ratio, deviation=np.sqrt(told.deviation**2 + share * seen))
 
 
-def together(own: Told, other: Told) -> tuple[Told, Array]:
+def together(own: LogForecast, other: LogForecast) -> tuple[LogForecast, Array]:
     """Two forecasts of the same costs as one, and by what factor each deviation of ``own`` changes. It is as far beyond what was measured
     as both are, by their weights."""
     variances = np.array([own.deviation**2, other.deviation**2])
     of_own = variances[1] / variances.sum(axis=0)
     apart = own.log_value - other.log_value
     birge = np.sqrt(np.maximum(1.0, apart**2 / variances.sum(axis=0)))
-    joint = Told(
+    joint = LogForecast(
         log_value=other.log_value + of_own * apart,
         deviation=birge / np.sqrt((1 / variances).sum(axis=0)),
         doublings=of_own * own.doublings + (1 - of_own) * other.doublings,

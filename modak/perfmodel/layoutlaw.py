@@ -57,7 +57,7 @@ LOSS: Final = 1.4
 it before they are used: of such runs in public tables 18 % were slower than an interval with equal sides, and 1 % faster."""
 
 
-def away(asked: Layout, there: Layout, hyperthreads: tuple[bool, bool] = (False, False)) -> list[float]:
+def count_ratios(asked: Layout, there: Layout, hyperthreads: tuple[bool, bool] = (False, False)) -> list[float]:
     """Log ratios of the counts of a measured layout to those of the one in question: of each of :data:`COUNTS`, and of ranks times threads;
     0 where one of them does not give it, and between GPUs and none. Of ranks times threads also if one of them gives either alone: then
     nothing is known of a share. ``hyperthreads``: whether each of them uses two threads of a core, which count as one."""
@@ -69,36 +69,36 @@ def away(asked: Layout, there: Layout, hyperthreads: tuple[bool, bool] = (False,
     return [*ratios.values(), ratios["ranks_per_node"] + ratios["threads_per_rank"] if told else 0.0]
 
 
-def beyond(apart: Array) -> bool:
-    """Whether the layout in question has more ranks times threads than all of several measured ones, by how far these are :func:`away`
-    (``[k, 5]``)."""
-    workers = apart[:, -1]
+def beyond(away: Array) -> bool:
+    """Whether the layout in question has more ranks times threads than all of several measured ones, by their :func:`count_ratios`
+    ``[k, 5]``."""
+    workers = away[:, -1]
     return bool((workers < 0).all() and np.ptp(workers))
 
 
 def between(
-    apart: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, on_gpus: bool = False
+    away: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, on_gpus: bool = False
 ) -> tuple[Array, Array]:
     """Log cost of an unmeasured layout and its standard deviation, both ``[n]``, at each of ``n`` sizes.
 
-    ``apart [k, 5]``: how far each of ``k`` measured layouts is :func:`away`; ``log_costs [k, n]`` and ``spreads [k, n]`` (standard
+    ``away [k, 5]``: the :func:`count_ratios` of ``k`` measured layouts; ``log_costs [k, n]`` and ``spreads [k, n]`` (standard
     deviations): the cost in question by each of them, if work is shared evenly among workers. ``ratios``: see :func:`ratios_of`; none: all
     costs are of the configuration in question.
     """
     either, workers = (EITHER_ON_GPUS, WORKERS_ON_GPUS) if on_gpus else (EITHER, WORKERS)
-    slopes = [_known(slope, column) for slope, column in zip((either, either, GPUS, BATCH, workers), apart.T, strict=True)]
-    return predicted(apart, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS, ratios)
+    slopes = [_known(slope, column) for slope, column in zip((either, either, GPUS, BATCH, workers), away.T, strict=True)]
+    return predicted(away, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS, ratios)
 
 
-def ratios_of(apart: Array, kind: npt.NDArray[np.int_], unlike: Array) -> list[tuple[float, Array]]:
+def ratios_of(away: Array, kind: npt.NDArray[np.int_], unlike: Array) -> list[tuple[float, Array]]:
     """Possible covariances ``[k, k]`` of the log ratios of costs to those of the configuration in question, with their probabilities.
 
-    ``apart``: see :func:`between`; ``kind [k]``: 0 for results of the configuration in question, 1, 2, … for those of others, of which
+    ``away``: see :func:`between`; ``kind [k]``: 0 for results of the configuration in question, 1, 2, … for those of others, of which
     ``unlike [k]`` are the standard deviations of the ratios. What sets the configuration in question apart from all others is half of the
     covariance: it is the same for all of these.
     """
     others = np.where(np.equal.outer(kind, kind), 1.0, 0.5) * np.outer(kind > 0, kind > 0)
-    counts = apart[:, : len(COUNTS)]
+    counts = away[:, : len(COUNTS)]
     drifts = counts @ counts.T + walks(counts)
     return [(share, others * _ratio_of(factor * unlike, drifts)) for factor, share in UNLIKE]
 

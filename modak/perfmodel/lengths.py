@@ -10,11 +10,12 @@ import numpy as np
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import Predictions, of_whole_time
-from modak.perfmodel.questions import Question, closed
+from modak.perfmodel.questions import Question, closed, of_metric
 from modak.perfmodel.startup import (
     LENGTHS,
     SAMPLES,
     WALL_TIME,
+    WHOLE_RUNS,
     StartUp,
     is_whole,
     lengths,
@@ -23,6 +24,14 @@ from modak.perfmodel.startup import (
     start_up_correction,
 )
 from modak.results.metrics import metric_of
+
+
+def curves_telling(curves: Sequence[Curve], name: str | None) -> list[Curve]:
+    """The curves of a metric (``None``: of any); if there is none of the time of a whole run, those of whole runs under other names."""
+    found = of_metric(curves, name)
+    if found or name not in WHOLE_RUNS:
+        return found
+    return [curve for curve in curves if curve.series.metric in WHOLE_RUNS and is_whole(curve.series)]
 
 
 def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, Sequence[Curve]]:
@@ -50,14 +59,14 @@ def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question,
     agree with the question otherwise had as many: then times of epochs are scaled (:func:`of_samples`). Else the question itself, and
     ``None``."""
     params = question.params
-    samples, of_metric = positive_number(params.get(SAMPLES)), [one for one in curves if question.metric in (None, one.series.metric)]
-    measured = [samples_of(one.series) if metric_of(one.series).per == "epoch" else None for one in of_metric]
+    samples, able = positive_number(params.get(SAMPLES)), of_metric(curves, question.metric)
+    measured = [samples_of(one.series) if metric_of(one.series).per == "epoch" else None for one in able]
     if samples is None or not measured or None in measured:
         return question, None
     rest = {name: text for name, text in params.items() if name != SAMPLES}
     apart = replace(question, attributes={**question.attributes, "params": rest}, scales_epochs=True)
-    asked = closed(of_metric, apart)
-    if any(there == samples and asked.agrees(one.series, one.layout) for there, one in zip(measured, of_metric, strict=True)):
+    asked = closed(able, apart)
+    if any(there == samples and asked.agrees(one.series, one.layout) for there, one in zip(measured, able, strict=True)):
         return question, None
     return apart, samples
 

@@ -19,7 +19,7 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power, other_device, unknown_device
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.questions import SPREAD, Question
+from modak.perfmodel.questions import SPREAD, Question, of_metric
 
 DOUBLING_SPREAD: Final = 0.15
 """The spread of each doubling between the sizes in question and the measured ones. Used to find the nearest curve of another kind of run:
@@ -112,12 +112,11 @@ class Matcher:
         compared: dict[int, _Compared] = self._compared.get(open_, dict)
         differ = question.tests.get("params", lambda _: False)
         found = []
-        for curve in curves:
-            if question.metric in (None, curve.series.metric):
-                one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, open_))
-                of_params = unlikeness.of_attributes(["params"], curve, question) if differ(curve.series.params) else 0.0
-                attributes, unlike = one.with_params if of_params else one.attributes, math.hypot(one.unlikeness, of_params)
-                found.append(Match(curve, question, self._power, attributes, one.shape, unlike, one.of_layout))
+        for curve in of_metric(curves, question.metric):
+            one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, open_))
+            of_params = unlikeness.of_attributes(["params"], curve, question) if differ(curve.series.params) else 0.0
+            attributes, unlike = one.with_params if of_params else one.attributes, math.hypot(one.unlikeness, of_params)
+            found.append(Match(curve, question, self._power, attributes, one.shape, unlike, one.of_layout))
         return found
 
     def _compare(self, curve: Curve, question: Question) -> _Compared:
@@ -151,15 +150,15 @@ def best_match(found: Sequence[Match], nodes: Array) -> Match:
     distance of its sizes from the ``nodes`` in question counts, too. Of equals, the first by :class:`Nearness` is taken; of equals even
     then, the one in the middle by what it costs: names of systems and software decide nothing.
     """
-    near = _least(found, _doubts(found, nodes))
-    nearest = _least(near, [_nearness(one, near) for one in near]) if len(near) > 1 else near
-    return sorted(nearest, key=seen)[len(nearest) // 2]
+    near = least(found, _doubts(found, nodes))
+    nearest = least(near, [_nearness(one, near) for one in near]) if len(near) > 1 else near
+    return sorted(nearest, key=order_of_equals)[len(nearest) // 2]
 
 
-def _least(found: Sequence[Match], ranks: Sequence[float] | Sequence[Nearness]) -> list[Match]:
+def least(found: Sequence[Match], ranks: Sequence[float] | Sequence[Nearness]) -> list[Match]:
     """The matches of the least rank."""
-    least = min(ranks)
-    return [one for one, rank in zip(found, ranks, strict=True) if rank == least]
+    first = min(ranks)
+    return [one for one, rank in zip(found, ranks, strict=True) if rank == first]
 
 
 def _doubts(found: Sequence[Match], nodes: Array) -> list[float]:
@@ -253,14 +252,14 @@ def _says_hyperthreads(match: Match) -> bool:
     return bool(match.curve.series.hyperthreads) and not unlikeness.of_another_count(match.curve, match.question.layout)
 
 
-def seen(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
+def order_of_equals(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
     """A sort key for equally near curves that does not depend on names: the work at the largest size, then all measured values."""
     curve = match.curve
     counts = tuple(getattr(curve.layout, name) or 0 for name in layouts.COUNTS)
     return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
 
 
-def alike(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
+def places_by_nearest(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
     """The places of ``nodes`` for which the same matches are nearest to a question: those as far from what each was measured on."""
     spans = {one.curve.octaves for one in found}
     if len(spans) < 2 or len(nodes) == 1 or min(one.doubt for one in found) < SAME:

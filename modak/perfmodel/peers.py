@@ -20,7 +20,7 @@ from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Z90, Sides
 from modak.perfmodel.kriging import parted
-from modak.perfmodel.matching import Match, best_match, seen
+from modak.perfmodel.matching import Match, best_match, least, order_of_equals
 from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.questions import both_differ
 from modak.perfmodel.unlikeness import of_another_count
@@ -46,7 +46,7 @@ class Peer(NamedTuple):
         return bool(self.match.question.attributes.get("hyperthreads")), bool(self.match.curve.series.hyperthreads)
 
 
-def across(nearest: Match, found: Sequence[Match], asked: Layout, nodes: Array, answer: Answer) -> Predictions | None:
+def over_layouts(nearest: Match, found: Sequence[Match], asked: Layout, nodes: Array, answer: Answer) -> Predictions | None:
     """Predictions for a layout in which the results of the configuration that is most alike were not measured; ``None``: they were, or tell
     by themselves. ``nearest``: of all ``found``, the one nearest to the question.
 
@@ -81,10 +81,7 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     """Of the results that differ least from the question, whatever their layout, those from which it is answered."""
     if nearest.own:
         return nearest
-    unlike = [round(one.unlikeness, 9) for one in found]
-    least = min(unlike)
-    alike = [one for one, spread in zip(found, unlike, strict=True) if spread == least]
-    return best_match(alike, nodes)
+    return best_match(least(found, [round(one.unlikeness, 9) for one in found]), nodes)
 
 
 def _configuration(match: Match) -> tuple[tuple[str, Hashable], ...]:
@@ -104,7 +101,7 @@ def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
     same = (one for one in found if _configuration(one) == configuration)
     alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
     apart = (one for one in alike if one.curve.kind_of_work == work)
-    others = sorted((one.asked_with(layout) for one in apart), key=seen)
+    others = sorted((one.asked_with(layout) for one in apart), key=order_of_equals)
     stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
     near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
     first = next(peer for peer in near if match.shape or peer.match is match)
@@ -119,7 +116,7 @@ def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layou
     """
     work = match.curve.kind_of_work, problems.size_of(match), match.device
     same = (one for one in found if (one.curve.kind_of_work, problems.size_of(one), one.device) == work)
-    kinds = grouped(sorted(same, key=lambda one: (round(one.doubt, 9), seen(one))), _configuration)
+    kinds = grouped(sorted(same, key=lambda one: (round(one.doubt, 9), order_of_equals(one))), _configuration)
     kinds.pop(_configuration(match), None)
     first = kinds.pop(_configuration(nearest), [])
     left = MOST_LAYOUTS
@@ -189,8 +186,8 @@ def _by_law(
 
 
 def _away(peers: Sequence[Peer], layout: Layout) -> Array:
-    """How far the layouts of peers are from the one in question: ``[k, 5]``, see :func:`~modak.perfmodel.layoutlaw.away`."""
-    return np.array([layoutlaw.away(layout, peer.layout, peer.hyperthreads) for peer in peers])
+    """How far the layouts of peers are from the one in question: ``[k, 5]``, see :func:`~modak.perfmodel.layoutlaw.count_ratios`."""
+    return np.array([layoutlaw.count_ratios(layout, peer.layout, peer.hyperthreads) for peer in peers])
 
 
 def _share(peer: Peer, layout: Layout) -> float:

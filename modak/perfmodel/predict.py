@@ -24,7 +24,7 @@ from modak.perfmodel.devices import Power
 from modak.perfmodel.forecasts import Forecasts
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.matching import Match, Matcher, alike, best_match
+from modak.perfmodel.matching import Match, Matcher, best_match, places_by_nearest
 from modak.perfmodel.parts import on_node
 from modak.perfmodel.predictions import Portion, Predictions, nothing_known, together
 from modak.perfmodel.questions import Question, closed
@@ -67,8 +67,11 @@ class Predictor:
         found = self._matcher.matches(self._curves, asked)
         if not found:
             return [Portion(np.arange(count.size), nothing_known(count.size))]
-        groups = ((places, self._portions_of(NearestAnswer(found, count[places], self._forecasts))) for places in alike(found, count))
-        return [one._replace(places=places[one.places]) for places, of_group in groups for one in of_group]
+        portions = list[Portion]()
+        for places in places_by_nearest(found, count):
+            by_nearest = NearestAnswer(found, count[places], self._forecasts)
+            portions += [one._replace(places=places[one.places]) for one in self._portions_of(by_nearest)]
+        return portions
 
     def _portions_of(self, by_nearest: NearestAnswer) -> Iterator[Portion]:
         """The predictions at sizes for which the same matches are nearest: at each by the surest law over problem sizes that tells more
@@ -81,7 +84,7 @@ class Predictor:
 
             return self._answers.get((question, *map(id, curves), nodes.tobytes()), answer)
 
-        laws = [] if by_nearest.match.own else problems.across(found, measured)
+        laws = [] if by_nearest.match.own else problems.laws(found, measured)
         widths = [np.where(problems.tells_more(law, alone, found), law.width.above, np.inf) for law in laws]
         told = np.argmin([np.full(len(nodes), np.inf), *widths], axis=0)  # of equals, as where no law tells more, the first one
         for option, each in enumerate((alone, *laws)):
@@ -106,7 +109,7 @@ class NearestAnswer:
     def predictions(self) -> Predictions:
         """From its curve; if that was measured in another layout, from other layouts, too."""
         asked = self.match.question.layout
-        return peers.across(self.match, self.found, asked, self.nodes, self._alone) or self._alone(self.match, asked)
+        return peers.over_layouts(self.match, self.found, asked, self.nodes, self._alone) or self._alone(self.match, asked)
 
     def _alone(self, match: Match, layout: Layout) -> Predictions:
         """From the curve of a match alone: measured values where there are any, else its forecast."""

@@ -20,7 +20,8 @@ from modak.perfmodel.intervals import Sides
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.parts import VARYING
 from modak.perfmodel.predict import portions, predict
-from modak.perfmodel.questions import SPREAD, Question
+from modak.perfmodel.questions import Question, stated_by
+from modak.perfmodel.scaling import beyond
 
 Numbers = frozenset[tuple[str, float]]
 
@@ -72,7 +73,7 @@ def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers])
 
 def _questions(curve: Curve) -> Iterator[tuple[Question, npt.NDArray[np.int_]]]:
     """What is asked to predict a curve, each with the places of its sizes: of all together, or of each if a count within a node varies."""
-    attributes = {name: value for name in SPREAD if (value := getattr(curve.series, name)) is not None}
+    attributes = stated_by(curve.series)
     varying = VARYING[curve.scale]
     if varying is None:
         yield Question(attributes, curve.layout, curve.series.metric), np.arange(len(curve.sizes))
@@ -86,4 +87,4 @@ def _questions(curve: Curve) -> Iterator[tuple[Question, npt.NDArray[np.int_]]]:
 def _outside(value: float, others: Sequence[float | None]) -> float:
     """Doublings between a number and the range of the others; 0 if none is known."""
     known = [one for one in others if one]
-    return max(0.0, float(np.log2(value / max(known))), float(np.log2(min(known) / value))) if known else 0.0
+    return float(beyond(value, min(known), max(known))) if known else 0.0

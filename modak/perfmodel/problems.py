@@ -25,11 +25,11 @@ from modak.perfmodel.intervals import Z90
 from modak.perfmodel.kriging import REPEAT, UNLIKE, parted
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.matching import Match, seen
+from modak.perfmodel.matching import Match, order_of_equals
 from modak.perfmodel.merging import same_setting
 from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of
-from modak.perfmodel.questions import SPREAD, Question, same_value, switched_on
+from modak.perfmodel.questions import SPREAD, Question, of_metric, same_value, stated_by, switched_on
 from modak.perfmodel.unlikeness import WORK_SPREAD, tells_of_work
 
 MOST_PROBLEMS: Final = 8
@@ -91,7 +91,7 @@ class AtProblem(NamedTuple):
     """What answers, for the measured problem size."""
 
 
-def across(found: Sequence[Match], answers: Answers) -> list[Predictions]:
+def laws(found: Sequence[Match], answers: Answers) -> list[Predictions]:
     """Predictions for an unmeasured problem size by one law or two; none: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
@@ -117,12 +117,12 @@ def without_names(question: Question, curves: Iterable[Curve]) -> Question:
     texts = {name for name, text in asked.items() if magnitude(text) is None}
     if not texts or len(texts) == len(asked):
         return question
-    of_metric = [curve for curve in curves if question.metric in (None, curve.series.metric)]
-    if not all(map(tells_of_work, of_metric)):
+    able = of_metric(curves, question.metric)
+    if not all(map(tells_of_work, able)):
         texts -= {"dataset"}  # an epoch of another data set has other samples, whatever their size
     numbers = sorted(asked.keys() - texts - {"dataset"})
     sizes = [[name] for name in numbers] + ([numbers] if len(numbers) > 1 else [])
-    names = {text for text in texts if any(_names(text, size, asked, of_metric) for size in sizes)}
+    names = {text for text in texts if any(_names(text, size, asked, able) for size in sizes)}
     params = {name: text for name, text in question.attributes["params"].items() if name not in names}
     attributes = {**question.attributes, "params": params, **dict.fromkeys(names & {"dataset"})}
     return replace(question, attributes=attributes, exact=question.exact - names)
@@ -206,11 +206,9 @@ def _in_results(sizes: Sequence[MeasuredProblem], like: Question, *, agreeing: b
 
 def _like(curve: Curve, question: Question) -> Question:
     """A question about runs like those of a curve in all that ``question`` leaves open."""
-    asked = question.attributes
     params = {name: text for name, text in curve.series.params.items() if name not in (*question.params, *startup.LENGTHS)}
-    left_open = {name: getattr(curve.series, name) for name in SPREAD if name not in asked}
-    known = {name: value for name, value in left_open.items() if value is not None}
-    return Question({**known, "params": params}, curve.layout)
+    left_open = {name: value for name, value in stated_by(curve.series).items() if name not in question.attributes}
+    return Question({**left_open, "params": params}, curve.layout)
 
 
 def _at_problems(sizes: Sequence[MeasuredProblem], answers: Answers, like: Curve | None = None) -> list[AtProblem]:
@@ -231,10 +229,10 @@ def size_of(match: Match) -> tuple[float | None, ...]:
     return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.params))
 
 
-def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
+def number_ratios(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
     """Log ratios of the numbers ``there`` to those ``asked``, by parameter, where they differ; ``None``: other parameters differ, too.
 
-    >>> apart({"n": "100", "solver": "cg"}, {"n": "100", "solver": "gmres"}) is None
+    >>> number_ratios({"n": "100", "solver": "cg"}, {"n": "100", "solver": "gmres"}) is None
     True
     """
     pairs = {name: (magnitude(there.get(name)), magnitude(text)) for name, text in asked.items()}
@@ -244,7 +242,7 @@ def apart(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, fl
 
 
 def nearest_first(sized: Iterable[tuple[Value, Mapping[str, float]]]) -> list[tuple[dict[str, float], list[Value]]]:
-    """Values by how far they are from a problem, as :func:`apart` tells it, the nearest ones first.
+    """Values by how far they are from a problem, as :func:`number_ratios` tells it, the nearest ones first.
 
     >>> nearest_first([("far", {"n": 2.0}), ("near", {"n": -1.0}), ("as near", {"n": -1.0})])
     [({'n': -1.0}, ['near', 'as near']), ({'n': 2.0}, ['far'])]
@@ -276,15 +274,15 @@ def _away(match: Match) -> Mapping[str, float] | None:
 def _compared(
     asked: tuple[tuple[str, str], ...], there: tuple[tuple[str, str], ...], exact: AbstractSet[str]
 ) -> tuple[Mapping[str, float] | None, Mapping[str, str]]:
-    """How far the numbers among parameters are :func:`apart` (``None``: they differ in more than numbers and texts), and those of results
-    that are another text than the one asked for, in one spelling. Many results have the same.
+    """The :func:`number_ratios` of parameters (``None``: they differ in more than numbers and texts), and those of results that are another
+    text than the one asked for, in one spelling. Many results have the same.
 
     Of ``exact`` parameters (:attr:`~modak.perfmodel.questions.Question.exact`) 1.10 is another text than 1.1, not the same number.
     """
     of_results = dict(there)
     pairs = [(name, text, of_results[name]) for name, text in asked if name in of_results]
     texts = {name: same_setting(name, other) for name, text, other in pairs if _is_another_text(text, other, exact=name in exact)}
-    return apart({name: text for name, text in asked if name not in texts}, of_results), texts
+    return number_ratios({name: text for name, text in asked if name not in texts}, of_results), texts
 
 
 def _is_another_text(asked: str, there: str, *, exact: bool) -> bool:
@@ -306,7 +304,7 @@ def _source(match: Match) -> Source:
 def _rank(source: tuple[Source, Sequence[MeasuredProblem]]) -> tuple[float, bool, int, float, tuple[float, ...]]:
     """Sorts sources: by what they differ in, then by the number of problem sizes. Names decide nothing."""
     (layout, labels), sizes = source
-    nearest = min(sizes[0].matches, key=seen)
+    nearest = min(sizes[0].matches, key=order_of_equals)
     spread = sum((WORK_SPREAD if name == "params" else SPREAD)[name] ** 2 for name, _ in labels)
     return spread, layout is not None, -len(sizes), nearest.spread, nearest.curve.costs
 

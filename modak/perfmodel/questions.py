@@ -127,18 +127,33 @@ class Question:
         return not any(both_differ(getattr(layout, name), getattr(self.layout, name)) for name in COUNTS)
 
 
+def of_metric(curves: Iterable[Curve], name: str | None) -> list[Curve]:
+    """The curves of a metric; ``None``: of any."""
+    return [curve for curve in curves if name in (None, curve.series.metric)]
+
+
+def stated_by(series: SeriesKey) -> dict[str, Any]:
+    """What results state of the attributes of questions."""
+    return {name: value for name in SPREAD if (value := getattr(series, name)) is not None}
+
+
+def unlike_attributes(one: Curve, other: Curve) -> list[str]:
+    """The attributes in which the results of two curves differ, whatever their spelling."""
+    return [name for name in SPREAD if one.labels[name] != other.labels[name]]
+
+
 def closed(curves: Sequence[Curve], question: Question) -> Question:
     """The question with unnamed switches off, if results without these switches exist; else the question itself.
 
     Switches that all results have on stay open, if some have none but these: results that all give their problem (``params.img``), some of
     them in half precision, answer in single precision.
     """
-    of_metric = [curve.series for curve in curves if question.metric in (None, curve.series.metric)]
-    question = replace(question, exact=exact_parameters(of_metric, question.params))
+    those = [curve.series for curve in of_metric(curves, question.metric)]
+    question = replace(question, exact=exact_parameters(those, question.params))
     plain = replace(question, plain=True)
-    if any(plain.is_of(series) for series in of_metric):
+    if any(plain.is_of(series) for series in those):
         return plain
-    on = [_switches_on(series, question) for series in of_metric if question.is_of(series)]
+    on = [_switches_on(series, question) for series in those if question.is_of(series)]
     always = frozenset.intersection(*on) if on else frozenset()
     return replace(plain, always=always) if always in on else question
 

@@ -8,6 +8,7 @@ own (partial pooling), with weights that fall with a power of the error so far.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,8 +18,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from modak.perfmodel import startup
+from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.forms import Array
-from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast, Series
+from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast, Series, evaluate
 
 FLOOR: Final = 0.03
 """Added to errors of log cost: smaller differences are noise of replicates."""
@@ -175,7 +178,7 @@ def pool(
     )
 
 
-class _Told(NamedTuple):
+class _OfKin(NamedTuple):
     """What kin tell of a target: arrays ``[k, n]``."""
 
     log_costs: Array
@@ -184,7 +187,7 @@ class _Told(NamedTuple):
     disagreement: Array
 
 
-def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _Told:
+def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _OfKin:
     """The measured costs of kin, and their ``forecasts`` where they were not measured."""
     log_costs = _measured(kin, sizes, nodes)
     unlikeness = np.broadcast_to(np.array([[one.unlikeness] for one in kin]), log_costs.shape)
@@ -195,7 +198,7 @@ def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, fo
         unlikeness = np.where(missing, np.hypot(unlikeness, [_error(one) for one in forecasts]), unlikeness)
         disagreement = np.where(missing, [one.disagreement for one in forecasts], disagreement)
     moves = np.array([one.level + one.slope * np.log2(sizes / last) for one in kin])
-    return _Told(log_costs + moves, unlikeness, disagreement)
+    return _OfKin(log_costs + moves, unlikeness, disagreement)
 
 
 def _concentration(weights: Array) -> Array:
@@ -238,3 +241,49 @@ def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:
     total = later.sum(axis=1)
     squares = (later * (np.diff(ratio) / np.diff(doublings)) ** 2).sum(axis=1)
     return np.where(total > 0, np.sqrt(squares / np.where(total > 0, total, 1.0)), UNKNOWN_LIKENESS)
+
+
+def comparable(curve: Curve, curves: Sequence[Curve]) -> list[Curve]:
+    """The other curves that are comparable with one."""
+    return [one for one in curves if one is not curve and _may_be_kin(one, curve)]
+
+
+def kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[Kin, ...]:
+    """Those of the comparable ``curves`` that share a measured size with ``curve``, the most alike first."""
+    apart = [OTHER_PROGRAM if _other_program(curve, one) else 0.0 for one in curves]
+    return compare(curve.measured, [one.measured for one in curves], apart)
+
+
+def continued_by(kin: Sequence[Kin], curve: Curve) -> bool:
+    """Whether kin also contribute where none of them was measured: to a curve of one size, and to one of few sizes if one of them has
+    larger ones. Where these end, the curve alone would go on as if they had shown nothing."""
+    few, last = len(curve.sizes) <= FEW_SIZES, curve.sizes[-1]
+    return bool(kin) and (len(curve.sizes) == 1 or (few and max(one.relative.sizes[-1] for one in kin) > last))
+
+
+def forecasts_of(kin: Sequence[Kin], curves: Sequence[Curve], sizes: Array, nodes: Array | None) -> list[Forecast]:
+    """The forecasts of kin, each by itself. ``curves``: those among which they are."""
+    fits = {one.measured: one.mixture for one in curves}
+    return [evaluate(fits[one.relative], sizes, nodes) for one in kin]
+
+
+def _may_be_kin(one: Curve, other: Curve) -> bool:
+    """Whether two curves have the same metric, unit and scale, or are both of times of whole runs, whatever these are called: a job
+    measures ``wall_time``.
+
+    Times under other names that differ by more than :data:`~modak.perfmodel.startup.SAME_TIME` are of a part of the run.
+    """
+    if one.scale != other.scale:
+        return False
+    if (one.series.metric, one.series.unit) == (other.series.metric, other.series.unit):
+        return True
+    if not (startup.is_whole(one.series) and startup.is_whole(other.series)):
+        return False
+    there = np.interp(np.log(other.sizes), np.log(one.sizes), np.log(one.costs))
+    return bool(np.abs(np.log(other.costs) - there).min() < math.log(startup.SAME_TIME))
+
+
+def _other_program(curve: Curve, other: Curve) -> bool:
+    """Whether two curves are known to be of different frameworks."""
+    one, another = curve.labels["framework"], other.labels["framework"]
+    return None not in (one, another) and one != another

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.grouping import grouped
-from modak.perfmodel import extrapolation, forms, nodestep
+from modak.perfmodel import forms, nodestep
 from modak.perfmodel.forms import FORMS, Array, Averaged
 
 POWER: Final = 4.0
@@ -45,6 +45,12 @@ nearer to them less. Where they missed by more than 0.2, 90 % of the sizes left 
 CROWDED: Final = 0.04
 """Log cost that each doubling of ranks or threads beyond the measured ones adds on one node, to what the forms tell: its cores share memory
 and power, and losses grow up to the last of them. Chosen among 0.02 to 0.1 on 29 public series within a node and 90 others."""
+CEILING: Final = 0.1
+"""Beyond the measured sizes, losses (of log work, per doubling) above the worst of the series plus this are doubted."""
+CEILING_WITHIN: Final = 0.3
+"""The same within one node, where more ranks or threads share its memory: once that is used up, each doubling may lose all that it adds."""
+FORETOLD: Final = 0.005
+"""A form whose errors (in log cost) at the next sizes are below this is believed, even if it predicts larger losses than seen so far."""
 QUARTERS: Final = (0.25, 0.5, 0.75)
 """Points between two measured sizes (in log space) at which the disagreement of the forms is evaluated."""
 
@@ -151,6 +157,12 @@ def fit_many(series: Sequence[Series]) -> tuple[Mixture, ...]:
     return tuple(fitted[place] for place in range(len(series)))
 
 
+def beyond(at: npt.ArrayLike, first: float, last: float) -> Array:
+    """Doublings between sizes ``at`` (any shape) and the range from the ``first`` to the ``last`` measured one; 0 within it."""
+    sizes = np.asarray(at, dtype=np.float64)
+    return np.asarray(np.maximum(np.maximum(np.log2(sizes / last), np.log2(first / sizes)), 0.0))
+
+
 def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None = None) -> Forecast:
     """The mixture's forecast at ``sizes`` (any shape); ``nodes`` are the node counts there, if sizes count something else."""
     asked = np.asarray(sizes, dtype=np.float64)
@@ -161,7 +173,7 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
     if on is not None and mixture.step:
         told = _across_nodes(mixture, p, on, told)
     first, last = mixture.sizes[0], mixture.sizes[-1]
-    doublings = np.maximum(np.log2(p / last), 0.0) + np.maximum(np.log2(first / p), 0.0)
+    doublings = beyond(p, first, last)
     inside = _nan(mixture.error_inside)
     error = np.where((p >= first) & (p <= last), inside, _nan(mixture.error))
     log_value, disagreement, doublings, error = (values.reshape(asked.shape) for values in (*told, doublings, error))
@@ -193,11 +205,20 @@ def _combined(mixture: Mixture, p: Array, within: npt.NDArray[np.bool_]) -> Aver
     rise = np.log(p[outer] / mixture.sizes[-1])
     losses = logs[:, outer] - _log_costs(mixture, np.array(mixture.sizes[-1:])) + rise
     doublings, crowded = rise / math.log(2), within[outer]
-    ceiling = np.where(crowded, extrapolation.CEILING_WITHIN, extrapolation.CEILING)
-    doubted = extrapolation.excess(losses, doublings, mixture.steepest, mixture.least_error, ceiling)
-    log_cost[outer] -= np.array(mixture.outside) @ doubted
+    most = (mixture.steepest + np.where(crowded, CEILING_WITHIN, CEILING)) * doublings
+    log_cost[outer] -= np.array(mixture.outside) @ excess(losses, most, mixture.least_error)
     log_cost[outer] += CROWDED * doublings * crowded
     return Averaged(log_cost, disagreement)
+
+
+def excess(losses: Array, most: Array, error: float | None) -> Array:
+    """The part of ``losses [form, size]`` of log work beyond the largest size that is not believed, and has to be subtracted.
+
+    Of a loss, the part above the ``most [size]`` that may be expected, unless ``error`` (validation error of the best form; ``None``:
+    unknown) is small. Of a superlinear gain, all: caches fill only once.
+    """
+    doubted = 1.0 if error is None else 1 - 1 / (1 + (error / FORETOLD) ** 2)
+    return np.asarray(doubted * np.maximum(losses - most, 0.0) + np.minimum(losses, 0.0))
 
 
 def _log_costs(mixture: Mixture, p: Array) -> Array:

@@ -20,6 +20,8 @@ from modak.results.metrics import METRICS, Amount, metric_of, parse_amount, work
 
 WALL_TIME: Final = "wall_time"
 """The time of a whole run, measured from outside."""
+WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
+"""Metrics that say that they are the time of a whole run."""
 PARTS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")
 """Parts of a run; how many of them it has, tells its length."""
 LENGTHS: Final = (*(f"{part}s" for part in PARTS), "amount")

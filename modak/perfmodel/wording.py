@@ -11,7 +11,7 @@ from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.predictions import Predictions
-from modak.perfmodel.questions import SPREAD
+from modak.perfmodel.questions import unlike_attributes
 from modak.perfmodel.startup import LENGTHS
 from modak.results.filters import PARAMETER
 from modak.text.amounts import counted, listed
@@ -82,8 +82,7 @@ def of_system(found: Predictions, asked: str | None) -> str:
 
 def _apart(curve: Curve, other: Curve) -> tuple[str, ...]:
     """Attributes and counts in which two curves differ."""
-    series = tuple(name for name in SPREAD if curve.labels[name] != other.labels[name])
-    return (*series, *(name for name in COUNTS if _count_of(curve, name) != _count_of(other, name)))
+    return (*unlike_attributes(curve, other), *(name for name in COUNTS if _count_of(curve, name) != _count_of(other, name)))
 
 
 def _said(curve: Curve, names: Sequence[str]) -> str:

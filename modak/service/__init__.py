@@ -4,7 +4,8 @@ Start at :class:`modak.service.service.Service`.
 """
 
 from modak.service.admission import LONGEST_REASON, Known
-from modak.service.records import KEYS, Json
+from modak.service.records import KEYS
 from modak.service.service import Service, database, local_actor, open_service
+from modak.text.documents import Json
 
 __all__ = ["KEYS", "LONGEST_REASON", "Json", "Known", "Service", "database", "local_actor", "open_service"]

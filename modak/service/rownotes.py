@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unseen import FEW
 from modak.results.metrics import METRICS
-from modak.service.records import Json
+from modak.text.documents import Json
 
 if TYPE_CHECKING:
     from modak.perfmodel.unseen import CalibrationRuns

@@ -30,13 +30,13 @@ from modak.service import admission, records, tables
 from modak.service.admission import Known
 from modak.service.factfinder import FactFinder
 from modak.service.previews import preview
-from modak.service.records import Json
 from modak.settings import Settings, user
 from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
 from modak.store.suspects import Judgement
 from modak.store.values import Export
+from modak.text.documents import Json
 from modak.text.numbering import Numbers, Selection, spelt_out
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from modak.facts import Result
 from modak.perfmodel.unseen import FEW
 from modak.prepared import Prepared
 from modak.service import records, rownotes
-from modak.service.records import Json
 from modak.store import Store
 from modak.store.results import MOST_WITH_PARAMETERS
+from modak.text.documents import Json
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
@@ -32,9 +32,10 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
+    from modak.perfmodel.completion import ADDED, only_doubted, predict_rows
     from modak.perfmodel.configurations import by_configuration
     from modak.perfmodel.improving import improve_rows
-    from modak.perfmodel.rows import ADDED, Reader, gpus_meant, of_one_rank, of_several, only_doubted, predict_rows
+    from modak.perfmodel.rows import Reader, gpus_meant, of_one_rank, of_several
 
     asked = points(from_bytes(content, name), most)
     measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query

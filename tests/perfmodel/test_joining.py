@@ -13,7 +13,7 @@ from modak.perfmodel import Predictions, Question, fit, predict
 from modak.perfmodel.curves import Estimated
 from modak.perfmodel.forecasts import Forecasts, pooled_forecast
 from modak.perfmodel.intervals import stretch
-from modak.perfmodel.joining import Told, moved, nearest, neighbours, together
+from modak.perfmodel.joining import LogForecast, moved, nearest, neighbours, together
 
 HERE = {"system": "here", "compiler": "gcc"}
 
@@ -123,9 +123,9 @@ def test_each_number_of_nodes_is_answered_as_if_it_were_asked_alone() -> None:
     assert together.width.above == pytest.approx([one.width.above[0] for one in alone], rel=1e-9)
 
 
-def told(log_value: float, deviation: float, doublings: float = 0.0) -> Told:
+def told(log_value: float, deviation: float, doublings: float = 0.0) -> LogForecast:
     """A forecast of one size."""
-    return Told(*(np.array([one]) for one in (log_value, deviation, doublings)))
+    return LogForecast(*(np.array([one]) for one in (log_value, deviation, doublings)))
 
 
 def test_the_ratio_at_the_edge_moves_the_other_forecast_as_far_as_it_is_known() -> None:

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modak.perfmodel import extrapolation, nodestep, scaling
+from modak.perfmodel import nodestep, scaling
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import Series, evaluate, fit_many
 
+LOSSES = st.lists(st.floats(-5, 5), min_size=1, max_size=6).map(np.array)
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -92,7 +93,7 @@ def test_no_loss_is_foretold_that_was_never_seen(work: tuple[float, ...]) -> Non
     """However fast the loss of a series grows, a doubling beyond it costs little more than its worst one."""
     series = Series(SIZES, tuple(math.exp(z) / p for z, p in zip(work, SIZES, strict=True)))
     at_last, further = evaluate(fit_many([series])[0], [16.0, 16.0 * 2**4]).log_value
-    assert (further - at_last) / 4 + math.log(2) <= max(np.diff(work)) + extrapolation.CEILING + 0.01
+    assert (further - at_last) / 4 + math.log(2) <= max(np.diff(work)) + scaling.CEILING + 0.01
 
 
 def crowding(nodes: int = 1) -> tuple[Series, Series]:
@@ -218,3 +219,24 @@ def test_units_do_not_matter() -> None:
     scaled = Series(SIZES, tuple(1000 * cost for cost in series.costs))
     a, b = (evaluate(mixture, [24.0, 64.0]).log_value for mixture in fit_many([series, scaled]))
     np.testing.assert_allclose(b - a, math.log(1000), rtol=1e-6)
+
+
+@given(LOSSES, st.floats(0, 0.5))
+def test_what_is_believed_lies_between_nothing_and_what_may_be_expected(losses: np.ndarray, most: float) -> None:
+    """No gain above linear is believed, and no loss beyond what may be expected."""
+    believed = losses[:, None] - scaling.excess(losses[:, None], np.array([most, 3 * most]), None)
+    assert (believed >= -1e-9).all()
+    assert (believed <= np.array([most, 3 * most]) + 1e-9).all()
+
+
+@given(LOSSES)
+def test_a_form_that_has_foretold_everything_is_believed_in_its_losses(losses: np.ndarray) -> None:
+    """Where the best form was never wrong, only gains are doubted."""
+    np.testing.assert_allclose(scaling.excess(losses[:, None], np.array([0.2]), 0.0)[:, 0], np.minimum(losses, 0))
+
+
+def test_doubt_grows_with_the_error_of_the_best_form() -> None:
+    """The larger the validation error, the less a loss is believed that was never measured."""
+    doubts = [scaling.excess(np.array([[1.0]]), np.array([0.2]), error)[0, 0] for error in (0.001, 0.005, 0.05)]
+    assert doubts == sorted(doubts)
+    assert doubts[1] == pytest.approx(0.5 * (1.0 - 0.2))

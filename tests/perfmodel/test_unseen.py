@@ -9,10 +9,10 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import unseen
+from modak.perfmodel.completion import predict_rows
 from modak.perfmodel.configurations import RunKind, by_configuration, run_of
 from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.rows import predict_rows
 from modak.perfmodel.unlikeness import BATCH_SPREAD
 from modak.perfmodel.unseen import calibrations, guesses, need_others
 from modak.text.numbering import spelt_out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import fit, predict_rows, rows
+from modak.perfmodel import completion, fit, predict_rows
 
 RUNS = {"gcc": (1, 2, 4), "cce": (8, 16, 32), "icc": (2,)}
 """The numbers of nodes on which each build ran: what some tell of others depends on where these end."""
@@ -32,7 +32,7 @@ ASKED = [  # not all sizes on the same nodes
 @pytest.mark.parametrize("most", [256, 2])
 def test_rows_are_answered_as_if_each_were_asked_alone(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """What they have in common is worked out once for all of their nodes, if these are not too many: that changes no figure."""
-    monkeypatch.setattr(rows, "MOST_TOGETHER", most)
+    monkeypatch.setattr(completion, "MOST_TOGETHER", most)
     known = {"app": fit(RESULTS)}
     together = predict_rows(ASKED, known)
     for row, answer in zip(ASKED, together, strict=True):
