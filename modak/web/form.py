@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -167,6 +167,21 @@ def document(values: Mapping[str, str]) -> dict[str, Any]:
         if text := given.get(field.name):
             made = with_value(made, ("job", *path.split(".")), _number(text) if field.kind == "number" else text)
     return dict(made)
+
+
+def filled(request: Any) -> dict[str, str] | None:
+    """The fields that make a request; ``None`` for one that no filled form makes."""
+    found = {field.name: _at(request, ("job", *path.split("."))) for path, field in PATHS.items()}
+    given = {name: str(value) for name, value in found.items() if value is not None}
+    ways = ({**given, PROGRAM: program, **several} for program, _ in programs() for several in ({}, {SPREAD: "yes"}))
+    return next((values for values in ways if "command" in given and document(values) == request), None)
+
+
+def _at(document: Any, path: Sequence[str]) -> Any:
+    """What a document has at a path; ``None``: nothing."""
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
 
 
 def _number(text: str) -> float | str:
