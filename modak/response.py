@@ -12,8 +12,7 @@ from typing import Any
 from modak.dsl import Plan, Texts
 from modak.normalise.sections import OBJECT, as_object
 from modak.normalise.spellings import fold
-
-Json = dict[str, Any]
+from modak.text.documents import Json
 
 
 def filled(document: Mapping[str, Any], plan: Plan, texts: Texts, address: str = "") -> str:

@@ -114,7 +114,7 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: 
     elif model:
         values = {"application": values.get("application", "")}
         with alone(called={"id": "model"}):
-            found, asked = service.behind_curve(values["application"], model, cursor=cursor), {**values, "model": model}
+            found, asked = service.behind_curve(values["application"], model, cursor), {**values, "model": model}
     else:
         found, asked = service.results(values, cursor=cursor, doubted=doubted), values | ({"doubted": "true"} if doubted else {})
     also = ("source",) if used_by or model else ()

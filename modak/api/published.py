@@ -26,12 +26,12 @@ from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
 from modak.errors import AlreadyThere, NotFound
-from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
+from modak.facts import Accelerator, Facts, Image, Known, Processor, Rule, System
 from modak.packaged import kind_of, name_of
 from modak.published import posted, postedsystems, shapes
 from modak.response import with_image
 from modak.schemas import AS_SENT, OPENAPI, of_model
-from modak.service import Known, Service
+from modak.service import Service
 
 TAG: Final = TOLERANT
 _JOB: Final = {

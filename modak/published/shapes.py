@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from itertools import product, starmap
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import ValidationError
@@ -18,9 +18,9 @@ from modak.errors import RequestError
 from modak.facts import Accelerator, Condition, FileSystem, Image, Partition, Processor, Rule, System
 from modak.perfmodel import Curve
 from modak.published.posted import DOCKER_HUB, SINGULARITY_HUB, UNTITLED, PostedConditions, condition
+from modak.text.documents import Json
 from modak.text.grammar import registry_host
 
-Json = dict[str, Any]
 GENERIC_CPU: Final = {"x86_64": "x86", "aarch64": "arm", "ppc64le": "power"}
 REGISTRIES: Final = {"docker": DOCKER_HUB, "shub": SINGULARITY_HUB, "library": "library"}
 """Where images of each scheme are, if their name has no host. The published shape has no others."""

@@ -17,13 +17,13 @@ from modak.perfmodel import Curve
 from modak.store import LoadReport, Page
 from modak.store.audit import Entry
 from modak.store.values import Item, Judged, Replaced
+from modak.text.documents import Json
 
 if TYPE_CHECKING:
     from modak.dsl import Choice
     from modak.ingest.table import Point
     from modak.nextruns import Programme, Proposal
 
-Json = dict[str, Any]
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
 """What can be listed beside models, and the field that names an item."""
 

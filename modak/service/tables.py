@@ -14,9 +14,9 @@ from modak.perfmodel import rownotes
 from modak.perfmodel.unseen import FEW
 from modak.prepared import Prepared
 from modak.service import records
-from modak.service.records import Json
 from modak.store import Store
 from modak.store.results import MOST_WITH_PARAMETERS
+from modak.text.documents import Json
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point

@@ -12,6 +12,8 @@ from typing import Any, Final, NoReturn
 
 from modak.errors import BadSyntax, RequestError
 
+Json = dict[str, Any]
+"""An object, to be written as JSON."""
 DEEPEST: Final = 64
 LONGEST_INTEGER: Final = 20
 

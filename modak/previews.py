@@ -13,7 +13,7 @@ from modak.facts import Rule
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.prepared import Prepared
-from modak.service.records import Json
+from modak.text.documents import Json
 
 
 def preview(plan_id: str, request: Mapping[str, Any], rules: Sequence[Rule], facts_for: Callable[[Request], Prepared]) -> Json:
