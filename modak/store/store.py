@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
-from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
+from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Known, Processor, Result, Rule, System
 from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, differences, only_named
@@ -178,7 +178,7 @@ class Store:
 
     def add(
         self,
-        values: Iterable[System | Processor | Accelerator | Image | Rule],
+        values: Iterable[Known],
         actor: Actor,
         *,
         replace: bool = False,
@@ -348,11 +348,6 @@ class Store:
             columns, rows = results.export(stack.enter_context(reading(self.engine)), filters or {})
             kept = stack.pop_all()
         return columns, _until_read(rows, kept)
-
-    def systems(self) -> tuple[str, ...]:
-        """Systems that have results, as the results spell them."""
-        with reading(self.engine) as connection:
-            return tuple(connection.scalars(select(series.c.system).distinct().where(series.c.system.is_not(None))))
 
     def described_systems(self) -> tuple[System, ...]:
         """The systems that are known; one that no longer passes the checks of its kind is left out."""

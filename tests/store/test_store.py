@@ -478,7 +478,7 @@ def test_a_connection_keeps_nothing_for_the_next_transaction(postgres_url: str) 
     with open_store(postgres_url, fill=False) as store:
         store.load([csv_table(ROWS)], ME, replace=True)
         for _ in range(10):
-            store.systems()
+            store.applications()
         with reading(store.engine) as connection:
             assert connection.execute(text("SELECT name FROM pg_prepared_statements")).all() == []
             assert connection.execute(text("SELECT relname FROM pg_class WHERE relname IN ('incoming', 'said')")).all() == []
