@@ -7,7 +7,7 @@ them by ``executemany``, PostgreSQL by a binary ``COPY`` into a temporary table.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,13 +21,13 @@ from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import merging
 from modak.progress import Progress, silent
-from modak.store import remarks, replacing, suspects, versions
+from modak.store import remarks, replacing, samejobs, suspects, versions
 from modak.store.engine import chunks
 from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
 from modak.store.series import OwnNames, by_number, ids, of_same_runs, series_label, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
-from modak.text.amounts import counted
+from modak.text.amounts import counted, listed
 
 SHOWN: Final = 100
 """Most suspicious rows, and most series, that a report lists."""
@@ -130,6 +130,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
     state.load_ids.append(load_id)
     rows = new = 0
     apart: dict[int, Sequence[int]] = {}
+    jobs: set[samejobs.Source] = set()
     with _no_collection():
         for batch in staged.parts():
             state.notes += batch.notes
@@ -142,6 +143,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
                 _note_said(connection, columns, elsewhere)
             new += _insert(connection, columns)
             apart |= elsewhere
+            jobs |= {source for source in map(samejobs.source_of, batch.sources.texts) if source}
             rows += len(batch)
             _note_systems(batch, state.systems)
             _note_suspects(batch, source.name, state)
@@ -155,6 +157,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
     ):
         state.replaced += count
         state.changed |= changed
+    new -= _same_jobs(connection, load_id, jobs, state)
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
     state.rows += rows
     state.new += new
@@ -194,10 +197,28 @@ def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequ
     left_out, count = delete(results).where(*here, twice), 0
     for number, others in elsewhere.items():
         count += connection.execute(left_out, {"number": number, "others": others}).rowcount
-    rows = select(results.c.id).where(results.c.series_id == series.c.id).exists()
-    for numbers in chunks(sorted(elsewhere)):
-        connection.execute(delete(series).where(series.c.id.in_(numbers), series.c.fitted.is_(None), ~rows))
+    _drop_empty(connection, elsewhere)
     return count
+
+
+def _same_jobs(connection: Connection, load_id: int, jobs: Collection[samejobs.Source], state: _LoadState) -> int:
+    """Let jobs of Slurm's accounting give way to the results of their scripts; returns how many rows of this load those were."""
+    gone = samejobs.settle(connection, load_id, state.highest, jobs, state.own or OwnNames(connection))
+    left_out = [one for one in gone if one.new]
+    _drop_empty(connection, {one.series for one in left_out})
+    state.replaced += len(gone) - len(left_out)
+    state.changed |= {one.series for one in gone if not one.new}
+    if gone:
+        named = listed(list(dict.fromkeys(one.source for one in gone)), remarks.SHOWN)
+        state.notes.append(f"in Slurm's accounting and with a result of the job's own script, which alone counts: {named}")
+    return len(left_out)
+
+
+def _drop_empty(connection: Connection, numbers: Collection[int]) -> None:
+    """Take out those of these series that have no rows, and never had a model."""
+    rows = select(results.c.id).where(results.c.series_id == series.c.id).exists()
+    for part in chunks(sorted(numbers)):
+        connection.execute(delete(series).where(series.c.id.in_(part), series.c.fitted.is_(None), ~rows))
 
 
 @contextmanager
