@@ -113,7 +113,7 @@ class _Table:
             for one in np.unique(triples[:, over.uneven], axis=1).T[: MOST_FAULTS + 1]:
                 self.fault(_uneven(column, *one), over.uneven & (triples == one[:, None]).all(axis=0))
             if over.nowhere.any():
-                way = f"take these rows out ('modak results doubt'), and load them with '--set {per_node}=…', what a node has"
+                way = f"load the file again with '--replace' and '--set {per_node}=…', what a node has"
                 self.doubt(f"column {column!r}: without 'nodes', all count as on one node; if it were several, {way}")
             found |= {"nodes": over.nodes, per_node: over.each}
         return found

@@ -49,8 +49,16 @@ def source_of(text: str) -> Source | None:
     return Source(job, accounting=False, text=text) if job else None
 
 
-def settle(connection: Connection, load_id: int, after: int, sources: Collection[Source], own: OwnNames) -> list[Gone]:
-    """Let the results of jobs' scripts stand alone. ``sources`` are those of this load, whose rows have numbers above ``after``.
+def sources_of(connection: Connection, numbers: Collection[int]) -> set[Source]:
+    """The sources of the results of these series, by number, that name jobs."""
+    chosen = select(texts.c.text).join(results, results.c.source_id == texts.c.id).distinct()
+    found = (text for part in chunks(list(numbers)) for text in connection.scalars(chosen.where(results.c.series_id.in_(part))))
+    return {source for source in map(source_of, found) if source}
+
+
+def settle(connection: Connection, sources: Collection[Source], own: OwnNames, load_id: int = 0, after: int = 0) -> list[Gone]:
+    """Let the results of jobs' scripts stand alone. ``sources`` are those of results that are new, or known to be of one system since now;
+    rows of the load ``load_id`` with numbers above ``after`` are taken out and not replaced.
 
     A job is known by its number, on one system (under any of its names), and by its time where both rows say one. What somebody doubted
     of the old row is doubted of the result.
@@ -63,12 +71,15 @@ def settle(connection: Connection, load_id: int, after: int, sources: Collection
     for of_job in grouped(rows, lambda row: known[row.source_id].job).values():
         told = [row for row in of_job if not known[row.source_id].accounting]
         for row in (row for row in of_job if known[row.source_id].accounting):
-            if same := [one.id for one in told if _same_job(row, one, own)]:
+            if same := [one for one in told if _same_job(row, one, own)]:
                 gone.append(Gone(known[row.source_id].text, row.series_id, new=row.id > after and row.load_id == load_id))
                 this = results.c.id == row.id
-                connection.execute(delete(results).where(this) if gone[-1].new else update(results).where(this).values(replaced_by=load_id))
+                aside = update(results).where(this).values(replaced_by=same[0].load_id)
+                connection.execute(delete(results).where(this) if gone[-1].new else aside)
                 if row.by_hand and row.doubt_id:
-                    connection.execute(update(results).where(results.c.id.in_(same)).values(doubt_id=row.doubt_id, by_hand=1))
+                    connection.execute(
+                        update(results).where(results.c.id.in_([one.id for one in same])).values(doubt_id=row.doubt_id, by_hand=1)
+                    )
     return gone
 
 

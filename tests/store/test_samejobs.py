@@ -71,6 +71,15 @@ def test_a_cluster_may_be_called_by_an_alias_of_its_system(store: Store) -> None
     assert store.load([result(place="mine")], ME).replaced == 1
 
 
+def test_an_alias_that_becomes_known_later_joins_jobs(store: Store) -> None:
+    """The answer counts those that were there twice."""
+    store.load([accounting(), result(place="mine")], ME)
+    assert len(sources(store)) == 2
+    told = "were there under another name of their system, too, and count once from now on: 1 result"
+    assert told in store.add([system("probe")], ME).notes
+    assert sources(store) == ["job 1, plan 12ab"]
+
+
 def test_the_tasks_of_an_array_give_way_to_its_results(store: Store) -> None:
     """Their scripts name the array."""
     head = "JobID|JobName|Cluster|State|ElapsedRaw|NNodes\n"
