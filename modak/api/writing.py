@@ -20,7 +20,7 @@ from modak.service import KEYS
 from modak.text.numbering import LARGEST, Measured, Selection
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
-Replace = Annotated[bool, Query(description="replace entries of the same name, or results of the same run")]
+Replace = Annotated[bool, Query(description="replace entries of the same name; results of the same run, or of the same file")]
 Format = Annotated[str | None, Query(max_length=64, description="format of the data, instead of recognising it")]
 Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NEW`: rename a column; an empty NEW drops it")]
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]

@@ -49,7 +49,7 @@ def load(
         list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column; may be repeated.")
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace rows of the same run with another value; they are kept as history.")
+        bool, typer.Option("--replace", help="Replace rows of the same run or the same file; they are kept as history.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, but store nothing.")] = False,
     as_json: common.AsJson = False,

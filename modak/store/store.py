@@ -447,6 +447,8 @@ def _told(reviewed: suspects.Reviewed) -> Iterator[str]:
     yield from (f"suspicious from now on: {line}" for line in lines[:JUDGED_SHOWN])
     if len(lines) > JUDGED_SHOWN:
         yield f"suspicious from now on: {len(lines) - JUDGED_SHOWN} more ('modak results list --doubted' shows all)"
+    if reviewed.twice:
+        yield f"were there under another name of their system, too, and count once from now on: {counted(reviewed.twice, 'result')}"
     if reviewed.lifted:
         yield f"no longer suspicious, and used by the models: {counted(len(reviewed.lifted), 'result')}"
 
