@@ -547,6 +547,19 @@ def test_openpbs_has_queues_and_nodes() -> None:
     assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
 
 
+LIMITED_IN_PBS = ("resources_max.walltime", "resources_max.ncpus = 8\n    resources_min.ngpus = 1\n    resources_max.walltime")
+
+
+def test_a_queue_of_pbs_limits_the_cpus_and_gpus_of_its_jobs() -> None:
+    """PBS Pro rejects jobs beyond them; Torque counts nodes and processors otherwise."""
+    found = seen({**OPENPBS, **XEON}, "n001", qstat=read(OPENPBS["qstat"]).replace(*LIMITED_IN_PBS))
+    workq, gpuq = (partition(found, name) for name in ("workq", "gpuq"))
+    assert (workq.node.usable_cores, workq.max_nodes, gpuq.queues[0].min_gpus) == (8, 1, 1)
+    shown = read("qstat-torque.txt")
+    torque = [pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt"}, qstat=text)) for text in (shown, shown.replace(*LIMITED_IN_PBS))]
+    assert torque[0] == torque[1]
+
+
 ROUTED = """Queue: prod
     queue_type = Route
     route_destinations = small,large@pbs
