@@ -10,7 +10,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Container, JobSpec
 from modak.launchers.family import WITHOUT_MPI
-from modak.script.bash import Expansion, Line, Part, assign, holds, need, quiet, run, variable, word
+from modak.script.bash import Expansion, Line, assign, holds, need, quiet, run, variable, word
 from modak.script.shelltext import ours
 from modak.text import words
 from modak.text.words import Variable, Word
@@ -96,10 +96,13 @@ def untagged(name: str) -> str:
 
 
 def locate(job: JobSpec, folder: str, name: str) -> Line:
-    """``MODAK_IMAGE``: the absolute path of the request, else ``name`` in the directory to which ``folder`` expands."""
+    """``MODAK_IMAGE``: the absolute path of the request; else ``name``, in the request's folder below the submit directory, or where it
+    gives none, in the directory to which ``folder`` expands."""
     own = container(job).reference
-    where: tuple[Part, ...] = (own,) if own.startswith("/") else (Expansion(folder), f"/{name}")
-    return assign("MODAK_IMAGE", *where)
+    if own.startswith("/"):
+        return assign("MODAK_IMAGE", own)
+    below = own.rpartition("/")[0] if "://" not in own else ""
+    return assign("MODAK_IMAGE", Expansion("PWD" if below else folder), f"/{below}/{name}" if below else f"/{name}")
 
 
 def part() -> Line:
@@ -178,10 +181,11 @@ def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...
 
 def how_to_get(job: JobSpec, folder: str, fetched: str) -> str:
     """What to do if the image is missing: fetch it (``fetched`` says how), or set the variable ``folder``, unless the site starts jobs
-    without the submitter's environment. An absolute path is where the image has to be."""
+    without the submitter's environment. A path is where the image has to be."""
     has = container(job)
-    if has.reference.startswith("/") and not has.to_build:
-        return "the job uses it under this path: is its file system mounted on this node?"
+    if not has.to_build and "/" in has.reference and "://" not in has.reference:
+        mounted = "the job uses it under this path: is its file system mounted on this node?"
+        return mounted if has.reference.startswith("/") else "relative paths start in the directory from which you submit"
     arrives = not (job.system and job.system.export_policy == "NONE")
     place = f"set {folder} to its directory" if arrives else "copy it into the directory from which you submit"
     return fetched if has.to_build else f"{fetched}, or {place}" if fetched else place
