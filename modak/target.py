@@ -169,7 +169,7 @@ class Target:
     def whole_node(self) -> Node | None:
         """The same with the cores that the partition gives to jobs of any quality of service."""
         names = {one.name: one.node for one in self.system.partitions} if self.system else {}
-        return names[self.partition.name] if self.partition else None
+        return names.get(self.partition.name, self.partition.node) if self.partition else None
 
     def other_nodes(self, on_gpus: bool) -> frozenset[str]:
         """As :func:`other_nodes`, of its own system and partition."""

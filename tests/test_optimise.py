@@ -213,6 +213,24 @@ def test_a_job_that_its_quality_of_service_does_not_take_is_refused(
         in_quality(known, qos, **options)
 
 
+def test_a_node_for_itself_brings_all_of_its_gpus(known: Known) -> None:
+    """Slurm counts them, and would let the job wait for ever with a quality of service that allows one."""
+    facts = known(None)
+    system = facts.systems["dgx-1"]
+    queues = (Queue(name="gpu", max_nodes=1), Queue(name="gpu", qos="one", max_nodes=1, max_gpus=1))
+    gpus = system.partitions[0].model_copy(update={"queues": queues})
+    facts = replace(facts, systems={system.name: system.model_copy(update={"partitions": (gpus,), "scheduler": "slurm"})})
+
+    def asking(**options: Any) -> Request:
+        job = {"qos": "one", "request_gpus": 1, "wall_time_limit": 600, **options}
+        application = {"app_tag": "x", "executable": "./a"}
+        return normalise({"job": {"target": {"name": system.name}, "application": application, "job_options": job}}).request
+
+    assert optimise(asking(), facts).texts.job_script
+    with pytest.raises(Infeasible, match=f"at most 1 GPU, and this one has {gpus.node.accelerators}"):
+        optimise(asking(node_exclusive=True), facts)
+
+
 def test_kinds_of_nodes_of_one_name_are_named_where_one_takes_longer_jobs(known: Known) -> None:
     """Once, also if the kind that comes last takes only shorter ones."""
     facts = known(None)

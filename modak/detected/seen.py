@@ -72,6 +72,8 @@ class SeenQos:
     min_gpus: int | None = None
     max_gpus: int | None = None
     max_wall_time_s: int | None = None
+    others: tuple[str, ...] = ()
+    """Limits that no field can say, in the scheduler's words."""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,8 @@ OWN_RULES: Final = (
 )
 QOS_FORMAT: Final = "Name,MaxWall,MaxTRES,MinTRES"
 """The fields of ``sacctmgr show qos``: the limits of a job. Jobs beyond them are rejected, or wait for ever."""
+COUNTED: Final = ("node", "cpu", "gres/gpu")
+"""What a system file counts of a job, beside its time."""
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
@@ -132,7 +134,12 @@ def _quality(name: str, wall: str, largest_job: str, smallest_job: str) -> SeenQ
         min_gpus=count(smallest.get("gres/gpu")),
         max_gpus=count(largest.get("gres/gpu")),
         max_wall_time_s=seconds(wall),
+        others=(*_others(f"QOS {name}: MaxTRES", largest), *_others(f"QOS {name}: MinTRES", smallest)),
     )
+
+
+def _others(what: str, limits: Mapping[str, str]) -> Iterator[str]:
+    return (f"{what} {name}={limit}" for name, limit in limits.items() if name and name not in COUNTED)
 
 
 def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQos]) -> SeenPartition:
@@ -144,9 +151,13 @@ def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQ
         seen = _narrowed(seen, sole)
     lists = dict(seen.lists)
     allowed, denied = ({name.casefold() for name in lists.get(field, ())} for field in ("allowed_qos", "denied_qos"))
-    named = (one for name, one in known.items() if (name in allowed if allowed else name not in denied))
-    narrower = ((one, _within(one, seen)) for one in named)
-    return replace(seen, qualities=tuple(one for own, one in narrower if one != _within(SeenQos(own.name), seen)))
+    named = [one for name, one in known.items() if (name in allowed if allowed else name not in denied)]
+    within = [_within(one, seen) for one in named]
+    return replace(
+        seen,
+        qualities=tuple(one for one in within if one != _within(SeenQos(one.name), seen)),
+        conditions=(*seen.conditions, *(text for one in (*([own] if own else []), *named) for text in one.others)),
+    )
 
 
 def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:

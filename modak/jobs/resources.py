@@ -80,9 +80,9 @@ def _unlike_default(request: Request, target: Target, share: int | None, cores: 
 
 
 def _given_gb(target: Target, cores: int) -> float:
-    """What the scheduler gives a job with so many cores of a node that asks for no memory; 0: enough."""
+    """What the scheduler gives a job with so many cores of a node that asks for no memory; 0: enough, or not known."""
     partition, node, system = target.partition, target.node, target.system
-    if not (partition and node and system):
+    if not (partition and node and system and target.is_recorded):
         return 0.0
     cpus = min(cores, node.usable_cores) * (node.threads_per_core if system.cpu_unit == "thread" else 1)
     return partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
@@ -103,9 +103,10 @@ def check_limits(request: Request, target: Target, spec: JobSpec, seconds: int |
     """Raise :class:`modak.errors.Infeasible` if the job has more or fewer CPUs or GPUs than one of so many seconds in its queue, or nodes
     for itself where it gets parts of them."""
     has, queue = spec.resources, target.queue_for(spec.resources.nodes, seconds)
+    whole = request.job_options.node_exclusive or target.gives_whole_nodes
     if target.gives_parts:
         whose = f"jobs{f' with qos {queue.qos}' if queue and queue.qos else ''} on {target.title} get parts of nodes"
-        if request.job_options.node_exclusive or target.gives_whole_nodes:
+        if whole:
             field = "job_options.node_exclusive" if request.job_options.node_exclusive else "job_options.qos"
             raise Infeasible(f"{whose}, and this one would have its nodes for itself", field=field)
         if has.oversubscribed:
@@ -113,15 +114,17 @@ def check_limits(request: Request, target: Target, spec: JobSpec, seconds: int |
     if queue is None:
         return
     kind = f"a job {f'with qos {queue.qos} ' if queue.qos else ''}on {target.title}"
+    cpus, gpus = has.nodes * spec.cpus_per_node, has.nodes * has.gpus_per_node
+    all_gpus = has.nodes * target.node.accelerators if whole and target.node else gpus  # a node for itself brings all of its GPUs
     limits = (
-        ("job_options.core_count_per_process", has.nodes * spec.cpus_per_node, "CPU", queue.min_cpus, queue.max_cpus),
-        ("job_options.request_gpus", has.nodes * has.gpus_per_node, "GPU", queue.min_gpus, queue.max_gpus),
+        ("job_options.core_count_per_process", "CPU", cpus, queue.min_cpus, cpus, queue.max_cpus),
+        ("job_options.request_gpus", "GPU", gpus, queue.min_gpus, all_gpus, queue.max_gpus),
     )
-    for field, count, what, fewest, most in limits:
-        if fewest and count < fewest:
-            raise Infeasible(f"{kind} has at least {counted(fewest, what)}, and this one has {count}", field=field)
-        if most and count > most:
-            raise Infeasible(f"{kind} has at most {counted(most, what)}, and this one has {count}", field=field)
+    for field, what, asked, fewest, given, most in limits:
+        if fewest and asked < fewest:
+            raise Infeasible(f"{kind} has at least {counted(fewest, what)}, and this one has {asked}", field=field)
+        if most and given > most:
+            raise Infeasible(f"{kind} has at most {counted(most, what)}, and this one has {given}", field=field)
 
 
 def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, ...]:

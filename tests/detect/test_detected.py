@@ -297,6 +297,15 @@ def test_a_quality_of_service_limits_the_cpus_and_gpus_of_its_jobs(limits: str, 
     assert named == ((Queue(name="batch", qos="special", max_wall_time_s=86400, **queue),) if queue else ())
 
 
+def test_limits_of_a_quality_of_service_that_no_field_can_say_are_noted() -> None:
+    """With the partitions that take its jobs."""
+    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
+    notes = seen(files, sacctmgr="lean||cpu=8,mem=4000M|gres/gpu=1,license/matlab=1\n").notes
+    where = "(partition batch, gpu.v100, arm) is not entered: requests, or mandatory_directives, have to comply with it"
+    told = [f"QOS lean: {limit} {where}" for limit in ("MaxTRES mem=4000M", "MinTRES license/matlab=1")]
+    assert [note for note in notes if note.startswith("QOS")] == told
+
+
 def test_a_partition_whose_own_quality_of_service_wants_gpus_takes_no_other_jobs() -> None:
     """Slurm holds them for ever, or rejects them; on nodes with two GPUs, jobs may be limited to one."""
     shown = read(MIXED["scontrol-partition"]).replace("TotalCPUs=160", "QoS=cards TotalCPUs=160")

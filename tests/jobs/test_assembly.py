@@ -117,6 +117,7 @@ def test_ranks_on_reserved_cores_oversubscribe_the_others() -> None:
         ({"default_memory_per_cpu_gb": 64}, {}, None),
         ({"default_memory_per_cpu_gb": 65}, {}, "--mem=488281M"),
         ({"default_memory_per_cpu_gb": 65}, {"memory_limit": "1GiB"}, "--mem=1024M"),
+        ({"default_memory_per_cpu_gb": 0.1}, {"partition": "unheard-of"}, None),  # of whose nodes nothing is known
         ({}, {}, None),
     ],
 )
