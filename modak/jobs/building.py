@@ -65,7 +65,8 @@ def why_there(build: BuildSpec, target: Target) -> tuple[str, ...]:
     if build.elsewhere is None:
         return ()
     away = build.internet and _reach(target.partition, target.system) is False
-    why = "have no internet" if away else "take larger jobs only"
+    of_gpus = target.partition is not None and all(queue.min_gpus for queue in target.partition.queues)
+    why = "have no internet" if away else "take jobs with GPUs only" if of_gpus else "take larger jobs only"
     return (f"build: in {build.queue or 'the default partition'}, because the nodes of {target.title} {why}",)
 
 

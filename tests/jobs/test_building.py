@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from modak.facts import Queue
+from modak.normalise import normalise
 from modak.optimise import optimise
 from tests.test_optimise import Known, answer, example
 
@@ -91,6 +92,23 @@ def test_a_build_does_not_name_a_quality_of_service_for_jobs_with_gpus(known: Kn
     parts = tuple(one.model_copy(update={"queues": queues}) if one.node.accelerators else one for one in system.partitions)
     texts = optimise(request, replace(facts, systems={**facts.systems, name: system.model_copy(update={"partitions": parts})})).texts
     assert ("--qos=cards\n" in texts.job_script, "--qos" in texts.build_script) == (True, False)
+
+
+def test_a_build_leaves_a_partition_for_jobs_with_gpus(known: Known) -> None:
+    """For the default one; the reasons say why."""
+    facts = known(None)
+    system = facts.systems["dgx-1"]
+    (gpus,) = system.partitions
+    only = gpus.model_copy(update={"name": "cards", "default": False, "queues": (Queue(name="cards", max_nodes=1, min_gpus=1),)})
+    system = system.model_copy(update={"partitions": (gpus, only), "scheduler": "slurm"})
+    job = {
+        "target": {"name": "dgx-1"},
+        "application": {"app_tag": "x", "executable": "./a", "build": BUILD},
+        "job_options": {"partition": "cards", "request_gpus": 1},
+    }
+    found = optimise(normalise({"job": job}).request, replace(facts, systems={**facts.systems, "dgx-1": system}))
+    assert ("--partition=cards\n" in found.texts.job_script, "--partition=default\n" in found.texts.build_script) == (True, True)
+    assert "build: in default, because the nodes of dgx-1/cards take jobs with GPUs only" in found.plan.decisions
 
 
 @pytest.mark.parametrize(
