@@ -275,7 +275,8 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
     made = job["plan"]
     asked, work = section(job, "application"), section(section(job, "optimisation"), "workload")
     name = work.get("application") or asked.get("app_tag")
-    build, said, in_words = job.get("build_content") or "", made.get("warnings", ()), str
+    build, said = job.get("build_content") or "", made.get("warnings", ())
+    in_words: Callable[[str], str] = str
     if form.filled(request):
         said, in_words = [{**one, "field": form.called(one.get("field", ""))[0]} for one in said], form.in_words
     return {
