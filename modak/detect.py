@@ -10,7 +10,6 @@ import getpass
 import os
 import selectors
 import shlex
-import signal
 import socket
 import subprocess
 import time
@@ -25,6 +24,7 @@ from modak.detected.seen import NOT_THERE, CommandOutput, SeenPartition, plain
 from modak.detected.software import MODULES, RUNTIMES
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
+from modak.processes import kill, leader
 from modak.runtimes import BUILTIN
 from modak.text.amounts import counted
 
@@ -130,22 +130,15 @@ def find(program: str, path: str) -> Path | None:
 def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_s: float, longest: int) -> Output:
     """Run a command for at most ``timeout_s`` seconds and ``longest`` bytes of output, then end all that it started."""
     try:
-        process = subprocess.Popen(  # noqa: S603 - words of our own, the program by its absolute path
-            [str(word) for word in words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(environment),
-            cwd="/",
-            start_new_session=True,
-        )
+        process = leader(words, environment, Path("/"), subprocess.PIPE, subprocess.PIPE)
     except OSError as error:
         return Output(b"", b"", error.strerror or "cannot be run")
     with process:
         try:
             output = _read(process, timeout_s, longest)
         finally:
-            _end(process)
+            kill(process.pid)
+            process.wait()
     if output.trouble or not process.returncode:
         return output
     said = output.stderr.decode(errors="replace").strip() or output.stdout.decode(errors="replace").strip()
@@ -258,10 +251,3 @@ def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> O
     except subprocess.TimeoutExpired:
         return Output(b"", bytes(held["err"]), f"no end within {timeout_s:g} s")
     return Output(bytes(held["out"]), bytes(held["err"]), "")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the command's session."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

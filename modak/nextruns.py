@@ -43,6 +43,7 @@ from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent, plain
+from modak.text.documents import Json
 
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
@@ -72,6 +73,26 @@ class Proposal:
     """Including the start of the job."""
     step: Step | None = None
 
+    def as_json(self, today: float | None) -> Json:
+        """The choice; where times are predicted, its node-hours, energy and cost with the start of the job, and what it does to the
+        interval, whose half-width ``today`` is in log time. Intervals are factors, ``narrower`` is the part of that which it removes.
+        """
+        told: Json = self.choice.model_dump(mode="json", exclude_none=True)
+        if today is None or self.step is None:
+            return told
+        hours, choice = self.node_hours or 0.0, self.choice
+        longer = hours / choice.node_hours if choice.node_hours else 1.0
+        of_run = {"energy_kwh": choice.energy_kwh, "cost": choice.cost}
+        return {
+            **told,
+            "node_hours": hours,
+            **{name: figure * longer for name, figure in of_run.items() if figure is not None},
+            "interval_before": math.exp(self.step.before),
+            "interval_after": math.exp(self.step.after),
+            "narrower": (self.step.before - self.step.after) / today,
+            "narrower_per_node_hour": self.step.per_node_hour / today,
+        }
+
 
 @dataclass(frozen=True)
 class Programme:
@@ -84,6 +105,17 @@ class Programme:
     proposals: tuple[Proposal, ...]
     notes: tuple[str, ...]
     warnings: tuple[Notice, ...]
+
+    def as_json(self) -> Json:
+        """``likely``, the ``interval`` of the decision as a factor, ``runs`` with their ``node_hours`` in all, and ``notes``."""
+        likely = [
+            {**one.choice.model_dump(mode="json", exclude_none=True), "probability": one.probability, "nodes": list(one.nodes)}
+            for one in self.likely
+        ]
+        runs = [one.as_json(self.half_width) for one in self.proposals]
+        total = sum(one.node_hours or 0.0 for one in self.proposals)
+        interval = None if self.half_width is None else math.exp(self.half_width)
+        return {"likely": likely, "interval": interval, "runs": runs, "node_hours": total, "notes": list(self.notes)}
 
 
 def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | None = None, least: float = LEAST) -> Programme:

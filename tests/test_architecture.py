@@ -34,6 +34,7 @@ SHELL = {
     "client",
     "cli",
     "plotting",
+    "processes",
     "auth",
     "web",
 }

@@ -23,7 +23,6 @@ from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import fit_many
-from modak.service import records
 from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
@@ -299,7 +298,7 @@ def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) 
         for one in system.partitions
     )
     priced = replace(facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": partitions})})
-    runs = records.programme(next_runs(request(), priced))["runs"]
+    runs = next_runs(request(), priced).as_json()["runs"]
     assert runs
     for run in runs:
         started = run["configuration"]["nodes"] * (run["prediction"]["value"] + START_UP_S) / 3600

@@ -89,8 +89,11 @@ def optimise(request: Request, body: Body) -> Shown | Response:
         sent = strict_json(values.get("document") or json.dumps(form.document(values)))
         made = job_of(service.optimise(sent))[1]["plan"]
     except ModakError as error:
-        called = form.called if not values.get("document") else lambda path: (path or "Request", "document")
-        found = [(*called(fault.field.removeprefix("job.")), fault.message) for fault in public_faults(error, request.scope)]
+        told = [(fault.field.removeprefix("job."), fault.message) for fault in public_faults(error, request.scope)]
+        if values.get("document"):
+            found = [(path or "Request", "document", message) for path, message in told]
+        else:
+            found = [(*form.called(path), form.in_words(message)) for path, message in told]
         faults = sorted(found, key=lambda fault: form.place(fault[1]))
         return "ask", {**_asked(service, values), "faults": faults, "status": error.status}
     return RedirectResponse(f"plans/{made['id']}", 303)
@@ -273,17 +276,18 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
     asked, work = section(job, "application"), section(section(job, "optimisation"), "workload")
     name = work.get("application") or asked.get("app_tag")
     build, said = job.get("build_content") or "", made.get("warnings", ())
+    in_words: Callable[[str], str] = str
     if form.filled(request):
-        said = [{**one, "field": form.called(one.get("field", ""))[0]} for one in said]
+        said, in_words = [{**one, "field": form.called(one.get("field", ""))[0]} for one in said], form.in_words
     return {
         "id": made["id"],
         "name": asked.get("app_tag") or name or "Plan",
         "target": section(job, "target").get("name"),
         "configuration": choices.configuration(made),
         "steps": list(choices.next_steps(job, "job.sh", "build.sh")),
-        "warnings": choices.warnings(said),
-        "decisions": made.get("decisions", ()),
-        "advice": made.get("advice", ()),
+        "warnings": list(map(in_words, choices.warnings(said))),
+        "decisions": list(map(in_words, made.get("decisions", ()))),
+        "advice": list(map(in_words, made.get("advice", ()))),
         "alternatives": listings.as_text(*choices.alternatives(made)),
         "application": name if made["prediction"].get("results_used") else None,
         "results_used": made["prediction"].get("results_used"),

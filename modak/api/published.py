@@ -22,18 +22,17 @@ from modak.api.direct import SHORT, add_direct, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
 from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, ref, request_body, text
 from modak.api.problems import alone, answer, answer_document
-from modak.api.queries import TOLERANT
+from modak.api.queries import PUBLISHED
 from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
 from modak.errors import AlreadyThere, NotFound
-from modak.facts import Accelerator, Facts, Image, Known, Processor, Rule, System
+from modak.facts import Facts, Known
 from modak.packaged import kind_of, name_of
 from modak.published import posted, postedsystems, shapes
 from modak.response import with_image
 from modak.schemas import AS_SENT, OPENAPI, of_model
 from modak.service import Service
 
-TAG: Final = TOLERANT
 _JOB: Final = {
     **object_of(
         "as sent, with what was found",
@@ -59,7 +58,7 @@ def add_routes(app: FastAPI) -> None:
         ("/get_image", get_image, "The image for a request"),
         ("/get_build", get_build, "The build job for a request"),
     ):
-        add_direct(app, path, endpoint, methods=["POST"], tags=[TAG], summary=summary, responses=ANSWERED, openapi_extra=REQUEST)
+        add_direct(app, path, endpoint, methods=["POST"], tags=[PUBLISHED], summary=summary, responses=ANSWERED, openapi_extra=REQUEST)
     add_list(app, "/infrastructures", "infrastructure", infrastructures)
     add_list(app, "/scripts", "script", scripts)
     add_list(app, "/scaling_models", "scaling model", scaling_models)
@@ -127,8 +126,9 @@ def add_list(
         raise NotFound(f"no {what} has that id", field="id")
 
     add, shown = app.add_api_route, ref(what.replace(" ", "_"))
-    add(path, every, methods=["GET"], tags=[TAG], summary=f"Every {what}", name=path, responses=tagged({"type": "array", "items": shown}))
-    add(f"{path}/{{id}}", one, methods=["GET"], tags=[TAG], summary=f"One {what}", name=f"one of {path}", responses=tagged(shown))
+    listed = tagged({"type": "array", "items": shown})
+    add(path, every, methods=["GET"], tags=[PUBLISHED], summary=f"Every {what}", name=path, responses=listed)
+    add(f"{path}/{{id}}", one, methods=["GET"], tags=[PUBLISHED], summary=f"One {what}", name=f"one of {path}", responses=tagged(shown))
 
 
 def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any, Facts], Sequence[Known]]) -> None:
@@ -139,7 +139,7 @@ def add_creating(app: FastAPI, path: str, what: str, read_posted: Callable[[Any,
         service = service_of(request)
         facts = service.facts()
         values = read_posted(document(body), facts)
-        item = _shown(values, facts)
+        item = shapes.shown(values, facts)
         with alone(f"{kind_of(values[0])}s.{name_of(values[0])}", posted.PLACES.get(type(values[0]), {})):
             added = service.add(values, actor=actor_of(request))
         if not added:
@@ -167,20 +167,6 @@ def schemas() -> dict[str, Any]:
         main, parts = of_model(model, OPENAPI)
         found |= {**parts, name: main}
     return found
-
-
-def _shown(values: Sequence[Known], facts: Facts) -> dict[str, Any]:
-    """The published shape of what the values of one body describe."""
-    match values[0]:
-        case System() as system:
-            processors = {one.name: one for one in values if isinstance(one, Processor)}
-            accelerators = {one.name: one for one in values if isinstance(one, Accelerator)}
-            return shapes.infrastructure(system, {**processors, **facts.processors}, {**accelerators, **facts.accelerators})
-        case Rule() as rule:
-            return next(shapes.scripts(rule))
-        case Image() as image:
-            return shapes.container_mapping(image)
-    raise TypeError(f"no published shape shows {type(values[0]).__name__}")
 
 
 async def _only(request: Request, strict: bool, wanted: Callable[[Texts], Mapping[str, str]] = lambda _: {}) -> Response:

@@ -12,14 +12,14 @@ from fastapi import Request
 from modak.errors import RequestError, unknown
 
 LOOKING: Final = frozenset(("GET", "HEAD"))
-TOLERANT: Final = "published names"
+PUBLISHED: Final = "published names"
 """The tag of the published addresses."""
 
 
 async def only_known(request: Request) -> None:
     """Refuse unknown parameters, and parameters with one value that are given twice."""
     route = request.scope["route"]
-    if request.method in LOOKING or TOLERANT in route.tags:
+    if request.method in LOOKING or PUBLISHED in route.tags:
         return
     single = {field.alias: not _is_list(field.field_info.annotation) for field in route.dependant.query_params}
     for name in request.query_params:

@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from modak.builds.process import run_tool
 from modak.builds.tools import Builder, environment, printed_version
 from modak.errors import Conflict, Unavailable
 from modak.facts import Image
 from modak.images.probe import Claims, probe
 from modak.images.verification import Finding, Seen, hindrance, judge, read_probe
+from modak.processes import run_tool
 
 LONGEST_S: Final = 3600
 MOST_OUTPUT: Final = 4 << 20
@@ -25,7 +25,7 @@ MOST_OUTPUT: Final = 4 << 20
 def look(builder: Builder, image: Path, claims: Claims, work: Path, **watched: Callable[..., object]) -> Seen:
     """Run an image once and read its output. Raises :class:`modak.errors.Unavailable` where it cannot be run here.
 
-    ``watched``: ``watch`` and ``begun`` of :func:`modak.builds.process.run_tool`.
+    ``watched``: ``watch`` and ``begun`` of :func:`modak.processes.run_tool`.
     """
     output = bytearray()
 

@@ -21,7 +21,8 @@ from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from typing import IO, Any, Final
 
-from modak.builds import process, verify
+from modak import processes
+from modak.builds import verify
 from modak.builds.apptainer import Apptainer
 from modak.builds.charliecloud import FURTHER_FORMS, Charliecloud
 from modak.builds.log import Log
@@ -135,8 +136,8 @@ def recover(builds: Builds, folder: Path) -> None:
         if not _gone(build):
             continue
         group = build.builder.get("group")
-        if build.builder.get("host") == platform.node() and group and process.Process(**group).alive:
-            process.end(group["pid"])
+        if build.builder.get("host") == platform.node() and group and processes.Process(**group).alive:
+            processes.end(group["pid"])
         builds.put_back(build.id)
     living = {build.id for build in builds.newest(1000, states=("running",))}
     for left in folder.glob(".build-*"):
@@ -145,13 +146,13 @@ def recover(builds: Builds, folder: Path) -> None:
 
 
 def _here() -> dict[str, Any]:
-    return {"host": platform.node(), "process": asdict(process.this())}
+    return {"host": platform.node(), "process": asdict(processes.this())}
 
 
 def _gone(build: StoredBuild) -> bool:
     if build.builder.get("host") != platform.node():
         return now() - build.beat_at > SILENT
-    return not process.Process(**build.builder["process"]).alive
+    return not processes.Process(**build.builder["process"]).alive
 
 
 @dataclass
@@ -215,7 +216,7 @@ class BuildRun:
         finally:
             for command in builder.tidy(place):
                 with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
-                    process.run_tool(command.words, environment=environment(command.words[0], place), folder=place, limit_s=60)
+                    processes.run_tool(command.words, environment=environment(command.words[0], place), folder=place, limit_s=60)
         return self._named(order, builder, place, made)
 
     def _tool(self, command: Command, builder: Builder, order: Order, place: Path) -> None:
@@ -223,7 +224,7 @@ class BuildRun:
         self.step, self.fault = command.step, ""
         extra = {"TMPDIR": str(place / "tmp"), "APPTAINER_TMPDIR": os.environ.get("APPTAINER_TMPDIR", str(place / "tmp"))}
         try:
-            status = process.run_tool(
+            status = processes.run_tool(
                 command.words,
                 on_output=lambda data: self._follow(self.log.feed(data), builder),
                 watch=self._watch,
@@ -290,7 +291,7 @@ class BuildRun:
             if (why := builder.fault(line)) and not any(word in self.fault for word in _FULL):
                 self.fault = why[:300]
 
-    def _work_of(self, group: process.Process) -> None:
+    def _work_of(self, group: processes.Process) -> None:
         self._insist(lambda: self.builds.works(self.build.id, _here() | {"group": asdict(group)}))
 
     def _end(self, state: State, **values: Any) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product, starmap
 from math import prod
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 from pydantic import ValidationError
 
 from modak.errors import RequestError
-from modak.facts import Accelerator, Condition, FileSystem, Image, Partition, Processor, Rule, System
+from modak.facts import Accelerator, Condition, Facts, FileSystem, Image, Known, Partition, Processor, Rule, System
 from modak.perfmodel import Curve
 from modak.published.posted import DOCKER_HUB, SINGULARITY_HUB, UNTITLED, PostedConditions, condition
 from modak.text.documents import Json
@@ -26,6 +26,20 @@ REGISTRIES: Final = {"docker": DOCKER_HUB, "shub": SINGULARITY_HUB, "library": "
 """Where images of each scheme are, if their name has no host. The published shape has no others."""
 MOST_ENTRIES: Final = 1000
 """Entries for one rule; a rule that would need more is not shown."""
+
+
+def shown(values: Sequence[Known], facts: Facts) -> Json:
+    """The published shape of what the values of one body describe."""
+    match values[0]:
+        case System() as system:
+            processors = {one.name: one for one in values if isinstance(one, Processor)}
+            accelerators = {one.name: one for one in values if isinstance(one, Accelerator)}
+            return infrastructure(system, {**processors, **facts.processors}, {**accelerators, **facts.accelerators})
+        case Rule() as rule:
+            return next(scripts(rule))
+        case Image() as image:
+            return container_mapping(image)
+    raise TypeError(f"no published shape shows {type(values[0]).__name__}")
 
 
 def infrastructure(system: System, processors: Mapping[str, Processor], accelerators: Mapping[str, Accelerator]) -> Json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -20,9 +19,7 @@ from modak.store.values import Item, Judged, Replaced
 from modak.text.documents import Json
 
 if TYPE_CHECKING:
-    from modak.dsl import Choice
     from modak.ingest.table import Point
-    from modak.nextruns import Programme, Proposal
 
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
 """What can be listed beside models, and the field that names an item."""
@@ -125,36 +122,3 @@ def _diff(one: Difference) -> str:
     before, after = (json.dumps(body, indent=2, ensure_ascii=False, sort_keys=True).splitlines() for body in bodies)
     named = f"{one.kind} {one.name}"
     return "\n".join(difflib.unified_diff(before, after, f"{named} in the database", f"{named} of this MODAK", lineterm=""))
-
-
-def programme(of: Programme) -> Json:
-    """The programme as JSON. Intervals are factors; ``narrower`` is the part of today's half-width (in log time) that a run removes."""
-    likely = [{**_plain(one.choice), "probability": one.probability, "nodes": list(one.nodes)} for one in of.likely]
-    runs = [_plain(one.choice) | _effect(one, of.half_width) for one in of.proposals]
-    total = sum(one.node_hours or 0.0 for one in of.proposals)
-    interval = None if of.half_width is None else math.exp(of.half_width)
-    return {"likely": likely, "interval": interval, "runs": runs, "node_hours": total, "notes": list(of.notes)}
-
-
-def _plain(choice: Choice) -> Json:
-    return choice.model_dump(mode="json", exclude_none=True)
-
-
-def _effect(one: Proposal, today: float | None) -> Json:
-    if today is None or one.step is None:
-        return {}
-    return {
-        **_with_start(one),
-        "interval_before": math.exp(one.step.before),
-        "interval_after": math.exp(one.step.after),
-        "narrower": (one.step.before - one.step.after) / today,
-        "narrower_per_node_hour": one.step.per_node_hour / today,
-    }
-
-
-def _with_start(one: Proposal) -> dict[str, float]:
-    """Node-hours of a proposed run, and its energy and cost where known, all with the start of its job."""
-    hours, choice = one.node_hours or 0.0, one.choice
-    of_run = {"energy_kwh": choice.energy_kwh, "cost": choice.cost}
-    longer = hours / choice.node_hours if choice.node_hours else 1.0
-    return {"node_hours": hours, **{name: figure * longer for name, figure in of_run.items() if figure is not None}}

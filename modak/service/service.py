@@ -271,7 +271,7 @@ class Service:
             facts = self.facts_for(read.request)
             found = next_runs(read.request, facts, most, budget, gain)
         warnings = _warnings(read, found.warnings, strict=strict)
-        answer = records.programme(found) | {"warnings": [warning.model_dump() for warning in warnings]}
+        answer = found.as_json() | {"warnings": [warning.model_dump() for warning in warnings]}
         if scripts:
             for run, proposal in zip(answer["runs"], found.proposals, strict=True):
                 run["texts"] = asdict(measurement(read.request, facts, found.decision, proposal.index).texts)

@@ -45,7 +45,7 @@ class StoredBuild:
     attempts: int
     cancel: bool
     builder: Mapping[str, Any]
-    """Who works on it: ``host``, the builder's ``process`` and its tool's ``group`` (:class:`modak.builds.process.Process` each)."""
+    """Who works on it: ``host``, the builder's ``process`` and its tool's ``group`` (:class:`modak.processes.Process` each)."""
     beat_at: datetime
     step: str
     message: str

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from modak import plugins
 from modak.errors import RequestError, Unavailable
+from modak.processes import kill, leader
 from modak.schedulers.commands import Commands, State
 
 ANSWER_S: Final = 60
@@ -89,14 +88,7 @@ class Here:
         """Start it in a process group of its own. The job's identity contains the end of its limit, which a later process needs."""
         environment = {**_for_trials(), **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
         with (script.parent / "output").open("ab") as output:
-            child = subprocess.Popen(  # noqa: S603 - our own script
-                ["bash", str(script)],  # noqa: S607 - the shell that is found first is the user's own
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            child = leader(["bash", script], environment, None, output, output)
         job = f"{child.pid}{f'@{time.time() + limit_s:.0f}' if limit_s else ''}:{script}"
         self._children[job] = child
         return job
@@ -110,8 +102,7 @@ class Here:
             return "over"
         if found["until"] is None or time.time() <= int(found["until"]):
             return "running"
-        with suppress(ProcessLookupError):
-            os.killpg(int(found["pid"]), signal.SIGKILL)
+        kill(int(found["pid"]))
         if child:
             child.wait()
         return "over"

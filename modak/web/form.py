@@ -89,6 +89,19 @@ FORM: Final = {"What to run": _RUN, "Where": _PLACE, "Goal": _GOAL}
 """The groups of fields, by their titles."""
 PATHS: Final = {field.path: field for fields in FORM.values() for field in fields if field.path}
 """The field of the form for a field of the request."""
+_DECIDED_BY: Final = {
+    "job_options.queue": PATHS["job_options.partition"],
+    "target.": PATHS["target.name"],
+    "optimisation.ai_training.": next(field for field in _RUN if field.name == PROGRAM),
+}
+"""How names of other fields begin that these of the form decide."""
+_NAMES: Final = {
+    **{name: field for path, field in PATHS.items() for name in (path, path.removeprefix("optimisation."))},
+    "max_nodes": PATHS["optimisation.objective.max_nodes"],
+    "application.app_tag": PATHS["optimisation.workload.application"],
+}
+"""What sentences call the fields of a request."""
+_NAMED: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(map(re.escape, _NAMES), reverse=True))})(?![\w-]|\.\w)")
 OBJECTIVES: Final = (("", "default"), *((name, name.replace("_", "-")) for name in Objective.allowed("minimise")))
 
 
@@ -101,10 +114,16 @@ def programs() -> list[tuple[str, str]]:
 
 def called(path: str) -> tuple[str, str]:
     """What the form calls a field of the request, and the field's name there; the group of a section, which is no field."""
-    if path in PATHS:
-        return PATHS[path].label, PATHS[path].name
+    near = next((field for start, field in _DECIDED_BY.items() if path.startswith(start)), None)
+    if field := PATHS.get(path) or near:
+        return field.label, field.name
     groups = (title for title, fields in FORM.items() if any(field.path.startswith(f"{path}.") for field in fields))
     return next(groups, path), ""
+
+
+def in_words(text: str) -> str:
+    """A text with the labels of the form in place of names of the request's fields."""
+    return _NAMED.sub(lambda found: f"'{_NAMES[found[0]].label}'", text)
 
 
 def place(name: str) -> int:

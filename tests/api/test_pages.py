@@ -209,6 +209,16 @@ def test_what_should_be_known_of_a_form_has_the_names_of_the_form(web: TestClien
     assert ("<li>Account: jobs on" in filled, "<li>job_options.account: jobs on" in pasted) == (True, True)
 
 
+def test_advice_on_a_form_names_the_fields_of_the_form(web: TestClient) -> None:
+    """As do its faults."""
+    made = web.post("/ui/plans", data={"command": "./a"}).text
+    wrong = web.post("/ui/plans", data={"command": "./a", "program": "pytorch", "distributed": "yes", "nodes": "3"}).text
+    assert ("names no application (&#39;Application&#39;)" in made, '<a href="#system"><strong>System</strong></a>: torchrun' in wrong) == (
+        True,
+        True,
+    )
+
+
 def test_commands_to_type_next_stand_apart_from_the_sentence(web: TestClient) -> None:
     """So that each can be copied."""
     job = {"application": {"executable": "a", "container_runtime": "docker://a/b:1"}, "target": {"container_runtime": "charliecloud"}}

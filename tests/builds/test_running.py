@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modak.builds import process, service
+from modak import processes
+from modak.builds import service
 from modak.builds.apptainer import Apptainer
 from modak.builds.charliecloud import Charliecloud
 from modak.builds.log import FIRST, LAST, LONGEST_LINE, Log
@@ -38,7 +39,7 @@ def run(folder: Path, script: str, **more: Any) -> tuple[int, str]:
     """A shell script; its status and what it printed."""
     told = bytearray()
     values = {"on_output": told.extend, "watch": lambda: None, "begun": lambda group: None, "limit_s": 60.0, **more}
-    status = process.run_tool(["/bin/sh", "-c", script], environment=environment("/bin/sh", folder), folder=folder, **values)
+    status = processes.run_tool(["/bin/sh", "-c", script], environment=environment("/bin/sh", folder), folder=folder, **values)
     return status, told.decode()
 
 
@@ -57,7 +58,7 @@ def test_both_streams_and_the_status_come_through(tmp_path: Path) -> None:
 
 def test_a_stop_ends_every_process_of_the_group(tmp_path: Path) -> None:
     """Also those in the background that pay no heed to being asked."""
-    groups: list[process.Process] = []
+    groups: list[processes.Process] = []
 
     def watch() -> None:
         if (tmp_path / "ready").exists():
@@ -65,15 +66,15 @@ def test_a_stop_ends_every_process_of_the_group(tmp_path: Path) -> None:
 
     with pytest.raises(Stop):
         run(tmp_path, "(trap '' TERM; touch ready; sleep 600) & sleep 600", watch=watch, begun=groups.append)
-    assert process.members(groups[0].pid) == []
+    assert processes.members(groups[0].pid) == []
     assert not groups[0].alive
 
 
 def test_what_a_tool_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:
     """Though it holds on to the output."""
-    groups: list[process.Process] = []
+    groups: list[processes.Process] = []
     assert run(tmp_path, "sleep 600 & echo done", begun=groups.append)[1] == "done\n"
-    assert process.members(groups[0].pid) == []
+    assert processes.members(groups[0].pid) == []
 
 
 def test_a_tool_that_takes_too_long_is_ended(tmp_path: Path) -> None:
@@ -84,9 +85,9 @@ def test_a_tool_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 def test_a_process_is_not_mistaken_for_a_later_one() -> None:
     """The same number, started at another time."""
-    here = process.this()
+    here = processes.this()
     assert here.alive
-    assert not process.Process(here.pid, here.started + 1).alive
+    assert not processes.Process(here.pid, here.started + 1).alive
 
 
 def test_tools_see_no_secret_and_no_setting_of_pips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from modak.builds import process, worker
+from modak import processes
+from modak.builds import worker
 from modak.builds.order import Order, of_text
 from modak.builds.service import BuildService
 from modak.errors import Conflict, DataError
@@ -237,7 +238,7 @@ def test_a_cancelled_build_leaves_no_process(building: BuildService, busybox: Pa
     until(lambda: len(asleep(seconds)) == 1)
     building.cancel(build_id, TESTER)
     until(lambda: building.state(build_id)["state"] == "cancelled")
-    assert process.members(builder["group"]["pid"]) == []
+    assert processes.members(builder["group"]["pid"]) == []
     assert asleep(seconds) == []
     until(lambda: left(building) == [])
     with pytest.raises(Conflict, match="cancelled already"):
@@ -256,10 +257,10 @@ def test_a_killed_builder_is_recovered(building: BuildService, busybox: Path, tm
     """The next builder ends what the dead one had started, clears its folder away, and the build waits again."""
     build_id, builder = sleeping(building, order(definition(busybox, "sleep 60"), tmp_path))
     os.kill(builder["process"]["pid"], signal.SIGKILL)
-    until(lambda: not process.Process(**builder["process"]).alive)
-    assert (left(building), bool(process.members(builder["group"]["pid"]))) == ([f".build-{build_id}"], True)
+    until(lambda: not processes.Process(**builder["process"]).alive)
+    assert (left(building), bool(processes.members(builder["group"]["pid"]))) == ([f".build-{build_id}"], True)
     until(lambda: recovered(building))
-    assert process.members(builder["group"]["pid"]) == []
+    assert processes.members(builder["group"]["pid"]) == []
     assert (building.store.builds.get(build_id).state, left(building)) == ("queued", [])
     assert building.cancel(build_id, TESTER)["state"] == "cancelled"
 

@@ -49,10 +49,21 @@ def test_programs_of_hpc_are_asked_for_as_such(program: str, kind: str) -> None:
 
 
 def test_a_fault_is_told_at_the_field_of_the_form() -> None:
-    """That of a section by the title of its group, and any other by its path."""
+    """What it decides otherwise, too; that of a section by the title of its group, and any other by its path."""
     assert form.called("job_options.account") == ("Account", "account")
     assert form.called("optimisation.objective") == ("Goal", "")
     assert form.called("optimisation.nothing") == ("optimisation.nothing", "")
+    assert (form.called("job_options.queue"), form.called("target.job_scheduler_type")) == (
+        ("Partition", "partition"),
+        ("System", "system"),
+    )
+    assert form.called("optimisation.ai_training.caffe") == ("Kind of program", "program")
+
+
+def test_sentences_name_fields_as_the_form_does() -> None:
+    """Those that it has, and whole names alone."""
+    told = form.in_words("name it (workload.dataset) or set max_nodes; optimisation.workload.epochs, application.threads, x.target.name.y")
+    assert told == "name it ('Data set or problem') or set 'At most this many nodes'; 'Epochs', application.threads, x.target.name.y"
 
 
 @pytest.mark.parametrize("program", [key for key, _ in form.programs()])

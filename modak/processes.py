@@ -1,4 +1,4 @@
-"""Running a tool in a process group of its own, so that its output can be followed and all its processes can be ended."""
+"""Commands in sessions of their own, so that all of their processes can be ended; and one whose output is followed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 LOOK_S: Final = 0.25
 PATIENCE_S: Final = 5.0
@@ -60,6 +60,28 @@ def _stat(pid: int) -> _Stat | None:
     return None if state == "Z" else _Stat(parent=int(fields[0]), group=int(fields[1]), started=int(fields[18]))
 
 
+def leader(
+    words: Sequence[str | Path], environment: Mapping[str, str], folder: Path | None, output: int | IO[bytes], errors: int | IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """A command that leads a session of its own, without input; ``folder``: where it starts, otherwise here. ``output`` and ``errors`` as
+    :class:`subprocess.Popen` takes them. Raises :class:`OSError` where it cannot be started."""
+    return subprocess.Popen(  # noqa: S603 (words of ours, no shell)
+        [str(word) for word in words],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        env=dict(environment),
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+def kill(group: int) -> None:
+    """Kill every process of a group, at once; one that has ended is no error."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
 def _nothing(*_: object) -> None:
     """For whom nobody waits."""
 
@@ -93,15 +115,7 @@ def run_tool(
 @contextmanager
 def _group(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The command as the leader of a session; at the end of the block every process of its group is ended."""
-    with subprocess.Popen(  # noqa: S603 (words of ours, no shell)
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=dict(environment),
-        cwd=folder,
-        start_new_session=True,
-    ) as process:
+    with leader(words, environment, folder, subprocess.PIPE, subprocess.STDOUT) as process:
         try:
             yield process
         finally:
