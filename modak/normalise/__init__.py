@@ -170,11 +170,11 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     application, target = job.get("application"), job.get("target") or {}
     if not isinstance(application, OBJECT) or not isinstance(target, OBJECT):
         return job, ()
-    key = _key_with_value("container_runtime", application)
+    key = _runtime_key(application)
     given = application.get(key)
     if not isinstance(given, str) or fold(given) not in {fold(name) for name in plugins.names("runtimes")}:
         return job, ()
-    own = _key_with_value("container_runtime", target)
+    own = _runtime_key(target)
     read = "read as target.container_runtime" if own is None else f"ignored, because target.{label(own)} is given, too"
     if own is None:
         others = {name: value for name, value in target.items() if fold(name) != "container_runtime"}
@@ -184,8 +184,9 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     return {**job, "application": rest, "target": target}, (note,)
 
 
-def _key_with_value(name: str, section: Mapping[str, Any]) -> str | None:
-    """The key of a section that is a spelling of ``name``, if it has a value; of several the name itself, else the first."""
+def _runtime_key(section: Mapping[str, Any]) -> str | None:
+    """The key of a section that is a spelling of ``container_runtime``, if it has a value; of several the name itself, else the first."""
+    name = "container_runtime"
     keys = [key for key, value in section.items() if fold(key) == name and value is not None and not is_blank(value)]
     return name if name in keys else next(iter(keys), None)
 
