@@ -60,7 +60,7 @@ def names(kind: str) -> tuple[str, ...]:
 
 def aliases(kind: str) -> dict[str, str]:
     """The other accepted names of all variants of a kind, each with the variant's own."""
-    return {alias: variant.name for variant in all_of(kind) for alias in variant.aliases}
+    return {alias: variant.name for variant in all_of(kind) for alias in called(variant)[1:]}
 
 
 @cache

@@ -133,20 +133,18 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
             before, inside = launcher.words(job, scheduler, ("ONE",)), launcher.inside(job, scheduler)
             _claim(inside[-len(COMMAND) + 1 :] == COMMAND[1:], f"{launcher.name} keeps the command's arguments as they are, at the end")
             _claim(before == launcher.words(job, scheduler, ("ONE",)), "the same job gives the same words")
-            _claim(isinstance(launcher.needs_ssh(job, scheduler), bool), "needs_ssh says yes or no")
+            ssh, step = launcher.needs_ssh(job, scheduler), launcher.slurm_step(job, scheduler)
+            _claim({type(ssh), type(step)} == {bool}, "needs_ssh and slurm_step say yes or no")
             _claim(isinstance(launcher.untold(job, scheduler, "TERM"), str), "untold says why, or nothing")
-            usual, once = of_any_run(job), "environment, setup, preflight, slurm_step and words are the same for all runs"
-            _claim(before == launcher.words(usual, scheduler, ("ONE",)), once)
-            step = launcher.slurm_step(job, scheduler)
-            _claim(step in (True, False) and step == launcher.slurm_step(usual, scheduler), once)
-            _claim(launcher.environment(usual) == launcher.environment(job), once)
             lines = (*launcher.setup(job, scheduler), *launcher.preflight(job, scheduler))
-            few = of_any_size(usual)
-            sizes = "environment, setup, preflight, slurm_step and needs_ssh are the same for all numbers of nodes above one"
-            _claim(launcher.needs_ssh(job, scheduler) == launcher.needs_ssh(of_any_size(job), scheduler), sizes)
-            _claim(step == launcher.slurm_step(few, scheduler) and launcher.environment(few) == launcher.environment(job), sizes)
-            _claim(lines == (*launcher.setup(few, scheduler), *launcher.preflight(few, scheduler)), sizes)
-            _claim(lines == (*launcher.setup(usual, scheduler), *launcher.preflight(usual, scheduler)), once)
+            usual, all_runs = of_any_run(job), "environment, setup, preflight, slurm_step and words are the same for all runs"
+            _claim(before == launcher.words(usual, scheduler, ("ONE",)), all_runs)
+            all_sizes = "environment, setup, preflight, slurm_step and needs_ssh are the same for all numbers of nodes above one"
+            _claim(ssh == launcher.needs_ssh(of_any_size(job), scheduler), all_sizes)
+            for other, sentence in ((usual, all_runs), (of_any_size(usual), all_sizes)):
+                _claim(lines == (*launcher.setup(other, scheduler), *launcher.preflight(other, scheduler)), sentence)
+                _claim(step == launcher.slurm_step(other, scheduler), sentence)
+                _claim(launcher.environment(job) == launcher.environment(other), sentence)
             _check_lines((*lines, run(*before, *inside)))
 
 
@@ -165,15 +163,14 @@ def check_runtime(runtime: Runtime) -> None:
         used = set(words.variables(wrapped)) - {"PWD"}
         made = {event[1] for line in setup for event in line.events if event[0] == "set"}
         _claim(used <= made, f"{sorted(used - made)} is used and set nowhere")
-        usual, once = of_any_run(has), "all but the command itself is the same for every run of one configuration"
-        _claim((*setup, *runtime.preflight(has)) == (*runtime.setup(usual), *runtime.preflight(usual)), once)
-        _claim((runtime.fetching(has), runtime.warnings(has)) == (runtime.fetching(usual), runtime.warnings(usual)), once)
+        usual, all_runs = of_any_run(has), "all but the command itself is the same for every run of one configuration"
+        few, all_sizes = of_any_size(usual), "all is the same for all numbers of nodes above one"
         own, alone = runtime.wrap(has, has.command), runtime.wrap(usual, usual.command)
-        few, sizes = of_any_size(usual), "all is the same for all numbers of nodes above one"
-        _claim((*setup, *runtime.preflight(has)) == (*runtime.setup(few), *runtime.preflight(few)), sizes)
-        _claim((runtime.fetching(has), runtime.warnings(has)) == (runtime.fetching(few), runtime.warnings(few)), sizes)
-        _claim(alone == runtime.wrap(few, few.command), sizes)
-        _claim(own[: len(own) - len(has.command)] == alone[: len(alone) - len(usual.command)], once)
+        _claim(own[: len(own) - len(has.command)] == alone[: len(alone) - len(usual.command)], all_runs)
+        _claim(alone == runtime.wrap(few, few.command), all_sizes)
+        for other, sentence in ((usual, all_runs), (few, all_sizes)):
+            _claim((*setup, *runtime.preflight(has)) == (*runtime.setup(other), *runtime.preflight(other)), sentence)
+            _claim((runtime.fetching(has), runtime.warnings(has)) == (runtime.fetching(other), runtime.warnings(other)), sentence)
         _check_lines((*setup, *runtime.preflight(has), run(*wrapped)))
 
 

@@ -36,7 +36,8 @@ from dataclasses import dataclass
 from modak.launchers import Launcher
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
-from modak.schedulers.header import FIELDS, note, with_site
+from modak.schedulers.header import FIELDS, with_site
+from modak.schedulers.notices import no_option
 from modak.script.bash import assign, variable, word
 
 
@@ -53,16 +54,10 @@ class Oar(Scheduler):
     launcher: str | None = "taktuk"
 
     def directives(self, job):
-        has, says = job.resources, job.attributes
-        options = [("-n", says.name), ("-l", f"nodes={has.nodes}/core={has.ranks_per_node * has.cores_per_rank}")]
-        nodes = {"-l nodes"}
-        left = [name for name in FIELDS if name not in ("name", "nodes") and getattr(says, name, None) not in (None, (), False)]
-        left += [name for name in ("memory_per_node", "memory_per_core", "gpus_per_node") if getattr(has, name)]
-        warnings = [note(name, "OAR is not told") for name in left if name != "wall_time_s"]
-        return with_site(job, options, (*warnings, *self._unsaid(job)), asking=nodes)
-
-    def _unsaid(self, job):
-        return (note("join", "OAR keeps two files"),) if job.attributes.join is False else ()
+        has = job.resources
+        options = [("-n", job.attributes.name), ("-l", f"nodes={has.nodes}/core={has.ranks_per_node * has.cores_per_rank}")]
+        unsaid = [field for field in FIELDS if field not in ("name", "nodes", "wall_time_s")]
+        return with_site(job, options, no_option(job, "OAR", *unsaid), asking=["-l nodes"])
 
 
 @dataclass(frozen=True)

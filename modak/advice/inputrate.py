@@ -9,7 +9,7 @@ from modak.choosing.chosen import Chosen
 from modak.choosing.memory import needed_gb, usable_gb
 from modak.dsl import Data
 from modak.facts import FileSystem
-from modak.jobs.placing import SMALL_FILE_BYTES
+from modak.jobs.data import SMALL_FILE_BYTES
 from modak.text.amounts import plain, size, span
 
 BUSY: Final = 0.1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from modak.builds.order import Order
-from modak.builds.tools import Command, find
+from modak.builds.tools import Builder, Command, find
 
 _STAGE: Final = re.compile(
     r"INFO:\s+(?:Running (?P<section>post|setup|test) scriptlet|(?P<other>Extracting|Creating|Copying|Fetching|Starting)(?P<rest>.*))"
@@ -19,7 +19,7 @@ _FAULT: Final = re.compile(r"(?:FATAL|ERROR)\s*:\s*(?P<why>.+)")
 
 
 @dataclass(frozen=True)
-class Apptainer:
+class Apptainer(Builder):
     """Apptainer; where it is not installed, Singularity."""
 
     runtime: str = "apptainer"
@@ -43,10 +43,6 @@ class Apptainer:
         name = f"{Path(program).name.upper()}_BIND"
         binds = ",".join(filter(None, (os.environ.get(name), f"{temporary}:/tmp", f"{temporary}:/var/tmp")))
         yield Command("build", (program, "build", *rights, "--force", str(image), str(work / "recipe")), ((name, binds),))
-
-    def tidy(self, work: Path) -> tuple[Command, ...]:
-        """None: it leaves nothing."""
-        return ()
 
     def step(self, line: str) -> str | None:
         """``%post`` is run with ``-x``: each of its commands is shown after a plus sign."""

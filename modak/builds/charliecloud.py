@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from modak.builds.order import Order
-from modak.builds.tools import Command, find
+from modak.builds.tools import Builder, Command, find
 
 _STEP: Final = re.compile(r"\s*(?P<number>[0-9]+)[.*]? (?P<words>[A-Z]+(?:\.[A-Z])? .*)")
 _FAULT: Final = re.compile(r"(?:ch-[a-z]+\[[0-9]+\]: )?error: (?P<why>.+)|(?P<full>.*No space left on device.*)")
@@ -18,7 +18,7 @@ FURTHER_FORMS: Final = {"directory": ("dir", ""), "tar": ("tar", ".tar.gz")}
 
 
 @dataclass(frozen=True)
-class Charliecloud:
+class Charliecloud(Builder):
     """Unprivileged: everything in a user namespace, in ch-image's own storage (``CH_IMAGE_STORAGE``)."""
 
     runtime: str = "charliecloud"

@@ -6,10 +6,11 @@ import os
 import re
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from modak.builds.order import Order
 from modak.errors import Unavailable
@@ -31,39 +32,42 @@ class Command:
     """Its environment variables in addition to :func:`environment`."""
 
 
-class Builder(Protocol):
+@dataclass(frozen=True)
+class Builder(ABC):
     """A tool that makes images of one kind, and runs them."""
 
-    @property
-    def runtime(self) -> str:
-        """The runtime's name in requests."""
+    runtime: str
+    """The runtime's name in requests."""
+    ending: str
+    """The ending of its image files."""
+    storage: str
+    """Where it keeps files of its own, perhaps on another disk than the images: its setting, and the default."""
 
-    @property
-    def ending(self) -> str:
-        """The ending of its image files."""
-
-    @property
-    def storage(self) -> str:
-        """Where it keeps files of its own, perhaps on another disk than the images: its setting, and the default."""
-
+    @abstractmethod
     def programs(self) -> tuple[str, ...]:
         """The paths of the programs that a build needs. Raises :class:`modak.errors.Unavailable` where one is not installed."""
 
+    @abstractmethod
     def runner(self) -> str:
         """The path of the program that runs images. Raises likewise."""
 
+    @abstractmethod
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
         """The commands that make ``image``, and the order's further forms beside it, from the file ``recipe`` in ``work``."""
 
     def tidy(self, work: Path) -> tuple[Command, ...]:
         """Commands that remove what was left outside of ``work``; they may fail."""
+        return ()
 
+    @abstractmethod
     def step(self, line: str) -> str | None:
         """The step of the recipe that begins with a line of the tool's output; ``None``: none does."""
 
+    @abstractmethod
     def fault(self, line: str) -> str | None:
         """The reason for a failure in a line of the tool's output; ``None``: there is none."""
 
+    @abstractmethod
     def run(self, image: Path, work: Path) -> tuple[str, ...]:
         """The words before a command that runs it inside the image, isolated from the host's files and variables."""
 

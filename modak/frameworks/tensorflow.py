@@ -179,8 +179,6 @@ class TensorFlow(Framework):
     def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
         """Bazel, the sources at the release's tag, a wheel with the target's compiler flags, its installation."""
         bazel = build.toolchain.bazel
-        if bazel is None:
-            return ()
         machine = {"x86_64": "x86_64", "aarch64": "arm64"}[build.architecture]
         binary = f"https://github.com/bazelbuild/bazel/releases/download/{bazel}/bazel-{bazel}-linux-{machine}"
         compile_ = _with_system_cuda(build) if build.toolchain.cuda else _hermetic(build)

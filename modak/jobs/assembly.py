@@ -16,7 +16,8 @@ from modak.dsl import Notice, Request, Signal
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
 from modak.jobs import cautions
-from modak.jobs.placing import Record, common_columns, report, staging, storage, without_room
+from modak.jobs.data import staging, storage, without_room
+from modak.jobs.report import Record, common_columns, report
 from modak.jobs.resources import check_limits, resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted

@@ -14,7 +14,7 @@ from modak.choosing.software import Software
 from modak.choosing.wishes import DEEPSPEED, distribution, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
-from modak.jobs.placing import addresses
+from modak.jobs.data import addresses
 from modak.jobs.spec import JobSpec
 from modak.jobs.starters import is_python, program_name
 from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family

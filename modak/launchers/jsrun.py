@@ -9,7 +9,7 @@ from modak.jobs.spec import JobSpec
 from modak.launchers.base import Launcher
 from modak.launchers.family import OTHER_MPI
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, need, quiet, run
+from modak.script.bash import Line, installed
 from modak.text.words import Word
 
 JSRUN: Final = "jsrun"
@@ -33,7 +33,7 @@ class Jsrun(Launcher):
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """A check that ``jsrun`` is on the node."""
         advice = "jsrun is not on this node: load its module, or use mpirun if this LSF has no jsrun"
-        return (need(quiet(run("command", "-v", "jsrun")), OTHER_MPI, advice),)
+        return (installed("jsrun", OTHER_MPI, advice),)
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Sets, ranks and cores of a set, GPUs of a set; each rank is bound to its share of the cores. The environment goes along."""

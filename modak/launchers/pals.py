@@ -9,7 +9,7 @@ from modak.jobs.spec import JobSpec
 from modak.launchers.base import Launcher, openmp
 from modak.launchers.family import OTHER_MPI
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, need, quiet, run
+from modak.script.bash import Line, installed
 from modak.text.words import Word
 
 
@@ -27,7 +27,7 @@ class Pals(Launcher):
 
     def preflight(self, job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
         """A check that ``mpiexec`` is on the node."""
-        return (need(quiet(run("command", "-v", "mpiexec")), OTHER_MPI, "mpiexec is not on this node: load the PALS module"),)
+        return (installed("mpiexec", OTHER_MPI, "mpiexec is not on this node: load the PALS module"),)
 
     def environment(self, job: JobSpec) -> Mapping[str, str]:
         """OpenMP's."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
 from typing import Any, Final
 
 from modak import dsl, plugins
 from modak.errors import Fault, RequestError
 from modak.facts import same_image
 from modak.normalise.fields import begin, command_line, dependency, email, events, joined, one_word, resources, signal, source, variables
-from modak.normalise.mpirun import launched
+from modak.normalise.mpirun import without_launcher
 from modak.normalise.optimisation import optimisation
 from modak.normalise.sections import OBJECT, elsewhere, label, remembered, section_of, spelt
 from modak.normalise.spellings import (
@@ -170,11 +169,11 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     application, target = job.get("application"), job.get("target") or {}
     if not isinstance(application, OBJECT) or not isinstance(target, OBJECT):
         return job, ()
-    key = _key_with_value("container_runtime", application)
+    key = _runtime_key(application)
     given = application.get(key)
     if not isinstance(given, str) or fold(given) not in {fold(name) for name in plugins.names("runtimes")}:
         return job, ()
-    own = _key_with_value("container_runtime", target)
+    own = _runtime_key(target)
     read = "read as target.container_runtime" if own is None else f"ignored, because target.{label(own)} is given, too"
     if own is None:
         others = {name: value for name, value in target.items() if fold(name) != "container_runtime"}
@@ -184,8 +183,9 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
     return {**job, "application": rest, "target": target}, (note,)
 
 
-def _key_with_value(name: str, section: Mapping[str, Any]) -> str | None:
-    """The key of a section that is a spelling of ``name``, if it has a value; of several the name itself, else the first."""
+def _runtime_key(section: Mapping[str, Any]) -> str | None:
+    """The key of a section that is a spelling of ``container_runtime``, if it has a value; of several the name itself, else the first."""
+    name = "container_runtime"
     keys = [key for key, value in section.items() if fold(key) == name and value is not None and not is_blank(value)]
     return name if name in keys else next(iter(keys), None)
 
@@ -193,47 +193,10 @@ def _key_with_value(name: str, section: Mapping[str, Any]) -> str | None:
 def _consistent(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """The request with what one of its sections says in the place of another; and notes."""
     notes: tuple[Fault, ...] = ()
-    for step in (_without_launcher, _with_counts, _with_servers):
+    for step in (without_launcher, _with_counts, _with_servers):
         request, more = step(request)
         notes += more
     return request, notes
-
-
-def _without_launcher(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
-    """The counts of a launcher of MPI programs before the command, which is left out; if the request gives a count, too, that is used.
-    Without any count the launcher of one process may mean all of its cores, and stays."""
-    options, application, wanted = request.job_options, request.application, request.optimisation
-    found = launched(application.command)
-    if found is None:
-        return request, ()
-    of_mpi, distribution = application.app_type in ("mpi", "hpc"), wanted.options.value_of("distribution")
-    counts = (application.mpi_ranks, options.process_count_per_node, options.node_count, wanted.config.distributed_training)
-    several = of_mpi or bool(distribution) or any(count is not None and count > 1 for count in counts)
-    by_torchrun = wanted.framework == "pytorch" and distribution != "horovod" and not of_mpi
-    if not (found.has_counts or several):
-        return request, ()
-    new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
-    notes = []
-    follows = _following(application.mpi_ranks, options.node_count, options.process_count_per_node)
-    for name, count in found.counts.items():
-        place, holder = ("application", application) if name in dsl.Application.model_fields else ("job_options", options)
-        given = getattr(holder, name) or follows.get(name)
-        if given not in (None, count):
-            notes.append(Fault(f"{place}.{name}", f"{given} is used; {shown(found.launcher)} says {count}"))
-        elif given is None:
-            new[place][name] = count
-    read = ", ".join(f"{name} {count}" for values in new.values() for name, count in values.items() if name in found.counts)
-    left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
-    left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
-    notes.insert(0, Fault("application.executable", left))
-    return request.changed(**new), tuple(notes)
-
-
-def _following(ranks: int | None, nodes: int | None, each: int | None) -> Mapping[str, int]:
-    """The count that follows from the two others of a request: all ranks, or the nodes for them."""
-    if ranks is None:
-        return {"mpi_ranks": nodes * each} if nodes and each else {}
-    return {"node_count": ceil(ranks / each)} if each and nodes is None else {}
 
 
 def _with_counts(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:

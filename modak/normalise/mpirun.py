@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from math import ceil
+from typing import Any, Final
 
+from modak.dsl import Application, Request
+from modak.errors import Fault
+from modak.normalise.spellings import shown
 from modak.text.words import Joined, Word, lead, line, tail
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
@@ -56,6 +60,43 @@ class Launched:
     """Fields of a request and what the launcher says of them."""
     has_counts: bool
     """Whether it says how many ranks there are, if only by a variable of the scheduler's."""
+
+
+def without_launcher(request: Request) -> tuple[Request, tuple[Fault, ...]]:
+    """The counts of a launcher of MPI programs before the command, which is left out; if the request gives a count, too, that is used.
+    Without any count the launcher of one process may mean all of its cores, and stays."""
+    options, application, wanted = request.job_options, request.application, request.optimisation
+    found = launched(application.command)
+    if found is None:
+        return request, ()
+    of_mpi, distribution = application.app_type in ("mpi", "hpc"), wanted.options.value_of("distribution")
+    counts = (application.mpi_ranks, options.process_count_per_node, options.node_count, wanted.config.distributed_training)
+    several = of_mpi or bool(distribution) or any(count is not None and count > 1 for count in counts)
+    by_torchrun = wanted.framework == "pytorch" and distribution != "horovod" and not of_mpi
+    if not (found.has_counts or several):
+        return request, ()
+    new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
+    notes = []
+    follows = _following(application.mpi_ranks, options.node_count, options.process_count_per_node)
+    for name, count in found.counts.items():
+        place, holder = ("application", application) if name in Application.model_fields else ("job_options", options)
+        given = getattr(holder, name) or follows.get(name)
+        if given not in (None, count):
+            notes.append(Fault(f"{place}.{name}", f"{given} is used; {shown(found.launcher)} says {count}"))
+        elif given is None:
+            new[place][name] = count
+    read = ", ".join(f"{name} {count}" for values in new.values() for name, count in values.items() if name in found.counts)
+    left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
+    left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
+    notes.insert(0, Fault("application.executable", left))
+    return request.changed(**new), tuple(notes)
+
+
+def _following(ranks: int | None, nodes: int | None, each: int | None) -> Mapping[str, int]:
+    """The count that follows from the two others of a request: all ranks, or the nodes for them."""
+    if ranks is None:
+        return {"mpi_ranks": nodes * each} if nodes and each else {}
+    return {"node_count": ceil(ranks / each)} if each and nodes is None else {}
 
 
 def launched(command: tuple[Word, ...]) -> Launched | None:

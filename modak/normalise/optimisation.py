@@ -120,22 +120,13 @@ def _as_it_is(value: Any, path: str) -> Read:
     return got._replace(value={key: each for key, each in got.value.items() if each is not None}) if isinstance(got.value, OBJECT) else got
 
 
-def _switch(value: Any, path: str) -> Read:
-    """True, false, or left to the evidence."""
-    return _auto_or(flag, value, path)
-
-
-def _precision(value: Any, path: str) -> Read:
-    return _auto_or(text, value, path)
-
-
-def _auto_or(reader: Reader, value: Any, path: str) -> Read:
-    """``auto`` in any case, or what the reader reads."""
-    return Read("auto") if isinstance(value, str) and fold(value) == "auto" else reader(value, path)
+def _auto_or(reader: Reader) -> Reader:
+    """``auto`` in any case (left to the evidence), or what the reader reads."""
+    return lambda value, path: Read("auto") if isinstance(value, str) and fold(value) == "auto" else reader(value, path)
 
 
 PLAIN: Final[Mapping[str, Reader]] = {
-    "enable_opt_build": _switch,
+    "enable_opt_build": _auto_or(flag),
     "enable_autotuning": flag,
     "app_type": choice(_APP_TYPES, _APP_TYPE_SPELLINGS),
     "opt_build": remembered(
@@ -163,7 +154,7 @@ PLAIN: Final[Mapping[str, Reader]] = {
         section_of(
             dsl.Workload,
             params=_parameters,
-            precision=_precision,
+            precision=_auto_or(text),
             memory_per_rank_gb=gigabytes,
             memory_per_gpu_gb=gigabytes,
             memory_aside_gb=gigabytes,

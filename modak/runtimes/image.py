@@ -10,7 +10,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Container, JobSpec
 from modak.launchers.family import WITHOUT_MPI
-from modak.script.bash import Expansion, Line, assign, holds, need, quiet, run, variable, word
+from modak.script.bash import Expansion, Line, assign, holds, installed, need, run, variable, word
 from modak.script.shelltext import ours
 from modak.text import words
 from modak.text.words import Variable, Word
@@ -136,7 +136,7 @@ def renamed(file: str, ending: str = "") -> str:
 def runtime_present(program: str) -> Line:
     """A check that the runtime's command is found."""
     advice = f"{program} is not on this node: load the module that provides it, or ask the site which container runtime to use"
-    return need(quiet(run("command", "-v", program)), NO_RUNTIME, advice)
+    return installed(program, NO_RUNTIME, advice)
 
 
 def listed(runtime: str, name: str, how: str) -> Line:

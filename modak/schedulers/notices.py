@@ -77,9 +77,10 @@ def named_taken(job: JobSpec, scheduler: str) -> Iterator[Notice]:
 
 
 def no_option(job: JobSpec, scheduler: str, *fields: str, instead: str = "") -> Iterator[Notice]:
-    """A warning for each of these fields that the job gives and the scheduler has no option for."""
+    """A warning for each of these :data:`~modak.schedulers.header.FIELDS` that the job gives and the scheduler has no option for."""
     message = f"{scheduler} has no option for this: left out{instead}"
-    return (note(field, message) for field in fields if getattr(job.attributes, field))
+    given = {**vars(job.resources), **vars(job.attributes)}
+    return (note(field, message) for field in fields if given[field])
 
 
 def joined_streams(job: JobSpec, scheduler: str) -> Iterator[Notice]:

@@ -178,6 +178,11 @@ def need(check: Line, status: int, *message: str | Variable) -> Line:
     return Line(f"{check.text} ||\n    {said}", (*check.events, ("||",), *stop.events))
 
 
+def installed(program: str, status: int, advice: str) -> Line:
+    """A check that a shell finds the program; if not, the job ends as with :func:`need`."""
+    return need(quiet(run("command", "-v", program)), status, advice)
+
+
 def require(name: str, why: str) -> Line:
     """Stops with the message ``why`` (MODAK's own text, without quotes) if the variable is not set."""
     return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))

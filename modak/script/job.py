@@ -17,7 +17,7 @@ from modak.launchers import Launcher
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, command_line, continued, need, quiet, run
+from modak.script.bash import Line, command_line, continued, installed
 from modak.script.ending import ended, ending
 from modak.script.parts import Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
@@ -135,7 +135,7 @@ def _started_by(job: JobSpec, program: Word) -> tuple[Line, ...]:
     if job.container or beside or not job.preflight or program == job.command[0] or not isinstance(program, str):
         return ()
     own = "begin the executable with the path of the Python that has it (/PATH/TO/python train.py), or use a container"
-    check = need(quiet(run("command", "-v", program)), OTHER_MPI, f"{program} is not on this node: {own}")
+    check = installed(program, OTHER_MPI, f"{program} is not on this node: {own}")
     return section(f"what starts the program: {program}", (check,))
 
 

@@ -13,7 +13,7 @@ from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
 from modak.script import gate
-from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, need, quiet, run, variable, word
+from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, installed, need, run, variable, word
 from modak.text.faults import fault_in
 from modak.text.grammar import CopiedName
 
@@ -73,7 +73,7 @@ def modules(job: JobSpec) -> tuple[Line, ...]:
         return ()
     init = job.system.module_init if job.system else None
     lacking = "this job has no module command: let the system file name the file that defines it (module_init)"
-    start: tuple[Line, ...] = (need(quiet(run("command", "-v", "module")), NO_MODULE, lacking),)
+    start: tuple[Line, ...] = (installed("module", NO_MODULE, lacking),)
     if init:
         advice = " is not on this node: it defines the module command"
         found = need(run("test", "-r", init), NO_MODULE, init, advice)

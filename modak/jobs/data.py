@@ -1,32 +1,25 @@
-"""Where a job's data is while it runs, and what its result file says about the run."""
+"""Where a job's data is while it runs: the storage that it names, and a directory of its own."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from modak.choosing.mpi import whose_mpi
-from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, preferred_storage
-from modak.choosing.wishes import carrier
-from modak.dsl import Notice, Request, Workload
-from modak.facts import FileSystem, parameter
-from modak.jobs.spec import Copy, Report, Staging
-from modak.results.metrics import WorkUnit, metric, work_unit
+from modak.dsl import Notice, Request
+from modak.facts import FileSystem
+from modak.jobs.spec import Copy, Staging
 from modak.target import Target
 from modak.text.amounts import size
 from modak.text.words import Joined, Variable, Word, lead
-from modak.tuning.setting import recorded
 
 COMMON: Final = "default-common"
 """The storage class if the request names none."""
 SMALL_FILE_BYTES: Final = 2**20
 """Data sets with a smaller average file get one stripe."""
 _ADDRESS: Final = re.compile("[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-Record = Mapping[str, str | float | bool]
-"""Columns of the results table with their values."""
 STRIPES_ONE_NODE, STRIPES_MORE_NODES = 4, 8
 
 
@@ -103,65 +96,6 @@ def addresses(request: Request) -> tuple[Notice, ...]:
     places |= {f"stage_out.{number}.to": copy.to for number, copy in enumerate(application.stage_out)}
     text = "an address, which the script takes for a path: it copies files, and neither fetches nor sends them"
     return tuple(Notice(field=f"application.{field}", message=text) for field, word in places.items() if _ADDRESS.match(lead(word)))
-
-
-def common_columns(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Record:
-    """What the results of all runs of a configuration have in common, in the columns of the results table."""
-    found = carrier(request)
-    has: dict[str, str | float | bool | None] = {
-        "framework": shape.framework or (found.framework if found else None),  # as the models are asked for it, whatever it runs in
-        "framework_version": shape.framework_version if shape.framework else software.framework_version,
-        "compiler": shape.compiler,
-        "image": software.reference,
-        "precision": shape.precision,
-        "system": target.name,
-        "partition": target.partition.name if target.partition and target.system and len(target.system.partitions) > 1 else None,
-        "nodes": nodes,
-        "ranks_per_node": shape.ranks_per_node,
-        "threads_per_rank": shape.threads_per_rank,
-        "gpus_per_node": shape.gpus_per_node or None,
-        "batch_size": shape.batch_size,
-        "mpi": shape.mpi,
-        "mpi_from": whose_mpi(target, shape, software.reference),
-        "hyperthreads": shape.hyperthreads,
-        "numa_mode": shape.numa_mode,
-        "runtime": target.runtime.name if target.runtime and software.reference else None,
-    }
-    return {name: value for name, value in has.items() if value is not None}
-
-
-def report(request: Request, usual: Record) -> Report:
-    """What the script writes about its run, with what is ``usual`` for its :func:`common_columns`."""
-    workload = request.optimisation.workload
-    lengths = {
-        "epochs": parameter(workload.epochs) if workload.epochs else None,
-        "steps": parameter(workload.steps) if workload.steps else None,
-        "amount": _amount(workload),
-    }
-    params = {**{name: parameter(value) for name, value in workload.params.items()}, **recorded(request), **lengths}
-    known = {
-        "application": request.workload_name,
-        "dataset": workload.dataset,
-        **{f"params.{name}": value for name, value in params.items()},
-    }
-    printed = workload.metric
-    return Report(
-        file=request.application.result_file.removesuffix(".json") if request.application.result_file else None,
-        record={**{name: value for name, value in known.items() if value is not None}, **usual} if request.workload_name else {},
-        metric=printed.name if printed else None,
-        unit=printed.unit if printed else None,
-        pattern=printed.pattern if printed else None,
-        log=request.application.metric_file if printed else None,
-    )
-
-
-def _amount(workload: Workload) -> str | None:
-    """The total work of a run that prints a rate, in the unit that the rate counts, or that prints nothing: other runs may have rates."""
-    rate = work_unit(metric(workload.metric.name, workload.metric.unit)) if workload.metric else WorkUnit("samples", 1.0)
-    of_epochs = workload.epochs or not workload.steps
-    if rate and rate.counts == "samples" and not workload.amount and workload.samples and of_epochs:
-        return f"{workload.samples * (workload.epochs or 1):.12g} samples"
-    return workload.amount if rate else None
 
 
 def _of_class(target: Target, wanted: str | None) -> FileSystem | None:
