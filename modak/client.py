@@ -25,11 +25,11 @@ from modak.settings import Settings
 from modak.text.numbering import Measured, Selection
 
 if TYPE_CHECKING:
-    from modak.facts import Added
+    from modak.facts import Added, Known
     from modak.ingest.reading import Incoming
     from modak.ingest.sources import Source
     from modak.ingest.table import Table
-    from modak.service import Known, Service
+    from modak.service import Service
     from modak.store.suspects import Judgement
 
 LONGEST_ANSWER: Final = 1 << 28

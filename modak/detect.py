@@ -25,6 +25,7 @@ from modak.detected.seen import NOT_THERE, CommandOutput, SeenPartition, plain
 from modak.detected.software import MODULES, RUNTIMES
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
+from modak.runtimes import BUILTIN
 from modak.text.amounts import counted
 
 TIMEOUT_S: Final = 20.0
@@ -73,7 +74,7 @@ ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "mounts": ("/proc/mounts",),
     "modules": ("LMOD_CMD", "bash", "-t", "avail", *MODULES),
     "mpirun": ("mpirun", "--version"),
-    **{program: (program, "version" if program == "enroot" else "--version") for program in RUNTIMES},
+    **{one.version_command[0]: one.version_command for one in BUILTIN if one.version_command},
 }
 ON_STDERR: Final = frozenset({"modules", "srun-mpi", *RUNTIMES})
 """Commands that, in some versions, write to standard error."""

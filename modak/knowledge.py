@@ -11,7 +11,7 @@ import re
 import sys
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
@@ -21,10 +21,10 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from modak import plugins
-from modak.citations import label, unsourced
+from modak.admission import unknown_hardware, unknown_variants
 from modak.errors import BadSyntax, DataError, Fault, unknown
-from modak.facts import Accelerator, Fact, Image, Processor, Rule, System
+from modak.facts import Accelerator, Fact, Image, Known, Processor, Rule, System
+from modak.facts.citations import label, unsourced
 from modak.sizing.guide import Guide
 from modak.text.documents import strict_json, without_schema
 from modak.text.faults import faults_of, join
@@ -137,7 +137,7 @@ def read_guide(path: Path) -> Guide:
     return guide
 
 
-def from_document(kind: str, document: object) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
+def from_document(kind: str, document: object) -> tuple[Known, ...]:
     """The entries in a document for ``systems``, ``images`` or ``rules``: a single entry, or arrays as in the files.
 
     Beside ``systems`` there may be the ``processors`` and ``accelerators`` that they need.
@@ -154,7 +154,7 @@ def from_document(kind: str, document: object) -> tuple[System | Processor | Acc
         return (entry,)
     _complain(*(Fault(key, unknown("key", key, models)) for key in document if key not in models))
 
-    def every(key: str) -> tuple[System | Processor | Accelerator | Image | Rule, ...]:
+    def every(key: str) -> tuple[Known, ...]:
         items = _array(None, document, key, models[key])
         return _sourced(None, key, items) if kind == "systems" else items
 
@@ -163,7 +163,7 @@ def from_document(kind: str, document: object) -> tuple[System | Processor | Acc
     return tuple(item for _, item in found)
 
 
-_KINDS: Final[Mapping[str, Mapping[str, type[System | Processor | Accelerator | Image | Rule]]]] = {
+_KINDS: Final[Mapping[str, Mapping[str, type[Known]]]] = {
     "systems": {"systems": System, "processors": Processor, "accelerators": Accelerator},
     "images": {"images": Image},
     "rules": {"rules": Rule},
@@ -281,23 +281,3 @@ def _twice(named: Iterable[tuple[Path, str]]) -> Iterator[Fault]:
         if name in first:
             yield Fault(str(path), f"the name {name!r} is taken already, by {first[name]}")
         first.setdefault(name, path)
-
-
-def unknown_variants(system: System) -> Iterator[Fault]:
-    """Fields that name a scheduler, launcher or runtime which neither MODAK nor another installed package offers, and what is known."""
-    named = [("schedulers", "scheduler", system.scheduler), ("launchers", "launcher", system.launcher)]
-    named += [("runtimes", "runtimes", policy.name) for policy in system.runtimes]
-    for kind, field, name in named:
-        known = plugins.names(kind)
-        if name and name not in known:
-            yield Fault(field, unknown(plugins.TITLES[kind], name, known))
-
-
-def unknown_hardware(system: System, processors: Collection[str], accelerators: Collection[str]) -> Iterator[Fault]:
-    """Nodes whose processor or accelerator is none of these names."""
-    for partition in system.partitions:
-        node, at = partition.node, f"partitions.{partition.name}.node"
-        if node.processor not in processors:
-            yield Fault(f"{at}.processor", unknown("processor", node.processor, processors))
-        if node.accelerator and node.accelerator not in accelerators:
-            yield Fault(f"{at}.accelerator", unknown("accelerator", node.accelerator, accelerators))

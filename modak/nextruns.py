@@ -24,6 +24,7 @@ from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, rank_closest
 from modak.choosing.openswitch import BUILD
+from modak.choosing.reasons import described
 from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers, no_image
@@ -40,7 +41,6 @@ from modak.perfmodel.forms import Array
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
-from modak.reasons import described
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent, plain
 

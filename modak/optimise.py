@@ -22,6 +22,7 @@ from modak.choosing.counts import check_limits, stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, decide, pareto_front
 from modak.choosing.essence import SOFTWARE_FIELDS, essence, software_fields_key, without_counts, without_nodes
 from modak.choosing.objective import rank_closest
+from modak.choosing.reasons import missed, why, why_not
 from modak.choosing.software import Software, choose_software
 from modak.choosing.wishes import in_document, without_compilers
 from modak.choosing.workload import nearest_lengths, unused_length, with_problem
@@ -33,7 +34,6 @@ from modak.jobs.building import build_of, definition_of, why_little_time, why_th
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of
 from modak.prepared import prepared
-from modak.reasons import missed, why, why_not
 from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script

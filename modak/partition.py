@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from modak.dsl import LEARNING, Notice, Request
-from modak.errors import Fault, Infeasible
+from modak.errors import Fault, Infeasible, unknown
 from modak.facts import VENDORS, Facts, Node, Partition, System
 from modak.prepared import prepared
 from modak.text.amounts import counted
@@ -42,7 +42,33 @@ def where_of(request: Request, system: System, facts: Facts) -> Where:
         faults = [Fault(f"job_options.{field}", f"partition {where.partition.name} {why}") for field, why in reasons if why]
         if faults:
             raise Infeasible(faults=faults)
-    return where._replace(notes=(*where.notes, *_features_of_others(request, where, system)))
+    notes = (*where.notes, *_features_of_others(request, where, system), *_named_of_a_kind(request, where, system))
+    return where._replace(notes=(*notes, *_unheard_of(request, where, system)))
+
+
+def _named_of_a_kind(request: Request, where: Where, system: System) -> tuple[Notice, ...]:
+    """A warning if the request names nodes, and the script asks for nodes of one of several kinds that the scheduler calls by one name."""
+    here, options = where.partition, request.job_options
+    asks = _node_features(here.constraint) - _node_features(options.architecture_constraint)
+    kinds = [one for one in system.partitions if one is not here and not one.scheduler_names.isdisjoint(here.scheduler_names)]
+    if not (options.request_specific_nodes and asks and kinds):
+        return ()
+    others = ", ".join(dict.fromkeys(one.constraint for one in kinds if one.constraint))
+    text = f"the job is planned for nodes with the feature {here.constraint}, and is rejected if those named are of another kind"
+    instead = f": ask for these by job_options.architecture_constraint ({others})" if others else ""
+    return (Notice(field="job_options.request_specific_nodes", message=f"{text}{instead}"),)
+
+
+def _unheard_of(request: Request, where: Where, system: System) -> tuple[Notice, ...]:
+    """A warning if the request's quality of service alone keeps it out of the default partition, and the system file does not have it."""
+    options, default = request.job_options, system.default_partition
+    named = ((*one.allowed_qos, *one.denied_qos, one.qos, *(queue.qos for queue in one.queues)) for one in system.partitions)
+    known = {name.casefold(): name for names in named for name in names if name}
+    if options.partition or options.queue or not default.refused_qos(options.qos) or (options.qos or "").casefold() in known:
+        return ()
+    why = f"{where.partition.name} is asked for, because {default.name} takes no jobs with it"
+    text = f"{why}; {unknown('quality of service', options.qos or '', known.values())}"
+    return (Notice(field="job_options.qos", message=text),)
 
 
 def _features_of_others(request: Request, where: Where, system: System) -> tuple[Notice, ...]:

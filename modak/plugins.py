@@ -58,6 +58,11 @@ def names(kind: str) -> tuple[str, ...]:
     return tuple(variant.name for variant in all_of(kind))
 
 
+def aliases(kind: str) -> dict[str, str]:
+    """The other accepted names of all variants of a kind, each with the variant's own."""
+    return {alias: variant.name for variant in all_of(kind) for alias in variant.aliases}
+
+
 @cache
 def all_of(kind: str) -> tuple[Any, ...]:
     """All variants of a kind: built-ins, then those of other packages in the order of their names."""

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from modak.errors import DataError, Fault, unknown
+from modak.text.described import Described, described
 from modak.text.faults import faults_of
 
 PREFIX: Final = "MODAK_"
@@ -92,66 +93,63 @@ _ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://([a-z0-9-]+(\.
 Address = Annotated[str, AfterValidator(_address)]
 
 
-class Settings(BaseModel):
-    """All settings of MODAK. Frozen; an unknown key is an error."""
+class Settings(Described):
+    """All settings of MODAK, each with what it does. Frozen; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
-    database_url: str = Field("", description="URL of the database: sqlite:///FILE or postgresql://USER@HOST/NAME")
-    server: Address = Field("", description="URL of a MODAK service for the command line; not set: the command line uses the database")
-    token: Annotated[SecretStr, AfterValidator(_token)] = Field(
-        SecretStr(""), description="token that the command line sends to the service"
-    )
-    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="seconds that the command line waits for the service")
+    database_url: str = ""
+    """URL of the database: sqlite:///FILE or postgresql://USER@HOST/NAME"""
+    server: Address = ""
+    """URL of a MODAK service for the command line; not set: the command line uses the database"""
+    token: Annotated[SecretStr, AfterValidator(_token)] = SecretStr("")
+    """token that the command line sends to the service"""
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """seconds that the command line waits for the service"""
 
-    public_url: Address = Field(
-        "",
-        description="public URL of the service for links in its answers, if it is behind a proxy; not set: the URL that the caller used",
-    )
-    max_body_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = Field(
-        1 << 20, description="largest request body that the service accepts, in bytes"
-    )
-    max_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        10_000, description="maximum number of rows in one request for predictions"
-    )
-    plan_days: Annotated[int, Field(ge=1, le=36_500)] = Field(30, description="days for which the service keeps plans")
-    max_load_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = Field(
-        64 << 20, description="largest body with results to load that the service accepts, in bytes"
-    )
-    anonymous: bool = Field(True, description="whether callers of the service without a token may read and optimise")
-    rate_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
-        600,
-        description="requests per minute from one principal or address, in each worker; 0: no limit; loopback is not limited",
-    )
-    request_s: Annotated[float, Field(gt=0, le=3600)] = Field(
-        60.0, description="seconds within which a request has to arrive and to be answered"
-    )
-    header_s: Annotated[float, Field(gt=0, le=3600)] = Field(
-        10.0, description="seconds within which the headers of a request have to arrive"
-    )
-    max_connections: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        1000, description="maximum number of connections per worker of the service; more are answered with 503"
-    )
-    trusted_proxies: Annotated[str, AfterValidator(_networks)] = Field(
-        "", description="addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and -Proto are trusted"
-    )
-    browser_origins: Annotated[str, AfterValidator(_origins)] = Field(
-        "", description="web sites whose pages may call the service from a browser, separated by commas: https://ide.example.org"
-    )
-    oidc_issuer: Address = Field("", description="issuer of OpenID Connect tokens that the service accepts in addition to its own")
-    oidc_audience: str = Field("", description="audience that these tokens must have: the issuer's name for this service")
-    oidc_scopes_claim: str = Field(
-        "scope", description="claim of these tokens that lists modak:read, modak:optimise, modak:load or modak:admin"
-    )
+    public_url: Address = ""
+    """public URL of the service for links in its answers, if it is behind a proxy; not set: the URL that the caller used"""
+    max_body_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = 1 << 20
+    """largest request body that the service accepts, in bytes"""
+    max_points: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    """maximum number of rows in one request for predictions"""
+    plan_days: Annotated[int, Field(ge=1, le=36_500)] = 30
+    """days for which the service keeps plans"""
+    max_load_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] = 64 << 20
+    """largest body with results to load that the service accepts, in bytes"""
+    anonymous: bool = True
+    """whether callers of the service without a token may read and optimise"""
+    rate_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = 600
+    """requests per minute from one principal or address, in each worker; 0: no limit; loopback is not limited"""
+    request_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """seconds within which a request has to arrive and to be answered"""
+    header_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
+    """seconds within which the headers of a request have to arrive"""
+    max_connections: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    """maximum number of connections per worker of the service; more are answered with 503"""
+    trusted_proxies: Annotated[str, AfterValidator(_networks)] = ""
+    """addresses or networks of reverse proxies, separated by commas, whose X-Forwarded-For and -Proto are trusted"""
+    browser_origins: Annotated[str, AfterValidator(_origins)] = ""
+    """web sites whose pages may call the service from a browser, separated by commas: https://ide.example.org"""
+    oidc_issuer: Address = ""
+    """issuer of OpenID Connect tokens that the service accepts in addition to its own"""
+    oidc_audience: str = ""
+    """audience that these tokens must have: the issuer's name for this service"""
+    oidc_scopes_claim: str = "scope"
+    """claim of these tokens that lists modak:read, modak:optimise, modak:load or modak:admin"""
 
-    images_dir: str = Field("", description="folder in which images are built and found by name; compute nodes have to see it")
-    build_hours: Annotated[float, Field(gt=0, le=1000)] = Field(6.0, description="maximum hours for the build of one image")
-    base_images_dir: str = Field("", description="folder of base images for builds without internet: ubuntu-24.04.sif, ubuntu-24.04.tar.gz")
-    wheels_dir: str = Field("", description="folder of Python wheels for builds without internet")
-    package_index: Address = Field("", description="address of a Python package index for builds without internet")
-    sources_dir: str = Field(
-        "", description="folder of archives that recipes download, for builds without internet; its SHA256SUMS holds the site's checksums"
-    )
+    images_dir: str = ""
+    """folder in which images are built and found by name; compute nodes have to see it"""
+    build_hours: Annotated[float, Field(gt=0, le=1000)] = 6.0
+    """maximum hours for the build of one image"""
+    base_images_dir: str = ""
+    """folder of base images for builds without internet: ubuntu-24.04.sif, ubuntu-24.04.tar.gz"""
+    wheels_dir: str = ""
+    """folder of Python wheels for builds without internet"""
+    package_index: Address = ""
+    """address of a Python package index for builds without internet"""
+    sources_dir: str = ""
+    """folder of archives that recipes download, for builds without internet; its SHA256SUMS holds the site's checksums"""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -199,11 +197,11 @@ def settings_table() -> dict[str, list[tuple[str, str, str]]]:
     """Every setting as (environment variable, default, what it does), by the title of its group."""
     shown = {"database_url": DATABASE_DEFAULT, "images_dir": IMAGES_DEFAULT}
     rows: list[tuple[str, str, str]] = []
-    groups = {}
+    groups, texts = {}, described(Settings)
     for name, entry in Settings.model_fields.items():
         if title := _GROUPS.get(name):
             groups[title] = rows = []
-        rows.append((f"{PREFIX}{name.upper()}", shown.get(name, _shown(entry.default)), entry.description or ""))
+        rows.append((f"{PREFIX}{name.upper()}", shown.get(name, _shown(entry.default)), texts.get(name, "")))
     note = "a TOML file with settings, named without MODAK_ and in small letters; the environment wins"
     groups[OF_ALL].append((f"{PREFIX}CONFIG", "", note))
     return groups

@@ -7,7 +7,7 @@ all raises.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -125,6 +125,11 @@ class Target:
         return self.partition is not None and self.partition.whole_nodes and self.is_recorded
 
     @property
+    def gives_parts(self) -> bool:
+        """Whether jobs get parts of nodes, and none for themselves."""
+        return self.partition is not None and self.is_recorded and (self.partition.shared_nodes or self.node != self.whole_node)
+
+    @property
     def largest_job(self) -> int | None:
         """The most nodes of a job in the partition, whatever its queue; ``None``: the system file does not have the partition."""
         return self.partition.job_nodes if self.partition and self.is_recorded else None
@@ -159,6 +164,12 @@ class Target:
     def node(self) -> Node | None:
         """The kind of node, where known."""
         return self.partition.node if self.partition else None
+
+    @cached_property
+    def whole_node(self) -> Node | None:
+        """The same with the cores that the partition gives to jobs of any quality of service."""
+        names = {one.name: one.node for one in self.system.partitions} if self.system else {}
+        return names[self.partition.name] if self.partition else None
 
     def other_nodes(self, on_gpus: bool) -> frozenset[str]:
         """As :func:`other_nodes`, of its own system and partition."""
@@ -207,7 +218,7 @@ def resolve(request: Request, facts: Facts) -> Target:
     where = where_of(request, system, facts)
     partition = where.partition
     runtime, why, other_runtime = _runtime(request.target.container_runtime, system)
-    return Target(
+    found = Target(
         scheduler=scheduler,
         name=system.name,
         system=system,
@@ -222,6 +233,17 @@ def resolve(request: Request, facts: Facts) -> Target:
         decisions=(*where.why, *_any_of(request, where), *why),
         warnings=(*notes, *where.notes, *other_runtime),
     )
+    return replace(found, partition=_with_part(partition, found.queues, system))
+
+
+def _with_part(partition: Partition, queues: Sequence[Queue], system: System) -> Partition:
+    """The partition with the part of a node that jobs get in its ``queues``, if each gives them a part only: other cores are not theirs."""
+    node, limits = partition.node, [queue.max_cpus for queue in queues]
+    cpus_per_core = node.threads_per_core if system.cpu_unit == "thread" else 1
+    cores = max((max(1, limit // cpus_per_core) for limit in limits if limit), default=node.cores)
+    if None in limits or cores >= node.usable_cores:
+        return partition
+    return partition.model_copy(update={"node": node.model_copy(update={"reserved_cores": node.cores - cores})})
 
 
 def _any_of(request: Request, where: Where) -> tuple[str, ...]:

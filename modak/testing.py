@@ -94,8 +94,7 @@ _SPARED: Final = {"wall_time_s", "name"}
 
 def check_scheduler(scheduler: Scheduler) -> None:
     """A header consists of whole words and has the site's options; every field of a job gives an option, or a warning that names it."""
-    _claim(isinstance(scheduler, Scheduler), f"{type(scheduler).__name__} derives from modak.schedulers.Scheduler, which has the defaults")
-    _check_names(scheduler)
+    _check_base(scheduler, Scheduler)
     _claim(bool(scheduler.submit), "submit holds the command that takes a script")
     _claim(not scheduler.prefix or scheduler.prefix.startswith("#"), "a header line is a comment of the shell")
     _claim(all(scheduler.signals(job) in (True, False) for job in JOBS), "signals says yes or no")
@@ -126,7 +125,7 @@ def check_scheduler(scheduler: Scheduler) -> None:
 
 def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
     """Unless ``unfit`` says why not: the command's words are last and unchanged; its lines do what their events say."""
-    _check_names(launcher)
+    _check_base(launcher, Launcher)
     for scheduler in schedulers:
         for job in JOBS:
             if launcher.unfit(job, scheduler):
@@ -153,9 +152,9 @@ def check_launcher(launcher: Launcher, schedulers: Iterable[Scheduler]) -> None:
 
 def check_runtime(runtime: Runtime) -> None:
     """The command's words are last and unchanged; its lines do what their events say; variables that it uses are set."""
-    _check_names(runtime)
-    reads = getattr(runtime, "reads", None) or ()
-    _claim(all(re.fullmatch(r"\.?[a-z0-9]+", form) for form in reads), "reads holds schemes ('docker') and endings of files ('.sif')")
+    _check_base(runtime, Runtime)
+    forms = runtime.reads or ()
+    _claim(all(re.fullmatch(r"\.?[a-z0-9]+", form) for form in forms), "reads holds schemes ('docker') and endings of files ('.sif')")
     plain: tuple[Word, ...] = ("./solve", "it's", "a b", "", "$HOME", "*")
     for job in JOBS:
         has = replace(job, container=replace(_IMAGE, runtime=runtime.name))
@@ -201,7 +200,14 @@ def _texts(part: Any) -> list[tuple[str, list[str]]]:
     return [(name, [cells[row] for row in range(len(part.lines))]) for name, cells in part.columns.items()]
 
 
-def _check_names(variant: Scheduler | Launcher | Runtime | Any) -> None:
+def _check_base(variant: Any, base: type[Scheduler | Launcher | Runtime]) -> None:
+    """It has the defaults, also those that a later version adds."""
+    where = f"modak.{base.__module__.split('.')[1]}.{base.__name__}"
+    _claim(isinstance(variant, base), f"{type(variant).__name__} derives from {where}, which has the defaults")
+    _check_names(variant)
+
+
+def _check_names(variant: Any) -> None:
     for name in plugins.called(variant):
         _claim(bool(re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", name)), f"{name!r} is a name of lower-case letters, digits and _.-")
 

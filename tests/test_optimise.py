@@ -160,6 +160,59 @@ def test_queues_of_one_name_are_told_apart_where_longer_jobs_may_run(turned: int
         nobody_ran_this(known, (*several[::turned], Queue(name="batch", max_nodes=8)))
 
 
+LIMITED = (
+    Queue(name="batch", max_nodes=8),
+    Queue(name="batch", qos="part", max_nodes=1, max_cpus=16),
+    Queue(name="batch", qos="large", max_nodes=8, min_cpus=96),
+    Queue(name="batch", qos="cards", max_nodes=8, min_gpus=1),
+)
+
+
+def in_quality(known: Known, qos: str | None, application: str | None = None, *, shared: bool = False, **job: Any) -> Answer:
+    """The answer to a request with a quality of service of :data:`LIMITED`, on SuperMUC-NG with those."""
+    facts = known(application)
+    here = facts.systems["supermuc-ng"]
+    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": 0.1, "shared_nodes": shared})
+    document = {
+        "target": {"name": "supermuc-ng"},
+        "application": {"app_tag": application or "new", "app_type": "mpi", "executable": "./a", **job.pop("application", {})},
+        "job_options": {"qos": qos, **job},
+    }
+    system = here.model_copy(update={"partitions": (thin,)})
+    return optimise(normalise({"job": document}).request, replace(facts, systems={"supermuc-ng": system}))
+
+
+@pytest.mark.parametrize("application", [None, "3dgan"])
+def test_a_job_has_the_part_of_a_node_that_its_quality_of_service_gives(application: str | None, known: Known) -> None:
+    """And the memory that belongs to it, also if larger layouts were measured: Slurm would let a whole node wait for ever."""
+    lines = in_quality(known, "part", application).texts.job_script.splitlines()
+    asked = dict(line.removeprefix("#SBATCH --").split("=", 1) for line in lines if line.startswith("#SBATCH --") and "=" in line)
+    assert (asked["nodes"], int(asked["ntasks-per-node"]) * int(asked["cpus-per-task"])) == ("1", 8)
+    assert asked["mem"] == f"{int(77e9 / 48 * 8) // 2**20}M"
+
+
+@pytest.mark.parametrize(
+    ("qos", "options", "says"),
+    [
+        ("part", {"node_exclusive": True}, "job_options.node_exclusive: jobs with qos part on supermuc-ng get parts of nodes"),
+        (
+            "part",
+            {"process_count_per_node": 17},
+            "application.threads: jobs with qos part on supermuc-ng get parts of nodes, 8 cores of each",
+        ),
+        ("large", {"node_count": 8, "process_count_per_node": 1}, "qos large on supermuc-ng has at least 96 CPUs, and this one has 16"),
+        ("cards", {}, "job_options.request_gpus: a job with qos cards on supermuc-ng has at least 1 GPU, and this one has 0"),
+        (None, {"node_exclusive": True, "shared": True}, "job_options.node_exclusive: jobs on supermuc-ng get parts of nodes"),
+    ],
+)
+def test_a_job_that_its_quality_of_service_does_not_take_is_refused(
+    qos: str | None, options: dict[str, Any], says: str, known: Known
+) -> None:
+    """Slurm rejects it, or holds it for ever."""
+    with pytest.raises(Infeasible, match=re.escape(says)):
+        in_quality(known, qos, **options)
+
+
 def test_kinds_of_nodes_of_one_name_are_named_where_one_takes_longer_jobs(known: Known) -> None:
     """Once, also if the kind that comes last takes only shorter ones."""
     facts = known(None)

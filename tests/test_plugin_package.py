@@ -33,6 +33,8 @@ MODULE = '''
 
 from dataclasses import dataclass
 
+from modak.launchers import Launcher
+from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.schedulers.header import FIELDS, note, with_site
 from modak.script.bash import assign, variable, word
@@ -64,9 +66,8 @@ class Oar(Scheduler):
 
 
 @dataclass(frozen=True)
-class TakTuk:
+class TakTuk(Launcher):
     name: str = "taktuk"
-    aliases: tuple[str, ...] = ()
 
     def unfit(self, job, scheduler):
         return "" if scheduler.host_file else f"taktuk needs a file with the job's hosts, which {scheduler.name} has not"
@@ -74,48 +75,17 @@ class TakTuk:
     def needs_ssh(self, job, scheduler):
         return job.resources.nodes > 1
 
-    def slurm_step(self, job, scheduler):
-        return False
-
-    def asks(self, has):
-        return has
-
-    def environment(self, job):
-        return {"OMP_NUM_THREADS": str(job.resources.threads_per_rank)}
-
-    def setup(self, job, scheduler):
-        return ()
-
-    def untold(self, job, scheduler, signal):
-        return ""
-
-    def preflight(self, job, scheduler):
-        return ()
-
     def words(self, job, scheduler, exported):
         return ("taktuk", "-f", word(variable(scheduler.host_file)), "broadcast", "exec")
 
-    def inside(self, job, scheduler):
-        return job.command
-
 
 @dataclass(frozen=True)
-class Kameleon:
+class Kameleon(Runtime):
     name: str = "kameleon"
-    aliases: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset((".sif",))
-
-    def warnings(self, job):
-        return ()
-
-    def fetching(self, job):
-        return ""
 
     def setup(self, job):
         return (assign("MODAK_IMAGE", job.container.file),)
-
-    def preflight(self, job):
-        return ()
 
     def wrap(self, job, command):
         return ("kameleon", "run", word(variable("MODAK_IMAGE")), "--", *command)
@@ -196,6 +166,13 @@ def test_a_variant_that_breaks_its_contract_is_told(installed: Path, tmp_path: P
     assert "broken: submit holds the command that takes a script" in done.stderr
 
 
+@pytest.mark.parametrize(("check", "base"), [("check_launcher", "launchers.Launcher"), ("check_runtime", "runtimes.Runtime")])
+def test_a_variant_without_the_defaults_is_told_where_they_are(installed: Path, tmp_path: Path, check: str, base: str) -> None:
+    """A later version may ask it for more than it has."""
+    bare = f"from modak import testing\nclass Bare:\n    name = 'bare'\ntesting.{check}(Bare(){', ()' if 'launcher' in check else ''})"
+    assert f"broken: Bare derives from modak.{base}" in python(installed, tmp_path, "-c", bare).stderr
+
+
 @pytest.mark.parametrize(
     ("header", "told"),
     [
@@ -245,6 +222,19 @@ def test_the_launcher_that_belongs_to_a_scheduler_starts_its_jobs(installed: Pat
     (tmp_path / "request.json").write_text(json.dumps({"job": job}))
     answer = python(installed, tmp_path, "-m", "modak", "optimise", "request.json", "--script")
     assert 'taktuk -f "${OAR_NODEFILE:?}" broadcast exec' in answer.stdout, answer.stderr
+
+
+def test_a_request_may_call_it_by_its_other_name(installed: Path, tmp_path: Path) -> None:
+    """As it may call MODAK's own."""
+    (tmp_path / "request.json").write_text(json.dumps({"job": {**JOB, "target": {"job_scheduler_type": "oarsub"}}}))
+    answer = python(installed, tmp_path, "-m", "modak", "optimise", "request.json", "--script")
+    assert "#OAR -l nodes=2/core=4\n" in answer.stdout, answer.stderr
+
+
+def test_a_rule_holds_none_of_its_options(installed: Path, tmp_path: Path) -> None:
+    """Its jobs would not have them: they are read in the header alone."""
+    asked = "from modak.script.shelltext import rule_fault\nprint(rule_fault('#OAR -l nodes=9'))"
+    assert python(installed, tmp_path, "-c", asked).stdout.startswith("it contains scheduler options")
 
 
 @pytest.mark.parametrize("preferred", ["taktuk", "mpirun"])

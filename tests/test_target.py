@@ -929,3 +929,48 @@ def test_a_job_without_the_account_that_it_is_charged_to_is_told_once(
     plan = optimise(normalise({"job": job}).request, replace(facts, systems=systems)).plan
     said = [one.message for one in plan.warnings if one.field == "job_options.account"]
     assert [part in one for one, part in zip(said, told, strict=True)] == [True] * len(told)
+
+
+@pytest.mark.parametrize(("qos", "told"), [("degub", True), ("debug", False), (None, False)])
+def test_a_quality_of_service_that_the_system_file_does_not_have_is_told(known: Known, qos: str | None, told: bool) -> None:
+    """It may be mistyped, if it keeps the job out of the default partition; one that another partition names may be meant."""
+    only_long = CPUS.model_copy(update={"allowed_qos": ("long",)})
+    found = resolve(asking({"qos": qos}), with_partitions(known, only_long, OTHERS.model_copy(update={"denied_qos": (), "qos": "debug"})))
+    assert (found.partition and found.partition.name) == ("two" if qos else "one")
+    text = (
+        "two is asked for, because one takes no jobs with it; unknown quality of service 'degub'; did you mean 'debug'? known: debug, long"
+    )
+    assert messages(found) == ({"job_options.qos": text} if told else {})
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"request_specific_nodes": "n1"}, True),
+        ({"request_specific_nodes": "n1", "architecture_constraint": "thin"}, False),
+        ({"architecture_constraint": "thin"}, False),
+    ],
+)
+def test_nodes_that_are_named_may_be_of_another_kind(known: Known, options: dict[str, Any], told: bool) -> None:
+    """Slurm rejects a job that names a node of one kind and asks for the feature of another."""
+    thin, thick = (ONE.model_copy(update={"name": name, "queue": "work", "constraint": name, "default": name == "thin"}) for name in KINDS)
+    found = messages(resolve(asking(options), with_partitions(known, thin, thick)))
+    text = "the job is planned for nodes with the feature thin, and is rejected if those named are of another kind"
+    assert found == (
+        {"job_options.request_specific_nodes": f"{text}: ask for these by job_options.architecture_constraint (thick)"} if told else {}
+    )
+
+
+KINDS = ("thin", "thick")
+
+
+@pytest.mark.parametrize(("cpu_unit", "most", "cores"), [("core", 8, 8), ("thread", 8, 4), ("core", 64, 40), ("core", None, 40)])
+def test_a_queue_that_gives_a_part_of_a_node_has_that_part(known: Known, cpu_unit: str, most: int | None, cores: int) -> None:
+    """Layouts have no more cores; jobs without that quality of service have all."""
+    node = ONE.node.model_copy(update={"threads_per_core": 2})
+    queues = (Queue(name="one", max_nodes=8), Queue(name="one", qos="part", max_nodes=1, max_cpus=most))
+    facts = with_partitions(known, ONE.model_copy(update={"queues": queues, "node": node}))
+    system = facts.systems["supermuc-ng"].model_copy(update={"cpu_unit": cpu_unit})
+    facts = replace(facts, systems={**facts.systems, system.name: system})
+    has = [resolve(asking({"qos": qos}), facts).node for qos in ("part", None)]
+    assert [node and node.usable_cores for node in has] == [cores, 40]

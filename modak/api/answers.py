@@ -14,7 +14,6 @@ from modak.api.openapi import (
     NUMBER,
     TEXT,
     Maybe,
-    Schema,
     boolean,
     by_name,
     list_of,
@@ -27,6 +26,7 @@ from modak.api.openapi import (
     whole,
 )
 from modak.facts import Layout, SeriesKey
+from modak.schemas import Schema
 
 
 def components() -> dict[str, Schema]:

@@ -80,7 +80,7 @@ def order(request: Request, body: Body) -> Response:
 
 def builds(request: Request, limit: Limit = 100) -> Response:
     """`items`, the newest first."""
-    return answer({"items": building_of(request).listing(limit)})
+    return answer({"items": building_of(request).builds(limit)})
 
 
 def build(request: Request, id: Identity) -> Response:

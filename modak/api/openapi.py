@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-Schema = dict[str, Any]
+from modak.schemas import Schema
+
 Responses = dict[int | str, dict[str, Any]]
 
 TEXT: Final[Schema] = {"type": "string"}

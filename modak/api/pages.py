@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Shown = tuple[str, dict[str, Any]]
 """The name of a template and its values; ``status`` among them is that of the answer."""
 Label = Annotated[str, Query(max_length=200)]
+OfPlan = Annotated[str, Query(max_length=600)]
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_FIELDS: Final = 50
 FILTERS: Final = ("application", "system", "metric")
@@ -69,9 +70,14 @@ def add_routes(app: FastAPI) -> None:
         app.add_api_route(path, _elsewhere(there), methods=["GET"], include_in_schema=False)
 
 
-def ask(request: Request) -> Shown:
-    """The form of a new job."""
-    return "ask", _asked(service_of(request), {})
+def ask(request: Request, plan: OfPlan = "") -> Shown:
+    """The form of a new job; with a plan the request of that one, filled in if the form can say it, and as a document."""
+    service = service_of(request)
+    if not plan:
+        return "ask", _asked(service, {})
+    with alone(called={"id": "plan"}):
+        asked = service.store.plans.get(plan).request
+    return "ask", _asked(service, (form.filled(asked) or {}) | {"document": json.dumps(asked, indent=2, ensure_ascii=False)})
 
 
 def optimise(request: Request, body: Body) -> Shown | Response:
@@ -108,7 +114,7 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: 
     elif model:
         values = {"application": values.get("application", "")}
         with alone(called={"id": "model"}):
-            found, asked = service.behind_curve(values["application"], model, cursor=cursor), {**values, "model": model}
+            found, asked = service.behind_curve(values["application"], model, cursor), {**values, "model": model}
     else:
         found, asked = service.results(values, cursor=cursor, doubted=doubted), values | ({"doubted": "true"} if doubted else {})
     also = ("source",) if used_by or model else ()
@@ -261,19 +267,21 @@ def _fields(body: RawBody) -> dict[str, str]:
 
 
 def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
-    """What the page of a plan shows."""
+    """What the page of a plan shows; of a filled form, with the names that the form has for fields."""
     job = job_of(filled)[1]
     made = job["plan"]
     asked, work = section(job, "application"), section(section(job, "optimisation"), "workload")
     name = work.get("application") or asked.get("app_tag")
-    build = job.get("build_content") or ""
+    build, said = job.get("build_content") or "", made.get("warnings", ())
+    if form.filled(request):
+        said = [{**one, "field": form.called(one.get("field", ""))[0]} for one in said]
     return {
         "id": made["id"],
         "name": asked.get("app_tag") or name or "Plan",
         "target": section(job, "target").get("name"),
         "configuration": choices.configuration(made),
         "steps": list(choices.next_steps(job, "job.sh", "build.sh")),
-        "warnings": choices.warnings(made.get("warnings", ())),
+        "warnings": choices.warnings(said),
         "decisions": made.get("decisions", ()),
         "advice": made.get("advice", ()),
         "alternatives": listings.as_text(*choices.alternatives(made)),
@@ -281,5 +289,4 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
         "results_used": made["prediction"].get("results_used"),
         "script": job["job_content"],
         "build": build,
-        "request": json.dumps(request, indent=2, ensure_ascii=False),
     }

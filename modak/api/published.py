@@ -16,7 +16,6 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from modak.api import posted, postedsystems, shapes
 from modak.api.access import actor_of
 from modak.api.bodies import Body, document, read
 from modak.api.direct import SHORT, add_direct, one_at_a_time
@@ -27,11 +26,12 @@ from modak.api.queries import TOLERANT
 from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
 from modak.errors import AlreadyThere, NotFound
-from modak.facts import Accelerator, Facts, Image, Processor, Rule, System
+from modak.facts import Accelerator, Facts, Image, Known, Processor, Rule, System
 from modak.packaged import kind_of, name_of
+from modak.published import posted, postedsystems, shapes
 from modak.response import with_image
 from modak.schemas import AS_SENT, OPENAPI, of_model
-from modak.service import Known, Service
+from modak.service import Service
 
 TAG: Final = TOLERANT
 _JOB: Final = {

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import FastAPI, Query, Request
 from starlette.responses import Response
 
+from modak.admission import LONGEST_REASON
 from modak.api.access import actor_of, used_token
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
@@ -15,11 +16,11 @@ from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, 
 from modak.api.problems import alone, answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
-from modak.service import KEYS, LONGEST_REASON
+from modak.service import KEYS
 from modak.text.numbering import LARGEST, Measured, Selection
 
 DryRun = Annotated[bool, Query(description="check, and change nothing")]
-Replace = Annotated[bool, Query(description="replace entries of the same name, or results of the same run")]
+Replace = Annotated[bool, Query(description="replace entries of the same name; results of the same run, or of the same file")]
 Format = Annotated[str | None, Query(max_length=64, description="format of the data, instead of recognising it")]
 Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NEW`: rename a column; an empty NEW drops it")]
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
@@ -109,10 +110,12 @@ def load(
     `map=OLD=NEW` renames a column, `map=*=` leaves out all that are not known, and `set=COLUMN=VALUE` fills empty cells of a column;
     both may be repeated.
     """
-    from modak.ingest.reading import options_of, parse_pairs
+    from modak.ingest.reading import Incoming, options_of, parse_pairs, table
 
     options = options_of(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format)
-    return answer(service_of(request).load_tables(sources(body), options, actor_of(request), dry_run=dry_run, replace=replace))
+    service, files = service_of(request), sources(body)
+    found = Incoming(tuple(table(file, options) for file in files))
+    return answer(service.load(found, actor_of(request), dry_run=dry_run, replace=replace))
 
 
 def confirm(request: Request, body: Body) -> Response:

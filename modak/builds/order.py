@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, get_args
 from modak.errors import NotFound, RequestError
 from modak.facts import ImageLabels
 from modak.recipes.archives import SUMS, Archive, Download, checksums, copy_names, downloads
-from modak.recipes.base import image_labels
 from modak.recipes.forms import form_of
+from modak.recipes.image import image_labels
 from modak.recipes.offline import Mirrors, base_file, base_images, offline
 from modak.recipes.plan import Recipe
 from modak.recipes.text import text_for

@@ -20,7 +20,7 @@ from modak.errors import Conflict, ModakError, RequestError, Unavailable, Unknow
 from modak.facts import Facts, Image
 from modak.settings import Settings
 from modak.store import Store
-from modak.store.audit import Actor
+from modak.store.audit import Actor, local_actor
 from modak.store.builds import StoredBuild
 from modak.store.schema import now
 from modak.text.documents import Json
@@ -32,7 +32,7 @@ PATIENCE: Final = timedelta(seconds=15)
 
 @dataclass(frozen=True)
 class BuildService:
-    """Building on one store, in the folder that the settings name."""
+    """Building on one store, in the folder that the settings name. Without an actor, the user of this process changes something."""
 
     store: Store
     settings: Settings
@@ -62,7 +62,7 @@ class BuildService:
             made, runtime = recipe_of(answer({"job": asked.job}))
         return of_recipe(made, asked.runtime or runtime, self.site if asked.offline else None, asked.also)
 
-    def ask(self, order: Order, actor: Actor, *, again: bool = False) -> Json:
+    def ask(self, order: Order, actor: Actor | None = None, *, again: bool = False) -> Json:
         """Order an image. Returns the state of its build, which may have been ordered before, or be done.
 
         ``again``: build it again. A recipe that copies files is always built again, because they may have changed.
@@ -73,7 +73,7 @@ class BuildService:
         if before and before[0].state == "done" and self._whole(before[0]):
             return state(before[0])
         worker.check_folder(folder)  # nothing is ordered that nobody here could build
-        build = self.store.builds.ask(order.key, order.as_json(), actor)
+        build = self.store.builds.ask(order.key, order.as_json(), actor or local_actor())
         start_builder(self.settings, folder)
         return state(build)
 
@@ -85,17 +85,17 @@ class BuildService:
         """The output of the tools, its beginning and end."""
         return self.store.builds.get(build_id).log
 
-    def cancel(self, build_id: str, actor: Actor) -> Json:
+    def cancel(self, build_id: str, actor: Actor | None = None) -> Json:
         """Cancel a build for everybody who ordered it."""
-        return self._seen(self.store.builds.cancel(build_id, actor))[0]
+        return self._seen(self.store.builds.cancel(build_id, actor or local_actor()))[0]
 
-    def listing(self, limit: int = 100) -> list[Json]:
+    def builds(self, limit: int = 100) -> list[Json]:
         """The newest builds."""
         return self._seen(*self.store.builds.newest(limit))
 
     # --- images that are there
 
-    def verify(self, name: str, actor: Actor) -> Json:
+    def verify(self, name: str, actor: Actor | None = None) -> Json:
         """Run an image of the catalogue, and store the findings. An image with a refuted label is not chosen any more.
 
         Raises :class:`modak.errors.Conflict` if the image was changed or removed meanwhile.
@@ -104,7 +104,7 @@ class BuildService:
         file = verify.file_of(image, self.folder)
         builder = next((each for each in worker.BUILDERS.values() if file.name.endswith(each.ending)), worker.BUILDERS["apptainer"])
         entry, findings = verify.verified(image, file, builder)
-        self.store.add([entry], actor, replace=True, check=partial(_refuse_changed, image))
+        self.store.add([entry], actor or local_actor(), replace=True, check=partial(_refuse_changed, image))
         return {"image": image.reference, "refuted": bool(entry.refuted), "findings": [asdict(finding) for finding in findings]}
 
     def bundle(self, name: str, output: Path) -> Json:
@@ -112,12 +112,12 @@ class BuildService:
         image = self._image(name)
         return bundle.pack(image, verify.file_of(image, self.folder), self._recipe(image), output)
 
-    def unbundle(self, file: Path, actor: Actor, *, replace_old: bool = False) -> Image:
+    def unbundle(self, file: Path, actor: Actor | None = None, *, replace_old: bool = False) -> Image:
         """Unpack a bundle: the file into the folder of images, the entry into the catalogue."""
         found, settle = bundle.unpack(file, self.folder)
         with settle as place:
             entry = found.model_copy(update={"reference": str(place)})
-            self.store.add([entry], actor, replace=replace_old)
+            self.store.add([entry], actor or local_actor(), replace=replace_old)
         return entry
 
     # --- within

@@ -268,7 +268,8 @@ def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
 def _possible(search: CandidateSearch, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     """The shapes, with the requested ranks spread evenly, that have the given counts and fit a node."""
     spread = (_spread(shape, search.counts) for shape in shapes)
-    shapes = [shape for shape in spread if _agrees(search, shape) and _fits(shape, search.target.node)]
+    node, parts = search.target.node, search.target.gives_parts
+    shapes = [shape for shape in spread if _agrees(search, shape) and _fits(shape, node) and not (parts and _is_larger(shape, node))]
     return _once(each for shape in shapes for each in _as_others_ran(shape, shapes))
 
 
@@ -328,6 +329,14 @@ def _agrees(search: CandidateSearch, shape: Shape) -> bool:
         (shape.gpus_per_node, counts.gpus_per_node),
     )
     return all(asked is None or asked == known for known, asked in pairs)
+
+
+def _is_larger(shape: Shape, node: Node | None) -> bool:
+    """Whether the ranks of the shape have more threads or cores than a node has for jobs."""
+    if node is None:
+        return False
+    cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
+    return cores > node.usable_cores or shape.ranks_per_node * shape.threads_per_rank > node.hardware_threads
 
 
 def _fits(shape: Shape, node: Node | None) -> bool:

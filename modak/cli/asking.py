@@ -88,7 +88,8 @@ def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
     show.bullets("Warnings", warnings(made.get("warnings", ())))
     if written:
         show.bullets("Written", written)
-        show.bullets("Next", next_steps(job, *(job[name] if job.get(name) in written else "" for name in ("job_script", "build_script"))))
+        steps = next_steps(job, *(job[name] if job.get(name) in written else "" for name in ("job_script", "build_script")))
+        show.bullets("Next", ("".join(text for _, text in step) for step in steps))
         return
     typer.echo()
     show.heading("Job script")

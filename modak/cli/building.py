@@ -7,7 +7,6 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from errno import EEXIST
 from http import HTTPStatus
 from pathlib import Path
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from modak.builds.order import Order
     from modak.builds.service import BuildService
     from modak.client import Remote
-    from modak.store.audit import Actor
 
 LOOK_S: Final = 0.5
 AGAIN: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -70,8 +68,8 @@ def build(
     else:
         made = planned(what, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
         wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
-    building = _building(own, again=again)
-    report = building.ask({name: value for name, value in wish.items() if value})
+    building = _building()
+    report = _asked(building, {name: value for name, value in wish.items() if value}, own, again=again)
     if wait:
         with show.progress(f"building {report['name']}"):
             report = _waited(building, report)
@@ -140,7 +138,7 @@ def verify(
     as_json: common.AsJson = False,
 ) -> None:
     """Run an image and check its labels. Exit status 1 if a label is refuted; the image is then not chosen again."""
-    report = common.building().verify(name, common.actor())
+    report = common.building().verify(name)
     if as_json:
         show.document(report)
     else:
@@ -162,37 +160,6 @@ def bundle(
     )
 
 
-@dataclass(frozen=True)
-class _Local:
-    """Building in the folder of this machine, with the methods by which :class:`modak.client.Remote` builds elsewhere."""
-
-    building: BuildService
-    actor: Actor
-    own: Path | None
-    again: bool
-
-    def ask(self, document: Any) -> dict[str, Any]:
-        from modak.builds.request import read_build_request
-
-        if self.own is None:
-            order = self.building.order(read_build_request(document), lambda job: common.local().optimise(job, keep=False))
-        else:
-            order = _own(self.own, document, self.building)
-        return self.building.ask(order, self.actor, again=self.again)
-
-    def state(self, build_id: str) -> dict[str, Any]:
-        return self.building.state(build_id)
-
-    def log(self, build_id: str) -> str:
-        return self.building.log(build_id)
-
-    def cancel(self, build_id: str) -> dict[str, Any]:
-        return self.building.cancel(build_id, self.actor)
-
-    def builds(self) -> list[dict[str, Any]]:
-        return self.building.listing()
-
-
 def _own(recipe: Path, document: Mapping[str, Any], building: BuildService) -> Order:
     """The order for the user's own recipe, converted if it is written for the other runtime."""
     from modak.builds.order import of_text
@@ -203,19 +170,31 @@ def _own(recipe: Path, document: Mapping[str, Any], building: BuildService) -> O
     return of_text(text, runtime, name, recipe.parent, building.site if document.get("offline") else None, document.get("also", ()))
 
 
-def _building(own: Path | None = None, *, again: bool = False) -> _Local | Remote:
+def _building() -> BuildService | Remote:
     """Building by the service that MODAK_SERVER names, or on this machine."""
     from modak.client import Remote
 
     now = common.settings()
-    if not now.server:
-        return _Local(common.building(), common.actor(), own, again)
-    if own or again:
-        raise RequestError("a service builds no recipes of your own, and no image twice; unset it to build here", field="MODAK_SERVER")
-    return Remote.of(now)
+    return Remote.of(now) if now.server else common.building()
 
 
-def _waited(building: _Local | Remote, report: dict[str, Any]) -> dict[str, Any]:
+def _asked(building: BuildService | Remote, wish: Mapping[str, Any], own: Path | None, *, again: bool) -> dict[str, Any]:
+    """Order an image, of the user's ``own`` recipe if there is one; returns the state of its build."""
+    from modak.builds.request import read_build_request
+    from modak.client import Remote
+
+    if isinstance(building, Remote):
+        if own or again:
+            raise RequestError("a service builds no recipes of your own, and no image twice; unset it to build here", field="MODAK_SERVER")
+        return building.ask(wish)
+    if own is None:
+        order = building.order(read_build_request(wish), lambda job: common.local().optimise(job, keep=False))
+    else:
+        order = _own(own, wish, building)
+    return building.ask(order, again=again)
+
+
+def _waited(building: BuildService | Remote, report: dict[str, Any]) -> dict[str, Any]:
     """Wait for the end of a build; returns its state. Ctrl-C ends the waiting, not the build: others may wait for it, too."""
     seen = time.monotonic()
     try:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from modak.builds.service import BuildService
     from modak.client import Client
     from modak.service import Service
-    from modak.store.audit import Actor
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print answers and errors as JSON.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into an error.")]
@@ -101,13 +100,6 @@ def no_model_of(application: str, known: Collection[str]) -> NotFound:
     """The error for an application that has no model, with the one that may be meant among the ``known`` ones."""
     meant = f"{did_you_mean(application, {*known} - {application})} 'modak models list' shows all models"
     return NotFound(f"no results of {application!r} from which a model can be fitted{meant}", field="--application")
-
-
-def actor() -> Actor:
-    """Who changes something by a command in this process."""
-    from modak.service import local_actor
-
-    return local_actor()
 
 
 def _here() -> Settings:

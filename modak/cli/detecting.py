@@ -95,7 +95,7 @@ def _write(found: Description, folder: Path) -> None:
 def _differences(stored: System, found: Description, as_json: bool) -> None:
     from modak.detected.drift import drift
 
-    differences = drift(stored, found.system, found.unnamed_gpus, shows_lists=found.shows_lists)
+    differences = drift(stored, found.system, found.unnamed_gpus, shown_lists=found.shown_lists)
     if as_json:
         show.document({"system": stored.name, "differences": [one._asdict() for one in differences]})
     else:

@@ -29,7 +29,7 @@ def create(
 ) -> None:
     """Create a token and show it once: only its hash is stored."""
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
-    token, key = _ring().create(name, scope or ["load"], expires, common.actor())
+    token, key = _ring().create(name, scope or ["load"], expires)
     typer.echo(token)
     until = f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "for good"
     show.note(f"token {key.id} for {key.name} may {', '.join(key.scopes)}, {until}; it is not shown again")
@@ -49,7 +49,7 @@ def list_(as_json: common.AsJson = False) -> None:
             "expires": key.expires_at.isoformat(timespec="seconds") if key.expires_at else None,
             "state": "works" if key.living(now) else "revoked" if key.revoked_at else "expired",
         }
-        for key in _ring().every()
+        for key in common.local().store.access.every()
     ]
     if as_json:
         show.document(rows)
@@ -60,7 +60,7 @@ def list_(as_json: common.AsJson = False) -> None:
 @app.command("revoke")
 def revoke(identity: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, as in 'token list'.")]) -> None:
     """Revoke a token: a running service refuses it within seconds."""
-    ended = _ring().revoke(identity, common.actor())
+    ended = _ring().revoke(identity)
     typer.echo(f"token {identity} is revoked" if ended else f"token {identity} was revoked before")
 
 

@@ -15,8 +15,7 @@ from modak.text.amounts import counted
 from modak.text.listings import table
 
 if TYPE_CHECKING:
-    from modak.facts import Rule
-    from modak.service import Known
+    from modak.facts import Known, Rule
 
 
 def _group(kind: str, about: str, listed: str, shown: str, removable: bool = True) -> typer.Typer:
@@ -94,7 +93,7 @@ def images_add(file: ImageFile, replace: Replace = False) -> None:
 
     if is_bundle(file):
         with _in_words_of_options():
-            entry = common.building().unbundle(file, common.actor(), replace_old=replace)
+            entry = common.building().unbundle(file, replace_old=replace)
         typer.echo(f"image {entry.reference} is in the database")
         return
     found = read_array(file, Image)

@@ -49,7 +49,7 @@ def load(
         list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column; may be repeated.")
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace rows of the same run with another value; they are kept as history.")
+        bool, typer.Option("--replace", help="Replace rows of the same run or the same file; they are kept as history.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, but store nothing.")] = False,
     as_json: common.AsJson = False,
@@ -238,11 +238,14 @@ def compare(
     as_json: common.AsJson = False,
 ) -> None:
     """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs."""
+    from modak.facts import System, own_names
     from modak.results.comparison import compare as compared
+    from modak.results.comparison import spelt_alike
 
     by = _column(by)
     filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
-    pairs = compared(_noting(_spelt_alike(_every(filters), by, values or ()), by, seen, told), by, values or ())
+    own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
+    pairs = compared(_noting(spelt_alike(_every(filters), by, values or (), own), by, seen, told), by, values or ())
     if not seen:
         known = f"; they tell {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
         raise NotFound(f"{_none_of(filters)} tell it{known}", field=by)
@@ -297,27 +300,6 @@ def _is_compared(name: str) -> bool:
     from modak.results.comparison import ASIDE
 
     return is_known(name) and name not in ASIDE and name not in ("metric", "unit")
-
-
-def _spelt_alike(rows: Iterator[Mapping[str, Any]], by: str, values: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows, in which texts that mean the same are spelt as in the first of them, or as in ``values`` of the column."""
-    from modak.facts import System, own_names, same_name
-    from modak.perfmodel.merging import same_label
-    from modak.results.comparison import ASIDE
-
-    own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
-
-    def meaning(column: str, text: str) -> tuple[str, Any]:
-        return column, same_label(column, own.get(same_name(text), text) if column == "system" else text)
-
-    first = {meaning(by, value): value for value in values}
-    if len(first) < len(values):
-        raise RequestError("two of the values mean the same", field="VALUE")
-    for row in rows:
-        yield {
-            name: first.setdefault(meaning(name, value), value) if isinstance(value, str) and name not in ASIDE else value
-            for name, value in row.items()
-        }
 
 
 def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str], told: set[str]) -> Iterator[Mapping[str, Any]]:

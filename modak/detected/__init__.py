@@ -42,8 +42,9 @@ class Description:
     """GPUs of a node by partition, where they are left out of the system because their model is unknown."""
     on_unnamed: Mapping[str, str] = field(default_factory=dict)
     """The note that says so, by partition."""
-    shows_lists: bool = False
-    """Whether a list of qualities of service or accounts that is not seen is gone: not all commands show them."""
+    shown_lists: Collection[tuple[str, str]] = ()
+    """Partitions, each with a list of qualities of service or accounts that is gone if the system has none: not all commands show them,
+    and a system cannot hold any."""
 
     def notes_beside(self, stored: System) -> Sequence[str]:
         """The notes without those on GPUs whose model somebody has entered into the stored system."""
@@ -106,7 +107,7 @@ def describe(
         all_notes,
         dict(found.unnamed_gpus),
         dict(found.on_unnamed),
-        cluster.shows_lists,
+        found.shown_lists,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from modak.detected.partitions import LISTS
+from modak.detected.partitions import EXCLUSIVE, JOB_LIMITS, LISTS
 from modak.facts import Partition, System
 
 NONE: Final[Mapping[str, int]] = MappingProxyType({})
@@ -20,11 +20,14 @@ class Drift(NamedTuple):
     seen: Any
 
 
-def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE, *, shows_lists: bool = False) -> tuple[Drift, ...]:
+def drift(
+    stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE, *, shown_lists: Collection[tuple[str, str]] = ()
+) -> tuple[Drift, ...]:
     """The fields that differ, in the order of the file. What a machine does not show (title, policy, speeds) is not compared.
 
     ``unnamed_gpus``: GPUs of a node by partition, where the machine does not show their model. Their number is compared with what somebody
-    has entered. ``shows_lists``: a list of qualities of service or accounts that is not seen is gone; else only what is seen is compared.
+    has entered. ``shown_lists``: partitions, each with a list of qualities of service or accounts that is gone if it is not seen; other
+    lists are compared only if they are seen.
     """
     return tuple(
         difference
@@ -32,7 +35,7 @@ def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE, 
             Drift("scheduler", stored.scheduler, seen.scheduler),
             Drift("cpu_unit", stored.cpu_unit, seen.cpu_unit),
             *([Drift("account_required", stored.account_required, True)] if seen.account_required else []),
-            *_partitions(stored, seen, unnamed_gpus, shows_lists),
+            *_partitions(stored, seen, unnamed_gpus, shown_lists),
             *_listed("runtimes", _runtimes(stored), _runtimes(seen)),
             *_listed("mpi", _mpi(stored), _mpi(seen)),
             *_listed("filesystems", _paths(stored), _paths(seen)),
@@ -41,7 +44,7 @@ def drift(stored: System, seen: System, unnamed_gpus: Mapping[str, int] = NONE, 
     )
 
 
-def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int], shows_lists: bool) -> Iterator[Drift]:
+def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int], shown_lists: Collection[tuple[str, str]]) -> Iterator[Drift]:
     left = {partition.name for partition in stored.partitions}
     for one in seen.partitions:
         same = next((each for each in stored.partitions if one.name in each.scheduler_names), None)
@@ -50,7 +53,7 @@ def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int], s
             continue
         left.discard(same.name)
         yield from _fields(same, one)
-        yield from (differs for differs in _lists(same, one) if differs.seen or shows_lists)
+        yield from (differs for name, differs in _lists(same, one) if differs.seen or (one.name, name) in shown_lists)
         if same.node.accelerators and not one.node.accelerators:
             yield Drift(f"partitions.{one.name}.node.accelerators", same.node.accelerators, unnamed_gpus.get(one.name))
     yield from (Drift(f"partitions.{name}", "stored", None) for name in sorted(left))
@@ -65,11 +68,12 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
         yield Drift(f"{at}.nodes", stored.nodes, seen.nodes)
         yield Drift(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
         yield Drift(f"{at}.default", stored.default, seen.default)
-        if seen.whole_nodes:
-            yield Drift(f"{at}.whole_nodes", stored.whole_nodes, True)
+        yield from (Drift(f"{at}.{name}", getattr(stored, name), True) for name in EXCLUSIVE if getattr(seen, name))
     for sizes in (one for one in seen.queues if not one.qos):
-        least = min((one.min_nodes for one in stored.queues if one.name == sizes.name), default=1)
-        yield Drift(f"{at}.min_nodes", least, sizes.min_nodes)
+        same = [one for one in stored.queues if one.name == sizes.name]
+        yield Drift(f"{at}.min_nodes", min((one.min_nodes for one in same), default=1), sizes.min_nodes)
+        usual = next((one for one in same if not one.qos), None)
+        yield from (Drift(f"{at}.{name}", getattr(usual, name, None), getattr(sizes, name)) for name in JOB_LIMITS)
     for name in ("default_wall_time_s", "default_memory_gb", "default_memory_per_cpu_gb"):
         if getattr(seen, name):
             yield Drift(f"{at}.{name}", getattr(stored, name), getattr(seen, name))
@@ -85,10 +89,10 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
         yield Drift(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
 
 
-def _lists(stored: Partition, seen: Partition) -> Iterator[Drift]:
+def _lists(stored: Partition, seen: Partition) -> Iterator[tuple[str, Drift]]:
     for name in LISTS:
         was, now = (", ".join(sorted(getattr(one, name))) or None for one in (stored, seen))
-        yield Drift(f"partitions.{seen.name}.{name}", was, now)
+        yield name, Drift(f"partitions.{seen.name}.{name}", was, now)
 
 
 def _cut(memory: float) -> float:

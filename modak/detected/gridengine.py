@@ -130,8 +130,8 @@ def _queue(name: str, slots: int, fields: Mapping[str, str], chosen: Collection[
     """``chosen``: the parallel environments that are entered. They are right in all queues, which need no word on those that they have."""
     said = {key: fields.get(key, "NONE") for key in _CONDITIONS if key != "pe_list" or not chosen}
     restricted = any(said[key] != "NONE" for key in ("user_lists", "projects"))
-    lists = {field: names for key, field in _LISTS.items() if said[key] != "NONE" and (names := whole_list(said[key]))}
-    said = {key: value for key, value in said.items() if _LISTS.get(key) not in lists}
+    lists = {field: whole_list(said[key]) for key, field in _LISTS.items() if said[key] != "NONE"}
+    said = {key: value for key, value in said.items() if not lists.get(_LISTS.get(key, ""))}
     return SeenPartition(
         name=name,
         max_cpus=slots,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 
 from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
-from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, least, plain
+from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_FEATURES
 from modak.schedulers.slurm import GPUS
@@ -20,8 +21,13 @@ from modak.text.grammar import Name
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LISTS: Final = ("allowed_qos", "denied_qos", "allowed_accounts", "denied_accounts")
-LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos", "whole_nodes", *LISTS)
+JOB_LIMITS: Final = ("min_cpus", "min_gpus", "max_gpus")
+"""Of the jobs of a queue, beside their nodes."""
+EXCLUSIVE: Final = ("whole_nodes", "shared_nodes")
+LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos", *EXCLUSIVE, *LISTS)
 """What the scheduler says of a partition, not of its nodes."""
+MOST_QUALITIES: Final = 16
+"""Qualities of service that are entered for a partition, at most."""
 NODES: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")
 MEMORY: Final = "--mem={memory_mib_per_node}M"
 """How Slurm is asked for nodes where the type of their GPUs has to be named, or where it has no memory to give."""
@@ -53,6 +59,8 @@ class Findings:
     """Partitions whose GPUs are left out because their model is unknown, each with their number in a node."""
     on_unnamed: tuple[tuple[str, str], ...] = ()
     """The same partitions, each with the note that says so."""
+    shown_lists: tuple[tuple[str, str], ...] = ()
+    """Partitions, each with a list that is entered, or that they do not have."""
     named: bool = False
     """Whether scripts have to name every partition, because none is the scheduler's default."""
 
@@ -162,6 +170,7 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
         thread_is_cpu=_threads_are_cpus(kind.node, topology),
         unnamed_gpus=((kind.name, kind.node.gpus[0].number),) if unnamed else (),
         on_unnamed=tuple((kind.name, note) for note in of_accelerator) if unnamed else (),
+        shown_lists=tuple((kind.name, name) for name in LISTS if cluster.shows_lists and dict(kind.partition.lists).get(name) != ()),
     )
 
 
@@ -212,22 +221,24 @@ def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:
 def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
     seen, there = kind.partition, kinds.count(kind.nodes)
     called = seen.asked_as or seen.name
-    max_nodes = least(seen.max_nodes, _whole_nodes(seen.max_job_cpus, kind.node, seen.min_nodes))
+    max_nodes = least(seen.max_nodes, _whole_nodes(seen.max_job_cpus, kind.node.cpus, seen.min_nodes))
     queues = list(_queues(called, kind, min(there, max_nodes or there)))
+    limited = len(queues) > 1 or queues[0]["min_nodes"] > 1 or any(name in queues[0] for name in JOB_LIMITS)
     entry = {
         "name": kind.name,
         "default": True if seen.default and kind.name == seen.name else None,
         "only_if_named": seen.reserved or None,
         "whole_nodes": seen.whole_nodes or None,
+        "shared_nodes": True if scheduler == "slurm" and _is_part(seen.max_cpus, kind.node.cpus) else None,
         "nodes": there,
         "max_nodes": max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
         "default_wall_time_s": seen.default_wall_time_s,
         **({} if _gives_no_memory(kind, scheduler) else _defaults(kind)),
         "queue": called if kind.name != called else None,
-        "queues": queues if len(queues) > 1 or (seen.min_nodes or 1) > 1 else None,
+        "queues": queues if limited else None,
         "qos": seen.qos,
-        **dict(seen.lists),
+        **{name: names for name, names in seen.lists if names},
         "constraint": kind.constraint if scheduler == "slurm" else None,
         "features": (_features(kind) or None) if scheduler == "slurm" else None,
         "resource_directives": _asking(kind, scheduler),
@@ -236,24 +247,45 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
     return {name: value for name, value in entry.items() if value is not None}
 
 
-def _whole_nodes(cpus: int | None, node: SeenNode, fewest: int | None) -> int | None:
-    """The nodes of which a job may have all CPUs, but at least the ``fewest`` that it may have; ``None``: there is no limit, or the node's
-    CPUs are unknown."""
-    return max(fewest or 1, cpus // node.cpus) if cpus and node.cpus else None
+def _whole_nodes(limit: int | None, of_node: int | None, fewest: int | None) -> int | None:
+    """The nodes of which a job may have all CPUs or GPUs, but at least the ``fewest`` that it may have; ``None``: there is no limit, or
+    what a node has is unknown."""
+    return max(fewest or 1, limit // of_node) if limit and of_node else None
 
 
-def _queues(called: str, kind: NodeKind, most: int) -> Iterator[Mapping[str, Any]]:
+def _is_part(limit: int | None, of_node: int | None) -> bool:
+    """Whether a limit of CPUs or GPUs is below what a node has."""
+    return bool(limit and of_node and limit < of_node)
+
+
+def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, Any]]:
     """The partition as a queue by size, and then for jobs that name a quality of service, each with its limits. As these are narrower, no
     other job gets one."""
     seen = kind.partition
-    usual = {"name": called, "min_nodes": seen.min_nodes, "max_nodes": most}
-    yield {name: value for name, value in usual.items() if value is not None}
-    for one in seen.qualities:
-        fewest = max(one.min_nodes or 1, seen.min_nodes or 1)
-        largest = least(one.max_nodes, _whole_nodes(one.max_cpus, kind.node, fewest), most)
-        limits = {"min_nodes": fewest, "max_nodes": largest, "max_wall_time_s": least(one.max_wall_time_s, seen.max_wall_time_s)}
-        if fewest <= (largest or most) and not fault_in(Name, one.name):
-            yield {"name": called, "qos": one.name, **{name: value for name, value in limits.items() if value is not None}}
+    usual = SeenQos(called, seen.min_nodes, largest, min_cpus=seen.min_job_cpus, min_gpus=seen.min_gpus, max_gpus=seen.max_gpus)
+    yield {"name": called, **_job_limits(usual, kind.node, largest)}
+    as_usual = _job_limits(replace(usual, max_wall_time_s=seen.max_wall_time_s), kind.node, largest)
+    named = [(one.name, _job_limits(one, kind.node, largest)) for one in seen.qualities if not fault_in(Name, one.name)]
+    there = [(name, limits) for name, limits in named if limits["min_nodes"] <= limits["max_nodes"] and limits != as_usual]
+    yield from ({"name": called, "qos": name, **limits} for name, limits in there[:MOST_QUALITIES])
+
+
+def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, int]:
+    """The fields of a queue. The most CPUs or GPUs of a job become whole nodes, and are said only if a node has more; the fewest do, too,
+    and are always said."""
+    cpus, gpus = node.cpus, sum(gpu.number for gpu in node.gpus)
+    fewest = max(one.min_nodes or 1, math.ceil((one.min_cpus or 1) / cpus) if cpus else 1)
+    sizes = (_whole_nodes(one.max_cpus, cpus, fewest), _whole_nodes(one.max_gpus, gpus, fewest))
+    limits = {
+        "min_nodes": fewest,
+        "max_nodes": least(one.max_nodes, *sizes, largest),
+        "min_cpus": one.min_cpus,
+        "max_cpus": one.max_cpus if _is_part(one.max_cpus, cpus) else None,
+        "min_gpus": one.min_gpus,
+        "max_gpus": one.max_gpus if _is_part(one.max_gpus, gpus) else None,
+        "max_wall_time_s": one.max_wall_time_s,
+    }
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def _asking(kind: NodeKind, scheduler: str) -> list[str] | None:
@@ -380,4 +412,5 @@ def _joined(parts: Sequence[Findings]) -> Findings:
         thread_is_cpu=any(part.thread_is_cpu for part in parts),
         unnamed_gpus=tuple(one for part in parts for one in part.unnamed_gpus),
         on_unnamed=tuple(one for part in parts for one in part.on_unnamed),
+        shown_lists=tuple(one for part in parts for one in part.shown_lists),
     )

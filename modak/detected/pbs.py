@@ -40,7 +40,8 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     )
     routes = _routes(queues)
     default = next((name for name, route in routes.items() if route == default), default)
-    found = tuple(_queue(name, fields, default, routes) for name, fields in queues.items() if fields.get("queue_type") == "Execution")
+    open_to_jobs = {name: fields for name, fields in queues.items() if fields.get("queue_type") == "Execution"}
+    found = tuple(_queue(name, fields, default, routes, torque) for name, fields in open_to_jobs.items())
     if not found:
         found = (SeenPartition(default or "default", default=True),)
     bound = {fields["queue"] for fields in hosts.values() if "queue" in fields}
@@ -85,10 +86,13 @@ def _closed(fields: Fields) -> str:
     return next((f"it is not {word}" for word in ("enabled", "started") if fields.get(word, "True") != "True"), "")
 
 
-def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, str]) -> SeenPartition:
+def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, str], torque: bool) -> SeenPartition:
+    """Torque does not count the CPUs and GPUs of ``nodes=1:ppn=8:gpus=1`` against the limits of a queue."""
     closed = _closed(fields)
     if fields.get("from_route_only") == "True" and name not in routes:
         closed = closed or "it takes jobs of a routing queue only, and no open one is shown"
+    cpus, gpus = ((None if torque else count(fields.get(f"resources_max.{what}"))) for what in ("ncpus", "ngpus"))
+    least_cpus, least_gpus = ((None if torque else count(fields.get(f"resources_min.{what}"))) for what in ("ncpus", "ngpus"))
     access = tuple(f"{key}=True" for key in _ACCESS if fields.get(key) == "True")
     return SeenPartition(
         name=name,
@@ -96,6 +100,11 @@ def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, 
         default=name == default,
         min_nodes=count(fields.get("resources_min.nodect")),
         max_nodes=count(fields.get("resources_max.nodect")),
+        max_cpus=cpus,
+        max_job_cpus=cpus,
+        min_job_cpus=least_cpus,
+        max_gpus=gpus,
+        min_gpus=least_gpus,
         max_wall_time_s=seconds(fields.get("resources_max.walltime")),
         default_wall_time_s=seconds(fields.get("resources_default.walltime")),
         conditions=access,

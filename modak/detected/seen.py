@@ -68,6 +68,9 @@ class SeenQos:
     max_nodes: int | None = None
     max_cpus: int | None = None
     """On all of its nodes together."""
+    min_cpus: int | None = None
+    min_gpus: int | None = None
+    max_gpus: int | None = None
     max_wall_time_s: int | None = None
 
 
@@ -86,6 +89,11 @@ class SeenPartition:
     """CPUs of a node that the jobs of the partition may use, where that is not all."""
     max_job_cpus: int | None = None
     """CPUs that a job may have on all of its nodes together."""
+    min_job_cpus: int | None = None
+    """CPUs that it has at least."""
+    min_gpus: int | None = None
+    max_gpus: int | None = None
+    """The same for the GPUs of a job."""
     max_wall_time_s: int | None = None
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
@@ -100,7 +108,8 @@ class SeenPartition:
     qos: str | None = None
     """The only quality of service that is allowed."""
     lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """The qualities of service and accounts that it takes or refuses, each list under the name of its field in a system file."""
+    """The qualities of service and accounts that it takes or refuses, each list under the name of its field in a system file.
+    Empty: there is one that a system file cannot hold."""
     qualities: tuple[SeenQos, ...] = ()
     """Qualities of service with narrower limits than its own, which a job may name."""
     conditions: tuple[str, ...] = ()
@@ -239,6 +248,15 @@ def least(*limits: int | None) -> int | None:
     (4, None)
     """
     return min(filter(None, limits), default=None)
+
+
+def most(*limits: int | None) -> int | None:
+    """The narrowest of several limits from below.
+
+    >>> most(8, None, 4), most(None)
+    (8, None)
+    """
+    return max(filter(None, limits), default=None)
 
 
 def seconds(text: str | None) -> int | None:

@@ -19,6 +19,7 @@ from modak.detected.seen import (
     count,
     exact_gigabytes,
     least,
+    most,
     seconds,
     whole,
     whole_list,
@@ -65,8 +66,6 @@ OWN_RULES: Final = (
 )
 QOS_FORMAT: Final = "Name,MaxWall,MaxTRES,MinTRES"
 """The fields of ``sacctmgr show qos``: the limits of a job. Jobs beyond them are rejected, or wait for ever."""
-MOST_QUALITIES: Final = 16
-"""Qualities of service that are entered for a partition, at most."""
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
@@ -122,9 +121,18 @@ def qualities(text: str) -> Mapping[str, SeenQos]:
     return {one.name.casefold(): one for one in found if one.name}
 
 
-def _quality(name: str, wall: str, most: str, fewest: str) -> SeenQos:
-    largest, smallest = (dict(each.partition("=")[::2] for each in text.split(",")) for text in (most, fewest))
-    return SeenQos(name[:LONGEST_VALUE], count(smallest.get("node")), count(largest.get("node")), count(largest.get("cpu")), seconds(wall))
+def _quality(name: str, wall: str, largest_job: str, smallest_job: str) -> SeenQos:
+    largest, smallest = (dict(each.partition("=")[::2] for each in text.split(",")) for text in (largest_job, smallest_job))
+    return SeenQos(
+        name[:LONGEST_VALUE],
+        min_nodes=count(smallest.get("node")),
+        max_nodes=count(largest.get("node")),
+        min_cpus=count(smallest.get("cpu")),
+        max_cpus=count(largest.get("cpu")),
+        min_gpus=count(smallest.get("gres/gpu")),
+        max_gpus=count(largest.get("gres/gpu")),
+        max_wall_time_s=seconds(wall),
+    )
 
 
 def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQos]) -> SeenPartition:
@@ -137,23 +145,37 @@ def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQ
     lists = dict(seen.lists)
     allowed, denied = ({name.casefold() for name in lists.get(field, ())} for field in ("allowed_qos", "denied_qos"))
     named = (one for name, one in known.items() if (name in allowed if allowed else name not in denied))
-    return replace(seen, qualities=tuple(one for one in named if _is_narrower(one, seen))[:MOST_QUALITIES])
+    narrower = ((one, _within(one, seen)) for one in named)
+    return replace(seen, qualities=tuple(one for own, one in narrower if one != _within(SeenQos(own.name), seen)))
 
 
 def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:
+    one = _within(by, seen)
     return replace(
         seen,
-        min_nodes=max(filter(None, (seen.min_nodes, by.min_nodes)), default=None),
-        max_nodes=least(seen.max_nodes, by.max_nodes),
+        min_nodes=one.min_nodes,
+        max_nodes=one.max_nodes,
         max_cpus=least(seen.max_cpus, by.max_cpus),
-        max_job_cpus=least(seen.max_job_cpus, by.max_cpus),
-        max_wall_time_s=least(seen.max_wall_time_s, by.max_wall_time_s),
+        min_job_cpus=one.min_cpus,
+        max_job_cpus=one.max_cpus,
+        min_gpus=one.min_gpus,
+        max_gpus=one.max_gpus,
+        max_wall_time_s=one.max_wall_time_s,
     )
 
 
-def _is_narrower(one: SeenQos, seen: SeenPartition) -> bool:
-    pairs = ((one.max_nodes, seen.max_nodes), (one.max_cpus, seen.max_job_cpus), (one.max_wall_time_s, seen.max_wall_time_s))
-    return any(least(limit, there) != there for limit, there in pairs)
+def _within(one: SeenQos, seen: SeenPartition) -> SeenQos:
+    """What a quality of service allows a job in the partition."""
+    return SeenQos(
+        one.name,
+        min_nodes=most(one.min_nodes, seen.min_nodes),
+        max_nodes=least(one.max_nodes, seen.max_nodes),
+        min_cpus=most(one.min_cpus, seen.min_job_cpus),
+        max_cpus=least(one.max_cpus, seen.max_job_cpus),
+        min_gpus=most(one.min_gpus, seen.min_gpus),
+        max_gpus=least(one.max_gpus, seen.max_gpus),
+        max_wall_time_s=least(one.max_wall_time_s, seen.max_wall_time_s),
+    )
 
 
 def nodes(text: str) -> tuple[SeenNode, ...]:
@@ -223,8 +245,8 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
     said = {name: value for name in CONDITIONS if (value := fields.get(name)) not in NO_CONDITION}
     sole = None if "," in said.get("AllowQos", "") else said.get("AllowQos")
     restricted = not RESTRICTIONS.isdisjoint(name for name in said if not (sole and name == "AllowQos"))
-    lists = {field: names for name, field in LISTS.items() if (names := whole_list(said.get(name)))}
-    said = {name: value for name, value in said.items() if LISTS.get(name) not in lists}
+    lists = {field: whole_list(said[name]) for name, field in LISTS.items() if name in said}
+    said = {name: value for name, value in said.items() if not lists.get(LISTS.get(name, ""))}
     said |= {name: value for name, value in memory.items() if name == "MaxMemPerCPU"}
     state, hidden, root = (fields.get(name) for name in ("State", "Hidden", "RootOnly"))
     closed = f"its state is {state}" if state not in (None, "UP") else "it is hidden" if hidden == "YES" else ""

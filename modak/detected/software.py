@@ -7,15 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from modak.detected.seen import CommandOutput
+from modak.runtimes import BUILTIN
 
-RUNTIMES: Final[Mapping[str, str]] = {
-    "apptainer": "apptainer",
-    "singularity": "singularity",
-    "ch-run": "charliecloud",
-    "podman-hpc": "podman-hpc",
-    "sarus": "sarus",
-    "enroot": "enroot",
-}
+RUNTIMES: Final[Mapping[str, str]] = {one.version_command[0]: one.name for one in BUILTIN if one.version_command}
 """Programs, and what MODAK calls the runtime."""
 _RUNTIME_MODULES: Final[Mapping[str, str]] = {**{name: name for name in RUNTIMES.values()}, "singularityce": "singularity"}
 _MPI_MODULES: Final[Mapping[str, str]] = {

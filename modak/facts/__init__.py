@@ -7,7 +7,7 @@ Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP
 from modak.facts.fact import STORED, VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
 from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor
 from modak.facts.images import Image, ImageLabels
-from modak.facts.known import Added, Facts
+from modak.facts.known import Added, Facts, Known
 from modak.facts.names import mpi_family, same_image, same_mpi, same_name, same_parameter, same_runtime, same_text, same_version
 from modak.facts.results import Doubted, Layout, Result, SeriesKey, parameter
 from modak.facts.rules import Condition, Rule
@@ -29,6 +29,7 @@ __all__ = [
     "Image",
     "ImageLabels",
     "Interconnect",
+    "Known",
     "Layout",
     "Node",
     "NumaMode",

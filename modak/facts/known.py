@@ -13,6 +13,9 @@ from modak.facts.results import Doubted, Result
 from modak.facts.rules import Rule
 from modak.facts.systems import System
 
+Known = System | Processor | Accelerator | Image | Rule
+"""What can be added to the knowledge, beside results."""
+
 
 @dataclass(frozen=True)
 class Facts:

@@ -43,6 +43,14 @@ class Queue(Fact):
     """The fewest nodes of a job that it takes."""
     max_nodes: Count
     """The most nodes of a job that it takes."""
+    min_cpus: Count | None = None
+    """The fewest CPUs of a job, as the scheduler counts them."""
+    max_cpus: Count | None = None
+    """The most CPUs of a job, where a node has more: the job then gets a part of one."""
+    min_gpus: Count | None = None
+    """The fewest GPUs of a job."""
+    max_gpus: Count | None = None
+    """The most GPUs of a job."""
     max_wall_time_s: Count | None = None
     """The longest wall time of a job, in seconds; not given: that of the partition."""
     qos: Name | None = None
@@ -63,6 +71,8 @@ class Partition(Fact):
     """Whether jobs go there only if they name it, as where each needs a reservation; of the default, it says nothing."""
     whole_nodes: bool = False
     """Whether each job gets whole nodes, also if it asks for a part of them."""
+    shared_nodes: bool = False
+    """Whether no job gets a node for itself, because others have cores there that jobs of this partition do not get."""
     max_nodes: Count | None = None
     """Nodes that one job may have, where that is fewer than there are."""
     island_nodes: Count | None = None

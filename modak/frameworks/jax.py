@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain, machine_code
-from modak.recipes.pins import fetch
+from modak.recipes.pins import unpack
 from modak.recipes.wheels import JAX, JAX_CUDA
 
 _SOURCE: Final = "/var/tmp/jax"  # noqa: S108 (a path inside the image that is being built)
@@ -87,7 +87,6 @@ class Jax(Framework):
 
     def build_commands(self, build: SourceBuild) -> tuple[str, ...]:
         """JAX's own build script, which fetches Bazel (and compares it), and for GPUs the CUDA that the release names."""
-        url, archive = f"https://github.com/jax-ml/jax/archive/refs/tags/jax-v{build.version}.tar.gz", f"{_SOURCE}.tar.gz"
         wheels = "jaxlib,jax-cuda-plugin,jax-cuda-pjrt" if build.nvidia else "jaxlib"
         options = [f"--wheels={wheels}", "--clang_path=/usr/lib/llvm-18/bin/clang", f"--python_version={build.toolchain.python}"]
         options += [f"--bazel_options=--copt={flag}" for flag in build.flags]
@@ -95,12 +94,9 @@ class Jax(Framework):
             capability = (build.compute_capability or _USUAL).replace(".", "")
             options += ["--cuda_major_version=12", f"--cuda_compute_capabilities=sm_{capability}"]
         return (
-            *fetch(url, archive),
-            f"mkdir -p {_SOURCE}",
-            f"tar -x -f {archive} -C {_SOURCE} --strip-components=1",
-            f"cd {_SOURCE}",
+            *unpack(f"https://github.com/jax-ml/jax/archive/refs/tags/jax-v{build.version}.tar.gz", _SOURCE),
             f"python3 build/build.py build {' '.join(options)}",
             "pip3 install --no-cache-dir dist/*.whl .",
             "cd /",
-            f"rm -rf {_SOURCE} {archive} /root/.cache/bazel",
+            f"rm -rf {_SOURCE} {_SOURCE}.tar.gz /root/.cache/bazel",
         )

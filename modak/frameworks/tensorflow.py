@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from modak.dsl import FrameworkOptions, Switch
 from modak.frameworks.base import Compiler, Cuda, Framework, Inspection, SourceBuild, Toolchain, machine_code
-from modak.recipes.pins import fetch
+from modak.recipes.pins import fetch, unpack
 from modak.recipes.wheels import TENSORFLOW, TENSORFLOW_CUDA
 
 _SOURCE: Final = "/var/tmp/tensorflow"  # noqa: S108 (a path inside the image that is being built)
@@ -183,18 +183,14 @@ class TensorFlow(Framework):
             return ()
         machine = {"x86_64": "x86_64", "aarch64": "arm64"}[build.architecture]
         binary = f"https://github.com/bazelbuild/bazel/releases/download/{bazel}/bazel-{bazel}-linux-{machine}"
-        archive = f"{_SOURCE}.tar.gz"
         compile_ = _with_system_cuda(build) if build.toolchain.cuda else _hermetic(build)
         return (
             *fetch(binary, "/usr/local/bin/bazel"),
             "chmod 0755 /usr/local/bin/bazel",
-            *fetch(f"https://github.com/tensorflow/tensorflow/archive/refs/tags/v{build.version}.tar.gz", archive),
-            f"mkdir -p {_SOURCE}",
-            f"tar -x -f {archive} -C {_SOURCE} --strip-components=1",
-            f"cd {_SOURCE}",
+            *unpack(f"https://github.com/tensorflow/tensorflow/archive/refs/tags/v{build.version}.tar.gz", _SOURCE),
             *compile_,
             "cd /",
-            f"rm -rf {_SOURCE} {archive} {_WHEEL} /root/.cache/bazel /usr/local/bin/bazel",
+            f"rm -rf {_SOURCE} {_SOURCE}.tar.gz {_WHEEL} /root/.cache/bazel /usr/local/bin/bazel",
         )
 
 

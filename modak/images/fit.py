@@ -228,7 +228,8 @@ def _from_own_mpi(image: Image, wanted: Wanted) -> int:
 
 
 def _runtime(image: Image, wanted: Wanted) -> str | None:
-    reads = getattr(plugins.named("runtimes", wanted.runtime or ""), "reads", None)
+    runtime = plugins.named("runtimes", wanted.runtime or "")
+    reads = runtime.reads if runtime else None
     return f"in a format that {wanted.runtime} cannot read" if reads and _form(image.reference) not in reads else None
 
 

@@ -17,8 +17,8 @@ from modak.errors import DataError, Fault
 from modak.facts import SeriesKey
 from modak.ingest.columns import SERIES
 from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, also, layout
-from modak.ingest.totals import TOTALS, spread
-from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, is_placeholder, quoted, reader
+from modak.ingest.totals import TOTALS, Mask, spread
+from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, Seconds, is_placeholder, quoted, reader
 from modak.results import metrics
 from modak.text.amounts import counted
 
@@ -37,11 +37,11 @@ def batch(raw: Raw, name: str, now: datetime) -> Batch:
     """
     raw = _with_values(raw, name)
     table = _Table(raw, name, now, MEANINGFUL)
-    values = table.typed("value", math.nan, np.float64)
+    values, clocks = table.values()
     numbers = table.counts(COUNTS)
     measured_at = table.typed("measured_at", UNKNOWN, np.int64)
     sources, suspects = table.texts("source"), table.texts("suspect")
-    series, series_of, values = _series(table, values)
+    series, series_of, values = _series(table, values, clocks)
     table.check()
     return Batch(series, series_of, numbers, values, measured_at, sources, suspects, raw.lines, (*raw.notes, *table.notes()))
 
@@ -50,7 +50,7 @@ def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
     """Rows that ask for a value; ``asked`` holds the same rows under the file's own names. Raises as :func:`batch` does."""
     table = _Table(raw, name, now, {**MEANINGFUL, "compiler": ("none",)})
     counts = list(table.counts(LAYOUT).values())
-    series, series_of, _ = _series(table, np.ones(len(raw.lines)))
+    series, series_of, _ = _series(table, np.ones(len(raw.lines)), np.zeros(len(raw.lines), dtype=bool))
     table.check()
     unit = table.cells("unit")
     return [
@@ -97,6 +97,11 @@ class _Table:
         """A column as an array of one value a row, ``empty`` where the cell is empty."""
         return np.array(self.read(column, empty), dtype=kind)[self.cells(column).codes]
 
+    def values(self) -> tuple[Float64, Mask]:
+        """The values, and which of them are lengths of time in seconds, whatever the unit beside them."""
+        read, codes = self.read("value", math.nan), self.cells("value").codes
+        return np.array(read, dtype=np.float64)[codes], np.array([isinstance(value, Seconds) for value in read], dtype=bool)[codes]
+
     def counts(self, columns: Sequence[str]) -> dict[str, Int32]:
         """Columns of whole numbers, those of the layout also from what was counted over all nodes."""
         found = {column: self.typed(column, UNKNOWN, np.int32) for column in columns}
@@ -108,7 +113,7 @@ class _Table:
             for one in np.unique(triples[:, over.uneven], axis=1).T[: MOST_FAULTS + 1]:
                 self.fault(_uneven(column, *one), over.uneven & (triples == one[:, None]).all(axis=0))
             if over.nowhere.any():
-                way = f"take these rows out ('modak results doubt'), and load them with '--set {per_node}=…', what a node has"
+                way = f"load the file again with '--replace' and '--set {per_node}=…', what a node has"
                 self.doubt(f"column {column!r}: without 'nodes', all count as on one node; if it were several, {way}")
             found |= {"nodes": over.nodes, per_node: over.each}
         return found
@@ -166,12 +171,12 @@ def _uneven(column: str, total: int, nodes: int, each: int) -> str:
     return f"column {column!r}: {total}{on}{of}: allowed: as many on each node"
 
 
-def _series(table: _Table, values: Float64) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:
-    """The distinct series, the series of each row, and the values in the base units of their metrics."""
+def _series(table: _Table, values: Float64, clocks: Mask) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:
+    """The distinct series, the series of each row, and the values in base units; ``clocks``: which are lengths of time."""
     columns = table.raw.columns
     names = [name for name in columns if name in SERIES or name.startswith("params.")]
     read = {name: table.read(name, required=name == "application") for name in names}
-    metric_of, kinds, values = _metrics(table, values)
+    metric_of, kinds, values = _metrics(table, values, clocks)
     first, series_of = distinct([*(columns[name].codes for name in names), metric_of], [*map(len, read.values()), len(kinds)])
     found = []
     for row in first:
@@ -190,7 +195,7 @@ _NO_SERIES: Final = SeriesKey(application="-", metric="-", unit="-")
 """The series of rows with a fault, until the faults are raised."""
 
 
-def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric | None], Float64]:
+def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[metrics.Metric | None], Float64]:
     """For each row the number of its pair of metric and unit, the metric of each pair, and the values in base units."""
     name, unit = table.cells("metric"), table.cells("unit")
     names, units = table.read("metric", required=True), table.read("unit")
@@ -205,6 +210,8 @@ def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric
                 known = metrics.metric(metric, of)
                 based[rows] = metrics.to_base(values[rows], of)
                 found[-1] = known
+                if (at := np.flatnonzero(rows & clocks)).size and (why := _no_clock(known, of)):
+                    table.fault(f"column 'value': {quoted(table.cells('value')[at[0]].strip())}: {why}", rows & clocks)
                 if of is None and known.unit == "s" and (longest := float(np.fmax.reduce(values[rows], initial=0))) > _YEAR:
                     table.doubt(_long(known, longest))
                 if of is None and known.unit in _SMALL_UNITS and (most := float(np.fmax.reduce(values[rows], initial=0))) < _TOO_SMALL:
@@ -215,6 +222,15 @@ def _metrics(table: _Table, values: Float64) -> tuple[Int32, list[metrics.Metric
     if beyond.any():
         table.fault("column 'value': out of range in its base unit", beyond)
     return pair_of, found, based
+
+
+def _no_clock(metric: metrics.Metric, unit: str | None) -> str:
+    """Why a value of this metric and unit is no length of time in seconds; empty if it may be one."""
+    if metric.kind != "time":
+        return f"a length of time, but {metric.name!r} is measured in {metric.unit}"
+    if unit is not None and metrics.parse_unit(unit).factor != 1:
+        return f"a length of time counts in seconds, the column 'unit' says {quoted(unit)}: leave the unit of such rows empty"
+    return ""
 
 
 def _small(metric: metrics.Metric, most: float) -> str:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from modak.ingest import documents
 from modak.ingest.documents import objects, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
+
+SOURCE: Final = "job {}, plan {}"
+"""The source of a row, by the number of the job, or of the array of jobs, and the plan."""
+_SOURCE: Final = re.compile(r"job (\S+), plan \S+")
+
+
+def job_of(source: str) -> str | None:
+    """The number of the job that a source of :data:`SOURCE` names; ``None``: it is another one.
+
+    >>> job_of("job 4711, plan 12ab"), job_of("slurm job 4711")
+    ('4711', None)
+    """
+    found = _SOURCE.fullmatch(source)
+    return found[1] if found else None
 
 
 class ModakResult:
@@ -22,7 +38,7 @@ class ModakResult:
     def read(self, source: Source) -> Iterator[Raw]:
         """The records under ``results``, whose keys are the columns."""
         document, found = documents.document(source)
-        status, origin = text(document.get("exit_status")), f"job {text(document.get('job'))}, plan {text(document.get('plan'))}"
+        status, origin = text(document.get("exit_status")), SOURCE.format(text(document.get("job")), text(document.get("plan")))
         results = objects(document, "results") if status == "0" else []
         if not results:
             found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")

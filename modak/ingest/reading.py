@@ -288,7 +288,7 @@ def _weak(name: str, raw: Raw, options: Options, batch: Batch) -> str:
     named = next((text for text in (Path(name).name, *headings, *alone) if _WEAK.search(text) and not _STRONG.search(text)), None)
     if not times or named is None:
         return ""
-    way = "take these rows out ('modak results doubt'), and load them with '--set params.scaling=weak'"
+    way = "load the file again with '--replace' and '--set params.scaling=weak'"
     return f"{quoted(named)} tells of weak scaling, but the times count as those of one problem; if it grows with the nodes or ranks, {way}"
 
 

@@ -23,6 +23,9 @@ _FREE: Final = frozenset(
     ("Comment", "AdminComment", "SystemComment", "Constraints", "Container", "Extra", "Reason", "SubmitLine", "WorkDir", "WCKey")
 )
 """Columns beside the job's name that hold any text, so that a stray separator cannot be placed."""
+SOURCE: Final = "slurm job {}"
+"""The source of a row, by the job's number as sacct shows it."""
+_SOURCE: Final = re.compile(r"slurm job ([0-9]+)(?:_[0-9]+)?")
 _GPUS: Final = re.compile(r"(?:^|,)gres/gpu(:[^=,]+)?=([0-9]{1,8})(?![0-9])")
 """GPUs of all types together, and of each type (``gres/gpu:a100=4``); a site counts either or both."""
 
@@ -128,6 +131,16 @@ def _job(number: str, line: int, cells: Mapping[str, str]) -> SacctJob:
     )
 
 
+def job_of(source: str) -> str | None:
+    """The number of the job, or of the array of jobs, that a source of :data:`SOURCE` names; ``None``: it is another one.
+
+    >>> job_of("slurm job 4711_3"), job_of("job 4711, plan 12ab")
+    ('4711', None)
+    """
+    found = _SOURCE.fullmatch(source)
+    return found[1] if found else None
+
+
 def add(job: SacctJob, found: RowCollector) -> None:
     """A row for a job that completed; a note for every other, and for parts of heterogeneous jobs (``104+1``)."""
     title = f"job {job.id} ({job.cells['application']})"
@@ -146,4 +159,4 @@ def add(job: SacctJob, found: RowCollector) -> None:
         threads = None if per_task == HYPERTHREADS else per_task
         laid = {"nodes": job.nodes, "ranks_per_node": divided(tasks, job.nodes), "threads_per_rank": threads}
         laid |= {"gpus_per_node": divided(job.gpus, job.nodes)}
-        found.row(job.line, **job.cells, **laid, metric="wall_time", value=job.seconds, unit="s", source=f"slurm job {job.id}")
+        found.row(job.line, **job.cells, **laid, metric="wall_time", value=job.seconds, unit="s", source=SOURCE.format(job.id))

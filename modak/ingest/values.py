@@ -14,7 +14,7 @@ from typing import Any, Final
 from modak.facts import same_image, same_name, same_text, same_version
 from modak.ingest.table import LAYOUT
 from modak.ingest.totals import TOTALS
-from modak.text.units import NO, YES
+from modak.text.units import NO, YES, length
 
 Reader = Callable[[str], Any]
 """Text, stripped and not empty, to its value. Raises ``ValueError`` that says what is allowed."""
@@ -51,8 +51,7 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DAY_FIRST: Final = re.compile(r"([0-9]{1,2})\. ?([0-9]{1,2})\. ?([0-9]{4})")
 _INSTANT: Final = re.compile(_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][01][0-9](:?[0-5][0-9])?)")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,.'’_\u00a0\u2009\u202f][0-9]{3})+([.,][0-9]+)?")
-_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})(?:-| days? ))?(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)")
-_SPELT: Final = re.compile(r"(?:([0-9]{1,4}) ?d)? ?(?:([0-9]{1,4}) ?h)? ?(?:([0-9]{1,4}) ?m(?:in)?)? ?(?:([0-9]{1,4}(?:\.[0-9]+)?) ?s)?")
+_TWO_PARTS: Final = re.compile(r"([0-9]{1,4}):([0-5][0-9])")
 _WITH_UNIT: Final = re.compile(r"([+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,4})?)\s*([A-Za-zµμ%][^0-9]{0,19})")
 _WITH_SPREAD: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]{1,4})?)\s*(?:±|\+/?-|\([0-9.]+\)).*")
 _SEVERAL: Final = re.compile(r"[0-9]{1,7}( ?[x×*] ?[0-9]{1,7}){1,3}")
@@ -60,6 +59,10 @@ _SPLIT: Final = "; each count has a column of its own: nodes, ranks_per_node, th
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Seconds(float):
+    """A value that its cell gives as a length of time (``0:09:07.7``), so that it has its unit already."""
 
 
 def reader(column: str, now: datetime) -> Reader:
@@ -122,9 +125,12 @@ def _whole(least: int) -> Reader:
 
 
 def _value(text: str) -> float:
-    if not _DECIMAL.fullmatch(text):
+    if _DECIMAL.fullmatch(text):
+        value = float(text)
+    elif (seconds := length(text)) is not None:
+        value = Seconds(seconds)
+    else:
         raise ValueError(f"allowed: a finite positive number such as 12.5 or 1.25e1{_hint(text)}")
-    value = float(text)
     if not SMALLEST_VALUE <= value <= LARGEST_VALUE:
         raise ValueError(f"allowed: a finite positive number, from {SMALLEST_VALUE:g} to {LARGEST_VALUE:g}")
     return value
@@ -138,11 +144,9 @@ def _hint(text: str) -> str:
         return "; with a decimal point, and without a sign between thousands"
     if _THOUSANDS.fullmatch(text):
         return "; without a sign between thousands"
-    clock = _CLOCK.fullmatch(text) or _SPELT.fullmatch(text)
-    if clock and sum(part is not None for part in clock.groups()) > 1:
-        days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
-        what = " (minutes and seconds)" if ":" in text and clock[1] is clock[2] is None else ""
-        return f"; in seconds, {((days * 24 + hours) * 60 + minutes) * 60 + seconds:.12g}{what}"
+    two = _TWO_PARTS.fullmatch(text)
+    if two:
+        return f"; minutes and seconds are written 0:{two[1]:0>2}:{two[2]}, hours and minutes {two[1]}:{two[2]}:00"
     spread = _WITH_SPREAD.fullmatch(text)
     if spread:
         return f"; without its scatter, which is computed from repeats: {spread[1]}"

@@ -17,7 +17,7 @@ from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
 from modak.jobs import cautions
 from modak.jobs.placing import Record, common_columns, report, staging, storage, without_room
-from modak.jobs.resources import resources_of, total_ranks, why_memory
+from modak.jobs.resources import check_limits, resources_of, total_ranks, why_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
 from modak.launchers.base import USUAL
@@ -146,6 +146,7 @@ def planned_job(
         staging=staged,
         report=report(request, usual.record) if application.write_result else None,
     )
+    check_limits(request, target, spec, wall_time_s)
     own = (*missing, *early, *cautions.of_request(request, expanded, spec))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
     return PlannedJob(spec, (*usual.decisions, *loose, *place.decisions), warnings)

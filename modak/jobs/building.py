@@ -104,11 +104,12 @@ def _elsewhere(request: Request, place: Target, spec: JobSpec) -> Elsewhere | No
 
 
 def _on_one_node(target: Target) -> Target:
-    """The target without the queue or quality of service that the request names, if that takes larger jobs only; the system's default
-    partition, if all queues do."""
-    if target.system and target.partition and target.is_recorded and target.partition.queues and not target.partition.queues_for(1):
+    """The target without the queue or quality of service that the request names, if that takes larger jobs only, or jobs with GPUs; the
+    system's default partition, if all queues do."""
+    queues = target.partition.queues if target.partition else ()
+    larger = [queue for queue in queues if queue.min_nodes > 1 or queue.min_gpus]
+    if target.system and target.is_recorded and queues and len(larger) == len(queues):
         return _in_partition(target, target.system.default_partition)
-    larger = [queue for queue in (target.partition.queues if target.partition else ()) if queue.min_nodes > 1]
     if target.scheduler_partition in [queue.name for queue in larger]:
         target = replace(target, scheduler_partition=None)
     return replace(target, qos=None) if target.qos in [queue.qos for queue in larger] else target

@@ -7,22 +7,23 @@ from modak.choosing.shapes import Shape
 from modak.choosing.software import gpu_vendor
 from modak.choosing.wishes import cores_with
 from modak.dsl import Request
+from modak.errors import Infeasible
 from modak.facts import Node
-from modak.jobs.spec import Resources
+from modak.jobs.spec import JobSpec, Resources
 from modak.target import Target
-from modak.text.amounts import size
+from modak.text.amounts import counted, size
 
 
 def resources_of(request: Request, target: Target, shape: Shape, nodes: int) -> Resources:
     """What the job of a shape asks for on a number of nodes."""
-    node, options = target.node, request.job_options
+    node, whole_node, options = target.node, target.whole_node, request.job_options
     per_core = node.threads_per_core if node else 1
     cores = _cores_per_rank(request, node, shape)
     mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
     oversubscribed = _oversubscribed(target, shape)
     whole = options.node_exclusive or oversubscribed or target.gives_whole_nodes
     taken = node.usable_cores if node and whole else shape.ranks_per_node * cores
-    share = _memory_share(node, taken, needed_gb(request, shape.ranks_per_node)) if node else None
+    share = _memory_share(whole_node, taken, needed_gb(request, shape.ranks_per_node)) if whole_node else None
     return Resources(
         nodes=nodes,
         ranks_per_node=shape.ranks_per_node,
@@ -96,6 +97,31 @@ def _oversubscribed(target: Target, shape: Shape) -> bool:
     cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
     threads = shape.ranks_per_node * shape.threads_per_rank
     return threads > node.hardware_threads or (not by_thread and cores > node.usable_cores)
+
+
+def check_limits(request: Request, target: Target, spec: JobSpec, seconds: int | None) -> None:
+    """Raise :class:`modak.errors.Infeasible` if the job has more or fewer CPUs or GPUs than one of so many seconds in its queue, or nodes
+    for itself where it gets parts of them."""
+    has, queue = spec.resources, target.queue_for(spec.resources.nodes, seconds)
+    if target.gives_parts:
+        whose = f"jobs{f' with qos {queue.qos}' if queue and queue.qos else ''} on {target.title} get parts of nodes"
+        if request.job_options.node_exclusive or target.gives_whole_nodes:
+            field = "job_options.node_exclusive" if request.job_options.node_exclusive else "job_options.qos"
+            raise Infeasible(f"{whose}, and this one would have its nodes for itself", field=field)
+        if has.oversubscribed:
+            raise Infeasible(f"{whose}, {counted(has.node_cores or 0, 'core')} of each: too few for its ranks", field="application.threads")
+    if queue is None:
+        return
+    kind = f"a job {f'with qos {queue.qos} ' if queue.qos else ''}on {target.title}"
+    limits = (
+        ("job_options.core_count_per_process", has.nodes * spec.cpus_per_node, "CPU", queue.min_cpus, queue.max_cpus),
+        ("job_options.request_gpus", has.nodes * has.gpus_per_node, "GPU", queue.min_gpus, queue.max_gpus),
+    )
+    for field, count, what, fewest, most in limits:
+        if fewest and count < fewest:
+            raise Infeasible(f"{kind} has at least {counted(fewest, what)}, and this one has {count}", field=field)
+        if most and count > most:
+            raise Infeasible(f"{kind} has at most {counted(most, what)}, and this one has {count}", field=field)
 
 
 def why_memory(request: Request, target: Target, has: Resources) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final
 
 from modak.jobs.spec import JobSpec, Resources
 from modak.schedulers import Scheduler
@@ -15,22 +16,19 @@ USUAL: Final = "mpirun"
 """The launcher under a scheduler that has none of its own, if the system file names none."""
 
 
-class Launcher(Protocol):
-    """How processes are started. A variant that derives from it overrides what differs.
+@dataclass(frozen=True)
+class Launcher(ABC):
+    """How processes are started.
 
     Its environment, setup, preflight, ``slurm_step`` and words see the job without the properties of a single run
     (:func:`modak.script.surroundings.of_any_run`); all of these but the words, and ``needs_ssh``, see whether it has several nodes, and
     not how many (:func:`modak.script.surroundings.of_any_size`).
     """
 
-    @property
-    def name(self) -> str:
-        """Its name in jobs."""
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """Other accepted names."""
-        return ()
+    name: str
+    """Its name in jobs."""
+    aliases: tuple[str, ...] = ()
+    """Other accepted names."""
 
     @abstractmethod
     def unfit(self, job: JobSpec, scheduler: Scheduler) -> str:

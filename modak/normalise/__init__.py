@@ -156,19 +156,13 @@ def _scheme_or_all(image: str) -> str:
 
 
 OUT_OF_SUPPORT: Final = ("docker", "podman", "shifter")
-_RUNTIME_SPELLINGS: Final = {
-    "singularity-ce": "singularity",
-    "ch-run": "charliecloud",
-    "podman_hpc": "podman-hpc",
-    "pyxis": "enroot",
-    "apptainer/singularity": "apptainer",
-}
+_RUNTIME_SPELLINGS: Final = {"singularity-ce": "singularity", "apptainer/singularity": "apptainer"}
 
 
 def _runtime(value: Any, path: str) -> Read:
     if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
         return refused(path, f"{fold(value)} is not supported; supported: {', '.join(plugins.names('runtimes'))}")
-    return choice(plugins.names("runtimes"), _RUNTIME_SPELLINGS)(value, path)
+    return choice(plugins.names("runtimes"), plugins.aliases("runtimes") | _RUNTIME_SPELLINGS)(value, path)
 
 
 def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
@@ -275,14 +269,10 @@ def _with_servers(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]
 
 _KEY_VALUE_STORE: Final = re.compile(r"(?<!\S)--kv-?store[ =]dist\w*")
 _SCHEDULER_SPELLINGS: Final = {
-    "pbs": "torque",
     "moab": "torque",
-    "openpbs": "pbspro",
     "pbs_pro": "pbspro",
-    "sge": "gridengine",
-    "uge": "gridengine",
     "grid_engine": "gridengine",
-    **dict.fromkeys(("none", "batch", "bash", "sh", "local"), "shell"),
+    **dict.fromkeys(("none", "batch", "sh", "local"), "shell"),
 }
 CLOUDS: Final = frozenset(
     {"cloud", "openstack", "kubernetes", "k8s", "aws", "aws_batch", "ec2", "azure", "azure_batch", "gcp", "gke", "eks", "aks"}
@@ -297,7 +287,7 @@ def _scheduler(value: Any, path: str) -> Read:
         return noted(path, "shell", _NO_CLOUD)
     if isinstance(value, str) and fold(value) == "pbs":
         return noted(path, "torque", "'pbs' is read as 'torque' (-l nodes=N:ppn=P); write 'pbspro' for -l select=…")
-    return choice(plugins.names("schedulers"), _SCHEDULER_SPELLINGS)(value, path)
+    return choice(plugins.names("schedulers"), plugins.aliases("schedulers") | _SCHEDULER_SPELLINGS)(value, path)
 
 
 def _site(value: Any, path: str) -> Read:

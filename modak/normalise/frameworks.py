@@ -136,15 +136,17 @@ def _by_field(
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
     """The content with a distribution layer in the form of a switch (``"horovod": true``) as the option ``distribution``, unless that is
-    given, too."""
+    given, too; a note if that says another layer."""
     key = next((key for key in content if fold(key) in _LAYERS and str(content[key]).lower() in ("true", "false")), None)
     if key is None or "distribution" not in model.model_fields or fold(key) in model.model_fields:
         return content, ()
     rest, at = {name: value for name, value in content.items() if name != key}, join(path, label(key))
     own = {name: value for name, value in rest.items() if fold(name) == "distribution"}
+    is_on = str(content[key]).lower() == "true"
     if given := [name for name, value in own.items() if value is not None and not is_blank(value)]:
-        return rest, (Fault(at, f"ignored: {given[0]!r} is given, too"),)
-    if str(content[key]).lower() == "false":
+        agree = is_on == (fold(own[given[0]]) == fold(key))
+        return rest, () if agree else (Fault(at, f"ignored: {given[0]!r} is given, too"),)
+    if not is_on:
         return rest, (Fault(at, "ignored: no distribution is requested"),)
     without = {name: value for name, value in rest.items() if name not in own}
     return {"distribution": fold(key), **without}, (Fault(at, f"is read as the option 'distribution': {fold(key)!r}"),)

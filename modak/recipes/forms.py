@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from modak import plugins
+
 Form = Literal["definition", "dockerfile"]
 """A Singularity (or Apptainer) definition file, or a Dockerfile."""
 BETWEEN: Final[Mapping[Form, str]] = {"definition": "\n    ", "dockerfile": " && \\\n    "}
@@ -17,4 +19,4 @@ def form_of(runtime: str) -> Form:
     >>> form_of("singularity"), form_of("charliecloud")
     ('definition', 'dockerfile')
     """
-    return "definition" if runtime in ("apptainer", "singularity") else "dockerfile"
+    return plugins.find("runtimes", runtime).form

@@ -83,6 +83,12 @@ def fetch(url: str, file: str) -> tuple[str, ...]:
     return (load, verify_checksum(url, file)) if url in SHA256 else (load,)
 
 
+def unpack(url: str, folder: str) -> tuple[str, ...]:
+    """Commands that download a release, as :func:`fetch` does, to ``folder`` with the ending ``.tar.gz``, unpack it and change to it."""
+    archive = f"{folder}.tar.gz"
+    return (*fetch(url, archive), f"mkdir -p {folder}", f"tar -x -f {archive} -C {folder} --strip-components=1", f"cd {folder}")
+
+
 def verify_checksum(url: str, file: str, known: Mapping[str, str] = SHA256) -> str:
     """The command that verifies a downloaded file's checksum."""
     return f"echo '{known[url]}  {file}' | sha256sum --check --strict -"

@@ -11,7 +11,7 @@ from packaging.version import Version
 from modak import plugins
 from modak.errors import RequestError
 from modak.frameworks.base import Toolchain
-from modak.recipes.base import base_of, image_labels, source_build
+from modak.recipes.image import base_of, image_labels, source_build
 from modak.recipes.linux import HPCCM, INSTALLERS
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Recipe, compiler_flags

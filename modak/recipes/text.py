@@ -18,8 +18,8 @@ from typing import Any, Final
 from packaging.version import Version
 
 from modak.errors import RequestError
-from modak.recipes.base import base_of
 from modak.recipes.forms import BETWEEN, Form, form_of
+from modak.recipes.image import base_of
 from modak.recipes.linux import HPCCM, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.pins import DIGESTS, verify_checksum

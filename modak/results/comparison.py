@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, variance
 from typing import Any, Final
 
+from modak.errors import RequestError
+from modak.facts import same_name
+from modak.perfmodel.merging import same_label
 from modak.results.metrics import metric
 
 ASIDE: Final = frozenset(("id", "value", "repeat", "measured_at", "source", "suspect"))
@@ -69,6 +72,26 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
         first, *others = (name for name in (values or sorted(group)) if name in group)
         pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), scatter) for other in others]
     return pairs
+
+
+def spelt_alike(rows: Iterable[Mapping[str, Any]], by: str, values: Sequence[str], own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The rows, in which texts that mean the same are spelt as in the first of them, or as in ``values`` of the column ``by``.
+
+    ``own``: the names of systems by all of their names (:func:`modak.facts.own_names`). Raises :class:`modak.errors.RequestError` for two
+    values that mean the same.
+    """
+
+    def meaning(column: str, text: str) -> tuple[str, Any]:
+        return column, same_label(column, own.get(same_name(text), text) if column == "system" else text)
+
+    first = {meaning(by, value): value for value in values}
+    if len(first) < len(values):
+        raise RequestError("two of the values mean the same", field="VALUE")
+    for row in rows:
+        yield {
+            name: first.setdefault(meaning(name, value), value) if isinstance(value, str) and name not in ASIDE else value
+            for name, value in row.items()
+        }
 
 
 def _in_order(equal: Iterable[tuple[str, Any]]) -> list[tuple[str, float, str]]:

@@ -380,6 +380,8 @@ def _meant(text: str) -> str:
     if bits:
         prefix = bits[1].upper().replace("K", "k")
         return f": bits are '{prefix}bit/s', bytes '{prefix}B/s';"
+    if ":" in text:
+        return ": a value that is written as a clock shows it (0:09:07) is in seconds, and needs no unit;"
     return did_you_mean(text, (*_UNITS, *(f"{word}s/s" for word in _COUNTS)))
 
 

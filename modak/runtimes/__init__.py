@@ -19,7 +19,7 @@ __all__ = ["BUILTIN", "Runtime"]
 
 BUILTIN: Final[tuple[Runtime, ...]] = (
     Apptainer(),
-    Apptainer("singularity"),
+    Apptainer("singularity", version_command=("singularity", "--version")),
     Charliecloud(),
     PodmanHpc(),
     Sarus(),

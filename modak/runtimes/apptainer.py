@@ -6,23 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.jobs.spec import JobSpec
-from modak.runtimes import hostmpi
+from modak.recipes.forms import Form
+from modak.runtimes import hostmpi, image
 from modak.runtimes.base import Runtime
-from modak.runtimes.image import (
-    IMAGE,
-    PART,
-    bind_paths,
-    complete,
-    container,
-    fetch,
-    genuine,
-    how_to_get,
-    image_present,
-    locate,
-    part,
-    places,
-    runtime_present,
-)
 from modak.script.bash import Line, quiet, run, variable, word
 from modak.text.words import Word
 
@@ -39,42 +25,44 @@ class Apptainer(Runtime):
 
     name: str = "apptainer"
     reads: frozenset[str] = frozenset((*PULLED, "private", ".sif", ".simg"))
+    form: Form = "definition"
+    version_command: tuple[str, ...] = ("apptainer", "--version")
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into a file."""
-        has = container(job)
-        return fetch(job, lambda _: f"{self.name} pull {has.file} {has.reference} fetches it", PULLED)
+        has = image.container(job)
+        return image.fetch(job, lambda _: f"{self.name} pull {has.file} {has.reference} fetches it", PULLED)
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$SINGULARITY_DIR/<file>.sif``; the submit directory where that variable is not set."""
-        image = locate(job, "SINGULARITY_DIR:-${PWD}", container(job).file)
-        return (image, *self._genuine(job), *hostmpi.setup(job, _LIBRARIES))
+        located = image.locate(job, "SINGULARITY_DIR:-${PWD}", image.container(job).file)
+        return (located, *self._genuine(job), *hostmpi.setup(job, _LIBRARIES))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """The command, the image, the host MPI."""
         present = () if self._genuine(job) else self._present(job)
-        return (*present, *bind_paths(job, ":,", here=False), *hostmpi.preflight(job, None))
+        return (*present, *image.bind_paths(job, ":,", here=False), *hostmpi.preflight(job, None))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """GPU flags go before the image; the job's directories are bound in (home and the submit directory are there)."""
-        has = container(job)
+        has = image.container(job)
         gpu = (GPU[has.gpu_vendor],) if has.gpu_vendor in GPU else ()
-        named = (word(variable(name)) for name in places(job, command) if name != "HOME")
+        named = (word(variable(name)) for name in image.places(job, command) if name != "HOME")
         binds: tuple[Word, ...] = (*has.policy.binds, *named, *hostmpi.binds(job))
         bound = (each for bind in binds for each in ("--bind", bind))
-        return (self.name, "exec", *gpu, *bound, word(IMAGE), *hostmpi.inside(job, command))
+        return (self.name, "exec", *gpu, *bound, word(image.IMAGE), *hostmpi.inside(job, command))
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """An unprivileged build. The image gets its name when it is complete, and then replaces an existing one."""
         return (
-            runtime_present(self.name),
-            part(),
-            run(self.name, "build", "--fakeroot", PART, definition),
-            complete(),
+            image.runtime_present(self.name),
+            image.part(),
+            run(self.name, "build", "--fakeroot", image.PART, definition),
+            image.complete(),
         )
 
     def _present(self, job: JobSpec) -> tuple[Line, ...]:
-        return (runtime_present(self.name), image_present("-r", how_to_get(job, "SINGULARITY_DIR", self.fetching(job))))
+        return (image.runtime_present(self.name), image.present("-r", image.how_to_get(job, "SINGULARITY_DIR", self.fetching(job))))
 
     def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
-        return genuine(job, self._present(job), quiet(run(self.name, "verify", "--local", word(IMAGE))))
+        return image.genuine(job, self._present(job), quiet(run(self.name, "verify", "--local", word(image.IMAGE))))

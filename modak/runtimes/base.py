@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.recipes.forms import Form
 from modak.script.bash import Line
 from modak.text.words import Word
 
 
-class Runtime(Protocol):
-    """How a command runs in an image. A variant that derives from it overrides what differs.
+@dataclass(frozen=True)
+class Runtime(ABC):
+    """How a command runs in an image.
 
     All methods but :meth:`build` see the job without the properties of a single run (:func:`modak.script.surroundings.of_any_run`), and
     whether it has several nodes, but not how many (:func:`modak.script.surroundings.of_any_size`).
     """
 
-    @property
-    def name(self) -> str:
-        """Its name in requests and policies."""
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """Other accepted names."""
-        return ()
-
-    @property
-    def reads(self) -> frozenset[str] | None:
-        """Where it takes images from: schemes of references (``docker``) and endings of files (``.sif``); ``None``, or without this
-        property: every image of the catalogue is offered to it."""
-        return None
+    name: str
+    """Its name in requests and policies."""
+    aliases: tuple[str, ...] = ()
+    """Other accepted names."""
+    reads: frozenset[str] | None = None
+    """Where it takes images from: schemes of references (``docker``) and endings of files (``.sif``); ``None``: every image of the
+    catalogue is offered to it."""
+    form: Form = "dockerfile"
+    """What :meth:`build` makes images from."""
+    version_command: tuple[str, ...] = ()
+    """Prints its version: where that is installed, ``modak systems detect`` says so; empty: it does not look for it."""
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """What it cannot do for this job."""

@@ -14,30 +14,8 @@ from packaging.version import Version
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.runtimes import hostmpi
+from modak.runtimes import hostmpi, image
 from modak.runtimes.base import Runtime
-from modak.runtimes.image import (
-    IMAGE,
-    NO_BIND,
-    NO_IMAGE,
-    OLD_RUNTIME,
-    PART,
-    bind_paths,
-    by_mpi,
-    complete,
-    container,
-    fetch,
-    genuine,
-    how_to_get,
-    image_present,
-    locate,
-    part,
-    places,
-    renamed,
-    runtime_present,
-    tag,
-    unproven,
-)
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
 from modak.script.shelltext import ours
 from modak.text.grammar import SQUASHFS_ENDINGS
@@ -73,57 +51,56 @@ class Charliecloud(Runtime):
     name: str = "charliecloud"
     aliases: tuple[str, ...] = ("ch-run",)
     reads: frozenset[str] = frozenset(("docker", "private", *SQUASHFS_ENDINGS))
+    version_command: tuple[str, ...] = ("ch-run", "--version")
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """GPUs need a prepared image, unless the nodes have CDI files; ranks share the mount of an image file; an image directory has no
         digest to verify."""
-        said = []
-        if container(job).gpu_vendor not in (None, "intel") and not _cdi(job):  # Intel's images bring the driver's libraries; /dev is there
-            said.append(_PREPARE)
-        if _squashed(job) and _peers(job):
-            said.append(_TOGETHER)
-        return (*unproven(job, self._genuine(job)), *(Notice(field="target.container_runtime", message=each) for each in said))
+        vendor = image.container(job).gpu_vendor
+        unprepared = vendor not in (None, "intel") and not _cdi(job)  # Intel's images bring the driver's libraries; /dev is there
+        said = (*((_PREPARE,) if unprepared else ()), *((_TOGETHER,) if _squashed(job) and _peers(job) else ()))
+        return (*image.unproven(job, self._genuine(job)), *image.notices(*said))
 
     def fetching(self, job: JobSpec) -> str:
         """The image is pulled into Charliecloud's own storage, then converted."""
         convert = f"ch-convert -i ch-image -o {_form(job)}"
-        return fetch(job, lambda image: f"ch-image pull {image} and {convert} {image} {file_name(job)} make it")
+        return image.fetch(job, lambda name: f"ch-image pull {name} and {convert} {name} {file_name(job)} make it")
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$CHARLIECLOUD_DIR/<name>``, else ``$SINGULARITY_DIR/<name>``, else the submit directory."""
-        image = locate(job, "CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job))
+        located = image.locate(job, "CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job))
         group = (assign("MODAK_GROUP", Expansion("SLURM_JOB_ID:-${PBS_JOBID:-$$}")),) if _peers(job) else ()
-        return (ours(_USER), image, *self._genuine(job), *group, *hostmpi.setup(job))
+        return (ours(_USER), located, *self._genuine(job), *group, *hostmpi.setup(job))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks of the command, the image and its environment, the host MPI and its mount point in the image."""
         squash = _squashed(job)
-        checks = [runtime_present("ch-run"), *(() if self._genuine(job) else (self._image_present(job),))]
+        checks = [image.runtime_present("ch-run"), *(() if self._genuine(job) else (self._image_present(job),))]
         if not squash:
-            file = word(IMAGE, "/ch/environment")
+            file = word(image.IMAGE, "/ch/environment")
             advice = "/ch/environment is not in the image: create it, empty if the image sets no variables"
-            checks.append(need(run("test", "-r", file), NO_IMAGE, IMAGE, advice))
+            checks.append(need(run("test", "-r", file), image.NO_IMAGE, image.IMAGE, advice))
         else:
             checks.append(_newer("0.26", "an image in one file"))
         if (version := _version(job)) and version >= DEFAULT_ENVIRONMENT:
             checks.append(_newer(str(DEFAULT_ENVIRONMENT), "the image's own environment"))
         if _cdi(job):
             checks.append(_newer(CDI, "a GPU by CDI"))
-        return (*checks, *bind_paths(job), *_targets(job), *hostmpi.preflight(job, None if squash else IMAGE))
+        return (*checks, *image.bind_paths(job), *_targets(job), *hostmpi.preflight(job, None if squash else image.IMAGE))
 
     def _image_present(self, job: JobSpec) -> Line:
-        return image_present("-r" if _squashed(job) else "-d", how_to_get(job, "CHARLIECLOUD_DIR", self.fetching(job)))
+        return image.present("-r" if _squashed(job) else "-d", image.how_to_get(job, "CHARLIECLOUD_DIR", self.fetching(job)))
 
     def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
-        return genuine(job, (self._image_present(job),)) if _squashed(job) else ()
+        return image.genuine(job, (self._image_present(job),)) if _squashed(job) else ()
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The image's environment comes first, so that the host's library path takes precedence if the host MPI is bound.
 
         Words and variables that name a bound directory get its place in the container.
         """
-        has = container(job)
-        at = {name: f"/mnt/{number}" for number, name in enumerate(places(job, command), start=1)}
+        has = image.container(job)
+        at = {name: f"/mnt/{number}" for number, name in enumerate(image.places(job, command), start=1)}
         binds: list[Word] = [word(variable("PWD"), f":{_SUBMIT}")]
         binds += [word(variable(name), f":{target}") for name, target in at.items()]
         binds += [f"{path}:{path}" for path in has.policy.binds]
@@ -131,20 +108,20 @@ class Charliecloud(Runtime):
         bound = (_bind(each) for each in (*binds, *hostmpi.binds(job)))
         options = (*_home(job), *_environment(job), *_cdi(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
         inside = hostmpi.inside(job, inner, at)
-        return ("ch-run", *options, word(IMAGE), "--", *inside)
+        return ("ch-run", *options, word(image.IMAGE), "--", *inside)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Built in Charliecloud's own storage without privileges; the image gets its name when it is complete.
 
         An existing directory is renamed, not removed: a job may be running in it.
         """
-        called = tag(file_name(job))
+        called = image.tag(file_name(job))
         return (
-            runtime_present("ch-image"),
+            image.runtime_present("ch-image"),
             run("ch-image", "build", "--force", "-t", called, "-f", definition, context),
-            part(),
-            run("ch-convert", "-i", "ch-image", "-o", _form(job), called, PART),
-            complete() if _squashed(job) else complete("-T", "--backup=numbered"),
+            image.part(),
+            run("ch-convert", "-i", "ch-image", "-o", _form(job), called, image.PART),
+            image.complete() if _squashed(job) else image.complete("-T", "--backup=numbered"),
         )
 
 
@@ -152,32 +129,32 @@ def _newer(least: str, needed_for: str) -> Line:
     """A check of ``ch-run``'s version: an earlier one would refuse an option of the script."""
     check = ours(f"printf '%s\\n' {least} \"$(ch-run --version 2>&1 | grep -oE '[0-9]+([.][0-9]+)+' | head -n 1)\" | sort -V -C")
     advice = f"ch-run is older than {least}, which is needed for {needed_for}: correct its version in the system file"
-    return need(check, OLD_RUNTIME, advice)
+    return need(check, image.OLD_RUNTIME, advice)
 
 
 def _targets(job: JobSpec) -> tuple[Line, ...]:
     """Checks that the read-only image has a mount point for each bound directory: the job's at ``/mnt``, the site's at their own paths."""
     if _squashed(job):
         return ()
-    mnt = [f"/mnt/{at}" for at in range(1 + len(places(job, job.command)))]
+    mnt = [f"/mnt/{at}" for at in range(1 + len(image.places(job, job.command)))]
     own = ours(f"[[ {' && '.join(f'-d ${{MODAK_IMAGE:?}}{path}' for path in mnt)} ]]")
     advice = " is not in the image: create it there, empty; "
     return (
-        need(own, NO_BIND, " or ".join(mnt), advice + "directories of the job are bound there"),
+        need(own, image.NO_BIND, " or ".join(mnt), advice + "directories of the job are bound there"),
         *(
-            need(run("test", "-d", word(IMAGE, path)), NO_BIND, path, advice + "the site binds this directory into containers")
-            for path in container(job).policy.binds
+            need(run("test", "-d", word(image.IMAGE, path)), image.NO_BIND, path, advice + "the site binds this directory into containers")
+            for path in image.container(job).policy.binds
         ),
     )
 
 
 def file_name(job: JobSpec) -> str:
     """The directory's name: the file's, without ``.sif``; SquashFS stays a file."""
-    return renamed(container(job).file)
+    return image.renamed(image.container(job).file)
 
 
 def _squashed(job: JobSpec) -> bool:
-    return container(job).file.endswith(SQUASHFS_ENDINGS)
+    return image.container(job).file.endswith(SQUASHFS_ENDINGS)
 
 
 def _form(job: JobSpec) -> str:
@@ -186,7 +163,7 @@ def _form(job: JobSpec) -> str:
 
 
 def _version(job: JobSpec) -> Version | None:
-    version = container(job).policy.version
+    version = image.container(job).policy.version
     return Version(version) if version else None
 
 
@@ -195,7 +172,7 @@ def _environment(job: JobSpec) -> tuple[Word, ...]:
     version = _version(job)
     if version and version >= DEFAULT_ENVIRONMENT:
         return ("--set-env",)
-    return () if _squashed(job) else (word("--set-env=", IMAGE, "/ch/environment"),)
+    return () if _squashed(job) else (word("--set-env=", image.IMAGE, "/ch/environment"),)
 
 
 def _home(job: JobSpec) -> tuple[Word, ...]:
@@ -205,7 +182,7 @@ def _home(job: JobSpec) -> tuple[Word, ...]:
 
 def _cdi(job: JobSpec) -> tuple[Word, ...]:
     """The GPU driver's libraries, if the site's nodes have CDI files."""
-    has = container(job)
+    has = image.container(job)
     kind = _KIND.get(has.gpu_vendor or "") if has.policy.cdi else None
     return (f"--cdi={kind}",) if kind else ()
 
@@ -217,7 +194,7 @@ def _bind(of: Word) -> Word:
 def _peers(job: JobSpec) -> int:
     """Number of ranks of a node that MPI connects; 0 if there is only one."""
     here = job.resources.ranks_per_node
-    return here if by_mpi(job) and here > 1 else 0
+    return here if image.by_mpi(job) and here > 1 else 0
 
 
 def _joined(job: JobSpec) -> tuple[Word, ...]:

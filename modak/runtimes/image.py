@@ -10,7 +10,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Container, JobSpec
 from modak.launchers.family import WITHOUT_MPI
-from modak.script.bash import Expansion, Line, Part, assign, need, quiet, run, variable, word
+from modak.script.bash import Expansion, Line, assign, holds, need, quiet, run, variable, word
 from modak.script.shelltext import ours
 from modak.text import words
 from modak.text.words import Variable, Word
@@ -96,10 +96,13 @@ def untagged(name: str) -> str:
 
 
 def locate(job: JobSpec, folder: str, name: str) -> Line:
-    """``MODAK_IMAGE``: the absolute path of the request, else ``name`` in the directory to which ``folder`` expands."""
+    """``MODAK_IMAGE``: the absolute path of the request; else ``name``, in the request's folder below the submit directory, or where it
+    gives none, in the directory to which ``folder`` expands."""
     own = container(job).reference
-    where: tuple[Part, ...] = (own,) if own.startswith("/") else (Expansion(folder), f"/{name}")
-    return assign("MODAK_IMAGE", *where)
+    if own.startswith("/"):
+        return assign("MODAK_IMAGE", own)
+    below = own.rpartition("/")[0] if "://" not in own else ""
+    return assign("MODAK_IMAGE", Expansion("PWD" if below else folder), f"/{below}/{name}" if below else f"/{name}")
 
 
 def part() -> Line:
@@ -136,9 +139,21 @@ def runtime_present(program: str) -> Line:
     return need(quiet(run("command", "-v", program)), NO_RUNTIME, advice)
 
 
-def image_present(test: str, how: str) -> Line:
+def listed(runtime: str, name: str, how: str) -> Line:
+    """A check that an image is among those in the runtime's own storage, by its name there; ``how`` says how to get it, if known."""
+    whose = f"{runtime}'" if runtime.endswith("s") else f"{runtime}'s"
+    advice = f" is not among {whose} images: {how or 'load it there under that name'}"
+    return need(holds(run(runtime, "images"), name), NO_IMAGE, IMAGE, advice)
+
+
+def present(test: str, how: str) -> Line:
     """A check that the image can be read; ``how`` says how to get it."""
     return need(run("test", test, word(IMAGE)), NO_IMAGE, IMAGE, f" cannot be read: {how}")
+
+
+def notices(*texts: str) -> tuple[Notice, ...]:
+    """Warnings of a runtime."""
+    return tuple(Notice(field="target.container_runtime", message=text) for text in texts)
 
 
 def genuine(job: JobSpec, present: tuple[Line, ...], verify: Line | None = None) -> tuple[Line, ...]:
@@ -166,10 +181,11 @@ def unproven(job: JobSpec, compared: tuple[Line, ...] = ()) -> tuple[Notice, ...
 
 def how_to_get(job: JobSpec, folder: str, fetched: str) -> str:
     """What to do if the image is missing: fetch it (``fetched`` says how), or set the variable ``folder``, unless the site starts jobs
-    without the submitter's environment. An absolute path is where the image has to be."""
+    without the submitter's environment. A path is where the image has to be."""
     has = container(job)
-    if has.reference.startswith("/") and not has.to_build:
-        return "the job uses it under this path: is its file system mounted on this node?"
+    if not has.to_build and "/" in has.reference and "://" not in has.reference:
+        mounted = "the job uses it under this path: is its file system mounted on this node?"
+        return mounted if has.reference.startswith("/") else "relative paths start in the directory from which you submit"
     arrives = not (job.system and job.system.export_policy == "NONE")
     place = f"set {folder} to its directory" if arrives else "copy it into the directory from which you submit"
     return fetched if has.to_build else f"{fetched}, or {place}" if fetched else place

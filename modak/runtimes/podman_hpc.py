@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.launchers.family import ONE_ABI
+from modak.runtimes import image
 from modak.runtimes.base import Runtime
-from modak.runtimes.image import (
-    IMAGE,
-    NO_IMAGE,
-    bind_paths,
-    bound,
-    by_mpi,
-    container,
-    fetch,
-    registry_name,
-    runtime_present,
-    unproven,
-    untagged,
-)
-from modak.script.bash import Line, assign, holds, need, run, variable, word
+from modak.script.bash import Line, assign, run, variable, word
 from modak.text.grammar import registry_host
 from modak.text.words import Word
+
+_BY_MODULE: Final = "Podman-HPC provides the host's MPI by a module of the site (--mpich, --openmpi-pmix): its library is not bound"
 
 
 @dataclass(frozen=True)
@@ -32,17 +23,15 @@ class PodmanHpc(Runtime):
 
     name: str = "podman-hpc"
     reads: frozenset[str] = frozenset(("docker", "private"))
+    version_command: tuple[str, ...] = ("podman-hpc", "--version")
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A module of the site provides the host's MPI; it is not bound."""
-        if not container(job).host_mpi:
-            return unproven(job)
-        advice = "Podman-HPC provides the host's MPI by a module of the site (--mpich, --openmpi-pmix): its library is not bound"
-        return (*unproven(job), Notice(field="target.container_runtime", message=advice))
+        return (*image.unproven(job), *(image.notices(_BY_MODULE) if image.container(job).host_mpi else ()))
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into its own store."""
-        return fetch(job, lambda image: f"podman-hpc pull {_full(image)} fetches it, once")
+        return image.fetch(job, lambda name: f"podman-hpc pull {_full(name)} fetches it, once")
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """The image's name."""
@@ -50,37 +39,36 @@ class PodmanHpc(Runtime):
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks of the command, the image, and what is bound. ``image exists`` would not find an image that another node pulled."""
-        how = self.fetching(job) or "load it there under that name"
-        there = holds(run(self.name, "images"), untagged(self._called(job)))
-        return (runtime_present(self.name), need(there, NO_IMAGE, IMAGE, f" is not among podman-hpc's images: {how}"), *bind_paths(job))
+        listed = image.listed(self.name, image.untagged(self._called(job)), self.fetching(job))
+        return (image.runtime_present(self.name), listed, *image.bind_paths(job))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The host's environment is passed on; the command starts in the submit directory."""
-        has = container(job)
+        has = image.container(job)
         gpu = ("--device=/dev/dri",) if has.gpu_vendor == "intel" else ("--gpu",) if has.gpu_vendor else ()
-        binds = (each for place in bound(job, command) for each in ("--volume", word(*place, ":", *place)))
+        binds = (each for place in image.bound(job, command) for each in ("--volume", word(*place, ":", *place)))
         here = word(variable("PWD"))
-        return (self.name, "run", "--rm", "--env-host", *gpu, *self._connected(job), *binds, "--workdir", here, word(IMAGE), *command)
+        return (self.name, "run", "--rm", "--env-host", *gpu, *self._connected(job), *binds, "--workdir", here, word(image.IMAGE), *command)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Built by an ordinary user, then made readable for jobs."""
         return (
-            runtime_present(self.name),
-            run(self.name, "build", "-t", word(IMAGE), "-f", definition, context),
-            run(self.name, "migrate", word(IMAGE)),
+            image.runtime_present(self.name),
+            run(self.name, "build", "-t", word(image.IMAGE), "-f", definition, context),
+            run(self.name, "migrate", word(image.IMAGE)),
         )
 
     def _called(self, job: JobSpec) -> str:
         """The image's name in its storage."""
-        name = registry_name(job, self.name)
-        return _full(name) if container(job).reference.startswith("docker://") else name
+        name = image.registry_name(job, self.name)
+        return _full(name) if image.container(job).reference.startswith("docker://") else name
 
     def _connected(self, job: JobSpec) -> tuple[str, ...]:
         """What connects the ranks: the site's MPI module, which also gives access to the node's namespaces; for torchrun those namespaces
         themselves, because Podman's own have 64 MB of shared memory, a network of the node alone, and another host name."""
-        if not by_mpi(job):
+        if not image.by_mpi(job):
             return ("--ipc=host", *(("--network=host", "--uts=host") if job.resources.nodes > 1 else ()))
-        family = container(job).mpi or job.launcher_flavour
+        family = image.container(job).mpi or job.launcher_flavour
         if family in ONE_ABI:
             return ("--mpich",)
         return ("--openmpi-pmi2" if family == "openmpi" and job.pmi == "pmi2" else "--openmpi-pmix",)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.runtimes import image
 from modak.runtimes.base import Runtime
-from modak.runtimes.image import (
-    IMAGE,
-    NO_IMAGE,
-    bind_paths,
-    bound,
-    by_mpi,
-    container,
-    fetch,
-    registry_name,
-    runtime_present,
-    unproven,
-    untagged,
-)
-from modak.script.bash import Line, assign, holds, need, run, variable, word
+from modak.script.bash import Line, assign, run, variable, word
 from modak.text.words import Word
+
+_UNHOOKED: Final = (
+    "Sarus' MPI hook replaces libraries of MPICH's interface; the image holds Open MPI, whose ranks use the image's own library"
+)
 
 
 @dataclass(frozen=True)
@@ -30,46 +23,42 @@ class Sarus(Runtime):
 
     name: str = "sarus"
     reads: frozenset[str] = frozenset(("docker", "private"))
+    version_command: tuple[str, ...] = ("sarus", "--version")
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A hook provides the host's MPI; it needs an MPI with MPICH's binary interface in the image."""
-        if container(job).mpi != "openmpi" or not by_mpi(job):
-            return unproven(job)
-        advice = (
-            "Sarus' MPI hook replaces libraries of MPICH's interface; the image holds Open MPI, whose ranks use the image's own library"
-        )
-        return (*unproven(job), Notice(field="target.container_runtime", message=advice))
+        unhooked = image.container(job).mpi == "openmpi" and image.by_mpi(job)
+        return (*image.unproven(job), *(image.notices(_UNHOOKED) if unhooked else ()))
 
     def fetching(self, job: JobSpec) -> str:
         """Pulled into its own store."""
-        return fetch(job, lambda image: f"sarus pull {image} fetches it, once")
+        return image.fetch(job, lambda name: f"sarus pull {name} fetches it, once")
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """The image's name."""
-        return (assign("MODAK_IMAGE", registry_name(job, self.name)),)
+        return (assign("MODAK_IMAGE", image.registry_name(job, self.name)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks of the command, the image in its storage, and what is bound."""
-        name = registry_name(job, self.name)
-        how = self.fetching(job) or "load it there under that name"
-        listed = holds(run(self.name, "images"), untagged(name).removeprefix("library/"))
-        return (runtime_present(self.name), need(listed, NO_IMAGE, IMAGE, f" is not among sarus' images: {how}"), *bind_paths(job, ","))
+        name = image.untagged(image.registry_name(job, self.name)).removeprefix("library/")
+        listed = image.listed(self.name, name, self.fetching(job))
+        return (image.runtime_present(self.name), listed, *image.bind_paths(job, ","))
 
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The command starts in the submit directory."""
-        has = container(job)
-        hook = ("--mpi",) if by_mpi(job) and has.mpi != "openmpi" else ()
-        mounts = (word("--mount=type=bind,source=", *place, ",destination=", *place) for place in bound(job, command))
-        return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(IMAGE), *command)
+        has = image.container(job)
+        hook = ("--mpi",) if image.by_mpi(job) and has.mpi != "openmpi" else ()
+        mounts = (word("--mount=type=bind,source=", *place, ",destination=", *place) for place in image.bound(job, command))
+        return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(image.IMAGE), *command)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Podman builds and saves the image, and Sarus loads it. Podman would refuse to replace the archive of an earlier build."""
         archive = word(context, "/image.tar") if isinstance(context, str) else "image.tar"
         return (
-            runtime_present("podman"),
-            runtime_present(self.name),
+            image.runtime_present("podman"),
+            image.runtime_present(self.name),
             run("rm", "-f", "--", archive),
-            run("podman", "build", "-t", word(IMAGE), "-f", definition, context),
-            run("podman", "save", "-o", archive, word(IMAGE)),
-            run(self.name, "load", archive, word(IMAGE)),
+            run("podman", "build", "-t", word(image.IMAGE), "-f", definition, context),
+            run("podman", "save", "-o", archive, word(image.IMAGE)),
+            run(self.name, "load", archive, word(image.IMAGE)),
         )

@@ -39,7 +39,7 @@ from modak.schedulers.notices import (
     shared_files,
     too_few_named,
 )
-from modak.schedulers.pbs import SHELL, date_time, job_name, letters, qsub_warnings, rerunnable, site_resources, walltime
+from modak.schedulers.qsub import SHELL, date_time, job_name, letters, qsub_warnings, rerunnable, site_resources, walltime
 from modak.script.bash import Line, need, run, variable, word
 from modak.text.amounts import counted
 from modak.text.hosts import expand_nodes

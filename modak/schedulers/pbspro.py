@@ -13,7 +13,7 @@ from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, flags, mib, note, with_site
 from modak.schedulers.notices import named_taken, no_option, shared_files
-from modak.schedulers.pbs import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.schedulers.qsub import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 from modak.text.hosts import expand_nodes
 
 ASKING: Final = ("-l select", "-l place")

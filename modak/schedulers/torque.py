@@ -14,7 +14,7 @@ from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, clauses, flags, mib, note, with_site
 from modak.schedulers.notices import named_taken, no_option
-from modak.schedulers.pbs import COMMANDS, DEPENDENCIES, SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.schedulers.qsub import COMMANDS, DEPENDENCIES, SHELL, common_options, common_warnings, job_name, site_resources, walltime
 from modak.text.amounts import size
 from modak.text.hosts import expand_nodes
 

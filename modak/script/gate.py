@@ -13,9 +13,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from functools import cache
 from itertools import zip_longest
 from typing import Final
 
+from modak import plugins
 from modak.errors import RequestError
 from modak.script.bash import Event, Line
 from modak.script.meaning import Unparsable, meaning
@@ -23,10 +25,6 @@ from modak.text.grammar import UNSOUND
 
 LONGEST_SCRIPT: Final = 1 << 20
 """Characters, of which the check reads each: its time is in proportion to them."""
-DIRECTIVE: Final = re.compile(r"#(?:SBATCH|PBS|BSUB|\$|\s*flux:)")
-"""What a built-in scheduler would read as an option of the job. For other schedulers, the check also looks for their own prefix."""
-
-_STRAY: Final = "a line below its header reads as an option for a scheduler"
 _PROGRAM, _BEHIND = "modak_program", "modak_behind"
 """Commands before a word, and behind a line, that is parsed alone."""
 _CONTINUED: Final = re.compile(r" \\\n {4,8}")
@@ -57,8 +55,6 @@ def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[L
     if _control(head) or header(head, prefix) != list(options):
         raise _refused("its header would not be read as planned")
     _check_each(body)
-    if prefix and f"\n{prefix}" in f"\n{below}":
-        raise _refused(_STRAY)
     return head + below
 
 
@@ -72,8 +68,8 @@ def check_line(line: Line) -> None:
     """Raises :class:`modak.errors.RequestError` unless the line does what its events say, and nothing in it reaches beyond its end."""
     if bad := _control(line.text):
         raise _refused(f"character {bad.start() + 1} of {line.text[:40]!a} is a control character")
-    if any(DIRECTIVE.match(each) for each in line.text.split("\n")):
-        raise _refused(_STRAY)
+    if any(map(is_directive, line.text.split("\n"))):
+        raise _refused("a line below its header reads as an option for a scheduler")
     try:
         found = meaning(f"{line.text}\n{_BEHIND}\n")
     except Unparsable as error:
@@ -81,6 +77,18 @@ def check_line(line: Line) -> None:
     planned: list[Event] = [*line.events, ("command", (_BEHIND,))]
     if found != planned:
         raise _refused(f"it would not do what was planned: {_difference(found, planned)}")
+
+
+def is_directive(line: str) -> bool:
+    """Whether a scheduler would read a line as an option of the job: whichever, because which one will read it is not known for sure."""
+    return _directive().match(line) is not None
+
+
+@cache
+def _directive() -> re.Pattern[str]:
+    """What the options of all schedulers begin with; a blank of theirs may be any number of blanks."""
+    prefixes = (each.prefix for each in plugins.all_of("schedulers") if each.prefix)
+    return re.compile("|".join(re.escape(prefix).replace(r"\ ", r"\s*") for prefix in prefixes))
 
 
 # --- the check of lines, the quick ways first
@@ -149,8 +157,7 @@ def _option(line: str, prefix: str) -> tuple[str, ...]:
         text = line[len(prefix) :]
         words = tuple(shlex.split(text, comments=True) if _QUOTES.search(text) else text.split())
         return words or ("stray", line)
-    read = DIRECTIVE.match(line) or (prefix and line.startswith(prefix))
-    return ("stray", line) if read or not line.startswith("#") else ()
+    return ("stray", line) if is_directive(line) or not line.startswith("#") else ()
 
 
 # --- what is said of a script that is refused

@@ -32,7 +32,7 @@ def rule_fault(text: str) -> str:
     """
     if UNSOUND.search(text):
         return "it contains control characters (for instance a carriage return)"
-    if any(gate.DIRECTIVE.match(line) for line in text.split("\n")):
+    if any(map(gate.is_directive, text.split("\n"))):
         return "it contains scheduler options, which are ignored after the first command"
     if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]:
         return f"it contains the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"

@@ -3,9 +3,7 @@
 Start at :class:`modak.service.service.Service`.
 """
 
-from modak.service.admission import LONGEST_REASON, Known
 from modak.service.records import KEYS
-from modak.service.service import Service, database, local_actor, open_service
-from modak.text.documents import Json
+from modak.service.service import Service, database, open_service
 
-__all__ = ["KEYS", "LONGEST_REASON", "Json", "Known", "Service", "database", "local_actor", "open_service"]
+__all__ = ["KEYS", "Service", "database", "open_service"]

@@ -14,26 +14,26 @@ from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from modak import admission
 from modak.choosing.decision import Decision
 from modak.dsl import Notice, Request, Texts
 from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
-from modak.facts import Added, Facts, Result, Rule
+from modak.facts import Added, Facts, Known, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
 from modak.optimise import Settled, check, plan_of, recommend, settle
 from modak.perfmodel import Curve
 from modak.perfmodel.planning import LEAST
 from modak.prepared import Prepared
+from modak.previews import preview
 from modak.progress import Progress, silent
 from modak.response import filled
-from modak.service import admission, records, tables
-from modak.service.admission import Known
+from modak.service import records, tables
 from modak.service.factfinder import FactFinder
-from modak.service.previews import preview
-from modak.settings import Settings, user
+from modak.settings import Settings
 from modak.store import Store, open_store
 from modak.store.access import UsedToken
-from modak.store.audit import Actor
+from modak.store.audit import Actor, local_actor
 from modak.store.suspects import Judgement
 from modak.store.values import Export
 from modak.text.documents import Json
@@ -41,8 +41,6 @@ from modak.text.numbering import Numbers, Selection, spelt_out
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
-    from modak.ingest.sources import Source
-    from modak.ingest.table import Options
     from modak.sizing.guide import Guide
 
 GUIDE: Final = "sizing/primeflex.toml"
@@ -189,10 +187,10 @@ class Service:
         """
         return records.page(self.store.numbered(self.store.plans.get(plan_id).result_ids, cursor, limit), records.record)
 
-    def behind_curve(self, application: str, model_id: str, *, limit: int = 100, cursor: str | None = None) -> Json:
+    def behind_curve(self, application: str, model_id: str, cursor: str | None = None) -> Json:
         """A page of the results that a curve of an application is fitted to. Raises :class:`~modak.errors.NotFound`."""
         curve = self.chosen(self.curves(application), model_id)[model_id]
-        return records.page(self.store.numbered(curve.result_ids, cursor, limit), records.record)
+        return records.page(self.store.numbered(curve.result_ids, cursor), records.record)
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:
         """A page of the results that were replaced, the last first: when, by whom and from which file."""
@@ -281,31 +279,24 @@ class Service:
 
     # --- what changes the data; never over HTTP without a token
 
-    def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> Json:
-        """Load the tables: all rows or none. Returns what changed, as JSON.
-
-        ``replace``: a row replaces those of the same run with another value. ``progress`` is told the part that is
-        done and the rows so far. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
-        """
-        report = self.store.load(found.tables, local_actor(), dry_run=dry_run, replace=replace, progress=progress)
-        return records.report(report, found.notes)
-
-    def load_tables(
+    def load(
         self,
-        sources: Sequence[Source],
-        options: Options,
-        actor: Actor,
+        found: Incoming,
+        actor: Actor | None = None,
         *,
         dry_run: bool = False,
         replace: bool = False,
+        progress: Progress = silent,
         token: UsedToken | None = None,
     ) -> Json:
-        """Load tables in the actor's name, and use up a job's ``token`` if there is one; otherwise as :meth:`load`."""
-        from modak.ingest.reading import table
+        """Load the tables in the actor's name: all rows or none. Returns what changed, as JSON.
 
-        tables = [table(source, options) for source in sources]
-        report = self.store.load(tables, actor, dry_run=dry_run, replace=replace, token=token)
-        return records.report(report, ())
+        ``replace``: a row replaces those of the same run with another value. ``progress`` is told the part that is done and the rows so
+        far. A job's ``token`` is used up, if there is one. Raises :class:`~modak.errors.DataError` with faults ``FILE:LINE``.
+        """
+        by = actor or local_actor()
+        report = self.store.load(found.tables, by, dry_run=dry_run, replace=replace, progress=progress, token=token)
+        return records.report(report, found.notes)
 
     def allow_result(self, plan_id: str, actor: Actor) -> Json:
         """A ``token`` with which one result of the plan can be sent in the actor's name, and when it ``expires_at``.
@@ -323,14 +314,15 @@ class Service:
 
         Raises :class:`~modak.errors.RequestError` for a report that the plan's script cannot have written.
         """
+        from modak.ingest.reading import Incoming, table
         from modak.ingest.sources import from_bytes
         from modak.ingest.table import Options
         from modak.results.reported import results_of
 
         if not results_of(document, plan_id, self.texts(plan_id).job_script):
             return {"rows": 0, "new": 0, "duplicates": 0, "notes": ["the run failed or measured nothing: nothing was stored"]}
-        content = json.dumps(document, ensure_ascii=False).encode()
-        return self.load_tables([from_bytes(content, f"plan {plan_id}")], Options(format="modak_result"), actor, token=token)
+        sent = from_bytes(json.dumps(document, ensure_ascii=False).encode(), f"plan {plan_id}")
+        return self.load(Incoming((table(sent, Options(format="modak_result")),)), actor, token=token)
 
     def audit(self, cursor: str, limit: int) -> Json:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""
@@ -431,11 +423,6 @@ def database(settings: Settings) -> str:
             "HOME is not set, so there is no default; give an address, for instance sqlite:///modak.db", field="MODAK_DATABASE_URL"
         )
     return settings.database_url
-
-
-def local_actor() -> Actor:
-    """Who makes the changes of this process: its user."""
-    return Actor(f"local:{user()}")
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
 from modak.errors import DataError
 from modak.facts import Result
+from modak.perfmodel import rownotes
 from modak.perfmodel.unseen import FEW
 from modak.prepared import Prepared
-from modak.service import records, rownotes
+from modak.service import records
 from modak.store import Store
 from modak.store.results import MOST_WITH_PARAMETERS
 from modak.text.documents import Json
@@ -61,7 +62,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         *rownotes.counted_ranks(of_one_rank(questions, curves), len(rows)),
         *rownotes.calibrated_by_few(_lacking_runs(questions, answered, known, reader), len(rows)),
     ]
-    return {"rows": rows, "level": level, "warnings": warnings}
+    return {"rows": rows, "level": level, "warnings": [warning.model_dump() for warning in warnings]}
 
 
 def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, number: int) -> Json:

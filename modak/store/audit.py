@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
+from modak.settings import user
 from modak.store.schema import audit, now, stored, with_instants
 from modak.store.values import Page, cursor_number
 
@@ -23,6 +24,11 @@ class Actor:
 
     principal: str
     request_id: str = ""
+
+
+def local_actor() -> Actor:
+    """Who makes the changes of this process: its user."""
+    return Actor(f"local:{user()}")
 
 
 @dataclass(frozen=True)

@@ -7,27 +7,31 @@ them by ``executemany``, PostgreSQL by a binary ``COPY`` into a temporary table.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, text, update
 
 from modak import __version__
+from modak.errors import DataError
 from modak.facts import SeriesKey
+from modak.ingest.headings import folded, renaming
 from modak.ingest.reading import options_text
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import merging
 from modak.progress import Progress, silent
-from modak.store import remarks, replacing, suspects, versions
+from modak.store import remarks, replacing, samejobs, suspects, versions
 from modak.store.engine import chunks
 from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
 from modak.store.series import OwnNames, by_number, ids, of_same_runs, series_label, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
-from modak.text.amounts import counted
+from modak.text.amounts import counted, listed
 
 SHOWN: Final = 100
 """Most suspicious rows, and most series, that a report lists."""
@@ -110,6 +114,34 @@ def loaded(connection: Connection, table: Table) -> Row[Any] | None:
     return connection.execute(select(loads).where(*same, loads.c.rows > 0).order_by(loads.c.id).limit(1)).first()
 
 
+def _read_before(connection: Connection, table: Table) -> Sequence[Row[Any]]:
+    """The loads of the same bytes that took the values from the same column: of the same measurements, whatever else the options say."""
+    same = (loads.c.sha256 == table.source.sha256, loads.c.format == table.format, loads.c.rows > 0)
+    found = connection.execute(select(loads).where(*same).order_by(loads.c.id)).all()
+    return [row for row in found if _values_of(json.loads(row.options)["rename"]) == _values_of(table.options.rename)]
+
+
+def _values_of(rename: Mapping[str, str]) -> str:
+    """The heading of the values."""
+    return folded(next((old for old, new in rename.items() if new == "value"), "value"))
+
+
+def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any]]) -> None:
+    """Raise if rows stand, and nobody doubted them, that are those of this table, read with other options: each would count twice."""
+    there = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
+    counts = select(func.count()).where(results.c.load_id.in_([row.id for row in before]), there)
+    count = connection.execute(counts).scalar_one()
+    if not count:
+        return
+    last = before[-1]
+    options = [renaming(old, new) for old, new in table.options.rename.items()]
+    options += [f"--set {quote(f'{column}={text}')}" for column, text in table.options.fill.items()]
+    command = " ".join(["modak load", quote(table.source.name), *options, "--replace"])
+    when = f"loaded on {instant(last.loaded_at):%Y-%m-%d at %H:%M:%S} with other options"
+    what = f"{'its row stands' if count == 1 else f'{count} of its rows stand'}, and would count twice"
+    raise DataError(f"{when}: {what}; put the new ones in their place with '{command}'", field=table.source.name)
+
+
 def _load_file(connection: Connection, staged: Staged, principal: str, state: _LoadState, *, replace: bool) -> None:
     table, source = staged.table, staged.table.source
     there = None if replace else loaded(connection, table)
@@ -117,6 +149,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
         state.rows += there.rows
         state.files.append(FileReport(source.name, table.format, source.sha256, there.rows, 0, there.rows, instant(there.loaded_at)))
         return
+    before = _read_before(connection, table)
     began = insert(loads).values(
         file=source.name,
         sha256=source.sha256,
@@ -130,6 +163,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
     state.load_ids.append(load_id)
     rows = new = 0
     apart: dict[int, Sequence[int]] = {}
+    jobs: set[samejobs.Source] = set()
     with _no_collection():
         for batch in staged.parts():
             state.notes += batch.notes
@@ -142,6 +176,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
                 _note_said(connection, columns, elsewhere)
             new += _insert(connection, columns)
             apart |= elsewhere
+            jobs |= {source for source in map(samejobs.source_of, batch.sources.texts) if source}
             rows += len(batch)
             _note_systems(batch, state.systems)
             _note_suspects(batch, source.name, state)
@@ -149,12 +184,18 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
             state.tell(0.5 + at / state.expected / 2 if state.expected else 1.0, at)
     new -= _left_out(connection, load_id, apart)
     new -= replacing.without_time(connection, load_id, state.highest)
-    for count, changed in (
-        *((replacing.settle(connection, load_id),) if replace else ()),
+    for settled in (
+        *((replacing.settle(connection, load_id, [row.id for row in before]),) if replace else ()),
         replacing.with_time(connection, load_id, state.highest),
     ):
-        state.replaced += count
-        state.changed |= changed
+        state.replaced += settled.replaced
+        state.changed |= settled.series
+        if settled.judged:
+            count = f"{counted(settled.judged, 'replaced row')} had been confirmed or doubted by hand"
+            state.notes.append(f"{source.name}: {count}; those in their place are judged like all others")
+    new -= _same_jobs(connection, load_id, jobs, state)
+    if new and not replace:
+        _refuse_twice(connection, table, before)
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
     state.rows += rows
     state.new += new
@@ -194,10 +235,28 @@ def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequ
     left_out, count = delete(results).where(*here, twice), 0
     for number, others in elsewhere.items():
         count += connection.execute(left_out, {"number": number, "others": others}).rowcount
-    rows = select(results.c.id).where(results.c.series_id == series.c.id).exists()
-    for numbers in chunks(sorted(elsewhere)):
-        connection.execute(delete(series).where(series.c.id.in_(numbers), series.c.fitted.is_(None), ~rows))
+    _drop_empty(connection, elsewhere)
     return count
+
+
+def _same_jobs(connection: Connection, load_id: int, jobs: Collection[samejobs.Source], state: _LoadState) -> int:
+    """Let jobs of Slurm's accounting give way to the results of their scripts; returns how many rows of this load those were."""
+    gone = samejobs.settle(connection, jobs, state.own or OwnNames(connection), load_id, state.highest)
+    left_out = [one for one in gone if one.new]
+    _drop_empty(connection, {one.series for one in left_out})
+    state.replaced += len(gone) - len(left_out)
+    state.changed |= {one.series for one in gone if not one.new}
+    if gone:
+        named = listed(list(dict.fromkeys(one.source for one in gone)), remarks.SHOWN)
+        state.notes.append(f"in Slurm's accounting and with a result of the job's own script, which alone counts: {named}")
+    return len(left_out)
+
+
+def _drop_empty(connection: Connection, numbers: Collection[int]) -> None:
+    """Take out those of these series that have no rows, and never had a model."""
+    rows = select(results.c.id).where(results.c.series_id == series.c.id).exists()
+    for part in chunks(sorted(numbers)):
+        connection.execute(delete(series).where(series.c.id.in_(part), series.c.fitted.is_(None), ~rows))
 
 
 @contextmanager

@@ -42,8 +42,8 @@ SCATTER: Final = 2.0
 """Runs of one layout that differ by more than this factor contradict each other: repeats in public tables do so by 1.05, few by 1.3."""
 MOST_GPUS, MOST_THREADS = 16, 1024
 """More GPUs, and more ranks or threads, than a node has."""
-_AGAIN: Final = "take these rows out ('modak results doubt'), and load them"
-"""How rows are corrected whose layout or parameters are wrong: others do not replace them."""
+_AGAIN: Final = "load the file again with '--replace' and"
+"""How rows are corrected whose layout or parameters options can tell: those of the same bytes replace them."""
 GROWS_EVENLY: Final = 1.1
 """A problem that grows with the size is as large for each rank or GPU, within this factor: meshes are not divided exactly."""
 WITHIN: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
@@ -88,7 +88,7 @@ def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]
         most = max(counts.get(name, 0) for name in system.folded_names)
         if most > room:
             text = f"{system.name}: up to {most} ranks x threads on a node, but its nodes run at most {room} at once"
-            yield f"{text}; if ranks_per_node counts over all nodes, {_AGAIN} with '--map ranks_per_node=total_ranks'"
+            yield f"{text}; if ranks_per_node counts over all nodes, {_AGAIN} '--map ranks_per_node=total_ranks'"
 
 
 def _unknown_systems(known: Sequence[System], named: Collection[str]) -> Iterator[str]:
@@ -281,7 +281,8 @@ def _no_nodes(one: _Figures) -> str | None:
     elif within.get("ranks_per_node", 1) * within.get("threads_per_rank", 1) > MOST_THREADS:
         what = f"more than {MOST_THREADS} ranks x threads on a node"
     elif one.rows >= LEAST_SIZES and max(within.get("ranks_per_node", 0), within.get("gpus_per_node", 0)) > 1:
-        return f"no result names 'nodes', so each counts as a run on one node; if some are not, {_AGAIN} with their numbers"
+        way = "take these rows out ('modak results doubt'), and load them with their numbers"
+        return f"no result names 'nodes', so each counts as a run on one node; if some are not, {way}"
     else:
         return None
     return f"{what}: without 'nodes' each result counts as a run on one node; give their number, and the counts of each"
@@ -294,7 +295,7 @@ def _over_all_nodes(one: _Figures) -> Iterator[str]:
             yield f"batch_size grows as the nodes do ({ratio:g} for each): it is that of each worker; divide a global batch by the workers"
         else:
             total = next((total for total, column in TOTALS.items() if column == name), None)
-            way = f"{_AGAIN} with '--map {name}={total}'" if total else "divide it by them"
+            way = f"{_AGAIN} '--map {name}={total}'" if total else "divide it by them"
             yield f"{name} grows as the nodes do ({ratio:g} for each): if it counts over all nodes, {way}"
 
 
@@ -352,8 +353,8 @@ def _growing(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterat
         shares = {name: [numbers_of[number].get(name, 0) / sizes[number] for number in members] for name in numbers_of[members[0]]}
         name = next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None)
         if name:
-            weak = "" if metric_of(changed[members[0]]).is_rate else ", and with '--set params.scaling=weak'"
-            way = f"if this is weak scaling, {_AGAIN} without that column ('--map OLD='){weak}"
+            weak = "" if metric_of(changed[members[0]]).is_rate else " and '--set params.scaling=weak'"
+            way = f"if this is weak scaling, {_AGAIN} '--map OLD=' (without that column){weak}"
             notes.append(f"{label}: {name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}")
     yield from notes[:SHOWN]
 

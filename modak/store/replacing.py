@@ -1,16 +1,18 @@
 """Corrected rows replace their predecessors, which stay in the table with the number of the load that replaced them.
 
 Two rows are of the same run if they agree in everything but value and suspicion. A corrected file says all there is of a run: its other
-rows are replaced, and a row that was replaced before and is in the file again is valid again.
+rows are replaced, and a row that was replaced before and is in the file again is valid again. So it does of the rows of its own bytes
+that were read with other options: a gap that is filled now, a count that meant something else.
 
 What names its source but not its time, such as a job in sacct's text, is one with the row that says the time and is equal in all else.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Column, ColumnElement, Connection, FromClause, Index, MetaData, Table, and_, delete, insert, select, update
+from sqlalchemy import Column, ColumnElement, Connection, FromClause, Index, MetaData, Table, and_, delete, insert, or_, select, update
 from sqlalchemy import Double as Number
 
 from modak.ingest.table import UNKNOWN
@@ -36,22 +38,35 @@ def note(connection: Connection, columns: dict[str, Any]) -> None:
         connection.execute(insert(_SAID), [dict(zip(_SAID.columns.keys(), row, strict=True)) for row in zip(*parts, strict=True)])
 
 
-def settle(connection: Connection, load_id: int) -> tuple[int, set[int]]:
-    """Mark rows that the file contradicts as replaced, and those that it confirms as valid; returns how many were replaced, and the series
-    of both."""
-    here = results.c.series_id.in_(select(_SAID.c.series_id))
+class Settled(NamedTuple):
+    """What a load changed of the rows that were there."""
+
+    replaced: int
+    series: set[int]
+    """Those of rows that were replaced, or are valid again."""
+    judged: int = 0
+    """Of how many of the replaced ones somebody had said something, which holds no more."""
+
+
+def settle(connection: Connection, load_id: int, read_before: Sequence[int]) -> Settled:
+    """Mark rows that the file contradicts as replaced, and those that it confirms as valid. ``read_before``: loads of the same
+    measurements."""
+    of_loads = results.c.load_id.in_(read_before)
+    here = or_(results.c.series_id.in_(select(_SAID.c.series_id)), of_loads)
     run = and_(*(results.c[column.name] == _SAID.c[column.name] for column in SAME_RUN))
     whole = and_(*(results.c[column.name] == _SAID.c[column.name] for column in ONCE))
     said = select(_SAID.c.series_id).where(whole).exists()
     timed = results.alias("timed")
     again = and_(results.c.replaced_by != 0, said, ~_with_time(timed, timed.c.replaced_by == 0))
-    aside = and_(results.c.replaced_by == 0, select(_SAID.c.series_id).where(run).exists(), ~said)
-    rows = connection.execute(select(results.c.id, results.c.series_id, again.label("again")).where(here, again | aside)).all()
+    aside = and_(results.c.replaced_by == 0, or_(select(_SAID.c.series_id).where(run).exists(), of_loads), ~said)
+    columns = (results.c.id, results.c.series_id, results.c.by_hand, again.label("again"))
+    rows = connection.execute(select(*columns).where(here, again | aside)).all()
     for back, number in ((True, 0), (False, load_id)):
         for numbers in chunks([row.id for row in rows if bool(row.again) == back]):
             connection.execute(update(results).where(results.c.id.in_(numbers)).values(replaced_by=number))
     connection.execute(delete(_SAID))
-    return sum(not row.again for row in rows), {row.series_id for row in rows}
+    gone = [row for row in rows if not row.again]
+    return Settled(len(gone), {row.series_id for row in rows}, sum(row.by_hand for row in gone))
 
 
 def without_time(connection: Connection, load_id: int, after: int) -> int:
@@ -63,8 +78,8 @@ def without_time(connection: Connection, load_id: int, after: int) -> int:
     return connection.execute(delete(results).where(*here, _with_time(results.alias("timed")))).rowcount
 
 
-def with_time(connection: Connection, load_id: int, after: int) -> tuple[int, set[int]]:
-    """Mark rows that say no time as replaced by those of this load, with numbers above ``after``, that do; returns as :func:`settle` does.
+def with_time(connection: Connection, load_id: int, after: int) -> Settled:
+    """Mark rows that say no time as replaced by those of this load, with numbers above ``after``, that do.
 
     What somebody said of the old row holds for the new one.
     """
@@ -80,7 +95,30 @@ def with_time(connection: Connection, load_id: int, after: int) -> tuple[int, se
     for row in rows:
         if row.by_hand:
             connection.execute(update(results).where(results.c.id == row.timed).values(doubt_id=row.doubt_id, by_hand=1))
-    return len(numbers), {row.series_id for row in rows}
+    return Settled(len(numbers), {row.series_id for row in rows})
+
+
+def under_one_name(connection: Connection, together: Mapping[int, Sequence[int]]) -> int:
+    """Let rows count once that came under several names of one system before it was known that they are; returns how many gave way.
+
+    ``together``: series, by number, each with all of its names. The row that came first stays, with what somebody said of the others; if it
+    was replaced, so are they.
+    """
+    first, later = results.alias("first"), results.alias("later")
+    alike = (first.c[column.name] == later.c[column.name] for column in ONCE if column.name != "series_id")
+    columns = (later.c.id, later.c.by_hand, later.c.doubt_id, first.c.id.label("stays"), first.c.load_id, first.c.replaced_by)
+    chosen = select(*columns).join(first, and_(*alike, first.c.id < later.c.id)).where(later.c.replaced_by == 0).order_by(first.c.id)
+    gone = set()
+    for every in {tuple(sorted(numbers)) for numbers in together.values()}:
+        for row in connection.execute(chosen.where(first.c.series_id.in_(every), later.c.series_id.in_(every))).all():
+            if row.id not in gone:
+                gone.add(row.id)
+                taken = {"replaced_by": row.replaced_by or row.load_id}
+                connection.execute(update(results).where(results.c.id == row.id).values(taken))
+                if row.by_hand:
+                    said = {"doubt_id": row.doubt_id, "by_hand": 1}
+                    connection.execute(update(results).where(results.c.id == row.stays, results.c.by_hand == 0).values(said))
+    return len(gone)
 
 
 def _with_time(timed: FromClause, *where: ColumnElement[bool]) -> ColumnElement[bool]:

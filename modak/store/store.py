@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
-from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Processor, Result, Rule, System
+from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Known, Processor, Result, Rule, System
 from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, differences, only_named
@@ -178,7 +178,7 @@ class Store:
 
     def add(
         self,
-        values: Iterable[System | Processor | Accelerator | Image | Rule],
+        values: Iterable[Known],
         actor: Actor,
         *,
         replace: bool = False,
@@ -349,11 +349,6 @@ class Store:
             kept = stack.pop_all()
         return columns, _until_read(rows, kept)
 
-    def systems(self) -> tuple[str, ...]:
-        """Systems that have results, as the results spell them."""
-        with reading(self.engine) as connection:
-            return tuple(connection.scalars(select(series.c.system).distinct().where(series.c.system.is_not(None))))
-
     def described_systems(self) -> tuple[System, ...]:
         """The systems that are known; one that no longer passes the checks of its kind is left out."""
         with reading(self.engine) as connection:
@@ -452,6 +447,8 @@ def _told(reviewed: suspects.Reviewed) -> Iterator[str]:
     yield from (f"suspicious from now on: {line}" for line in lines[:JUDGED_SHOWN])
     if len(lines) > JUDGED_SHOWN:
         yield f"suspicious from now on: {len(lines) - JUDGED_SHOWN} more ('modak results list --doubted' shows all)"
+    if reviewed.twice:
+        yield f"were there under another name of their system, too, and count once from now on: {counted(reviewed.twice, 'result')}"
     if reviewed.lifted:
         yield f"no longer suspicious, and used by the models: {counted(len(reviewed.lifted), 'result')}"
 

@@ -16,7 +16,7 @@ from modak.ingest.table import LAYOUT, layout
 from modak.ingest.values import reader
 from modak.results import metrics, suspicion
 from modak.results.suspicion import LayoutRuns
-from modak.store import catalogue
+from modak.store import catalogue, replacing, samejobs
 from modak.store.engine import chunks
 from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, now, results, series
 from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, from_row, has_params, matching, text_ids
@@ -45,6 +45,8 @@ class Reviewed:
     """The numbers of results that look wrong no more."""
     changed: set[int] = field(default_factory=set)
     """The numbers of the series that these results are of."""
+    twice: int = 0
+    """How many results had come under another name of their system, too, and count once now."""
 
 
 @dataclass
@@ -101,7 +103,8 @@ def _judgements(connection: Connection, touched: Mapping[int, SeriesKey]) -> Ite
 
 def review_systems(connection: Connection, systems: Collection[System]) -> Reviewed:
     """Judge the results on these systems, which are described otherwise than before, or no more; the series of those that this changes
-    get the number of the change, which is counted already. ``systems``: as they were and as they are."""
+    get the number of the change, which is counted already. ``systems``: as they were and as they are. What came under several of their
+    names counts once from now on."""
     folded = frozenset[str]().union(*(system.folded_names for system in systems))
     names = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all()
     found = Reviewed()
@@ -109,7 +112,11 @@ def review_systems(connection: Connection, systems: Collection[System]) -> Revie
     for part in chunks([name for name in names if same_name(name) in folded]):
         touched |= by_number(connection, series.c.system.in_(part))
     if touched:
+        own = OwnNames(connection)
+        twice = replacing.under_one_name(connection, own.together(connection, touched))
+        twice += len(samejobs.settle(connection, samejobs.sources_of(connection, touched), own))
         found = review(connection, touched)
+        found.twice = twice
     if any(system.aliases for system in systems):
         found.changed |= touched.keys()  # which of them make one curve may have changed
     for numbers in chunks(sorted(found.changed)):

@@ -73,16 +73,31 @@ def warnings(said: Iterable[Mapping[str, str]]) -> list[str]:
     return [f"{one['field']}: {one['message']}" if one.get("field") else one["message"] for one in said]
 
 
-def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterator[str]:
+Step = tuple[tuple[bool, str], ...]
+"""A sentence in pieces: whether each is a command, and its text."""
+
+
+def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterator[Step]:
     """What to do with the files of a plan, from the first lines of its scripts: get the image, build, submit, in this order."""
     script, build = job["job_content"], job.get("build_content")
-    image = re.search(r"^# image: (.*)", script, re.MULTILINE)
-    if image and not build:
-        yield f"the image, once: {image[1]}"
+    if not build and (image := re.search(r"^# image: (.*)", script, re.MULTILINE)):
+        yield (False, "the image, once: "), *_commands(image[1])
     for name, text, when in ((build_file, build or "", ""), (job_file, script, ", when the build has ended" if build else "")):
-        said = re.search(r"^# submit: (.*)", text, re.MULTILINE)
+        said = re.search(r"^# submit: (.*)FILE(.*)", text, re.MULTILINE)
         if said and name:
-            yield said[1].replace("FILE", shlex.quote(name)) + when
+            yield (True, said[1] + shlex.quote(name)), (False, said[2] + when)
+
+
+def _commands(how: str) -> Step:
+    """How to get an image, as runtimes word it.
+
+    >>> _commands("ch-image pull x and ch-convert x y make it")
+    ((True, 'ch-image pull x'), (False, ' and '), (True, 'ch-convert x y'), (False, ' make it'))
+    >>> _commands("get it from its owner (private image)")
+    ((False, 'get it from its owner (private image)'),)
+    """
+    pieces = re.split(r"( and (?=.* make it)| make it| fetches it.*)", how)
+    return tuple((len(pieces) > 1 and at % 2 == 0, piece) for at, piece in enumerate(pieces) if piece)
 
 
 def _variant(configuration: Mapping[str, Any]) -> str:

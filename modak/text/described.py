@@ -15,9 +15,9 @@ from pydantic_core import CoreSchema
 
 
 class Described(BaseModel):
-    """A model whose JSON Schema describes each field by the text below it.
+    """A model whose JSON Schema, or :func:`described`, describes each field by the text below it.
 
-    The source is read when a schema is asked for. pydantic's ``use_attribute_docstrings`` reads it at import, which took a sixth of the
+    The source is read when one of them is asked for. pydantic's ``use_attribute_docstrings`` reads it at import, which took a sixth of the
     time in which the service starts.
     """
 
@@ -26,13 +26,18 @@ class Described(BaseModel):
         """The schema with the descriptions; one that a field states itself stays."""
         found = handler(schema)
         fields = handler.resolve_ref_schema(found).get("properties", {})
-        texts: dict[str, str] = {}
-        for kind in reversed(cls.__mro__):
-            texts |= _texts(kind.__module__).get(kind.__qualname__, {}) if issubclass(kind, Described) else {}
-        for name, field in cls.model_fields.items():
-            if text := texts.get(name):
-                fields.get(field.alias or name, {}).setdefault("description", text)
+        for name, text in described(cls).items():
+            if text and name in cls.model_fields:
+                fields.get(cls.model_fields[name].alias or name, {}).setdefault("description", text)
         return found
+
+
+def described(model: type[Described]) -> dict[str, str]:
+    """The texts below the fields of a model, by their names; empty ones are below nothing."""
+    texts: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        texts |= _texts(kind.__module__).get(kind.__qualname__, {}) if issubclass(kind, Described) else {}
+    return texts
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from modak.errors import BadSyntax, RequestError
 
 Json = dict[str, Any]
-"""A JSON object."""
+"""An object, to be written as JSON."""
 DEEPEST: Final = 64
 LONGEST_INTEGER: Final = 20
 

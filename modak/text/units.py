@@ -38,6 +38,34 @@ def duration(text: str) -> int:
     raise ValueError(f"{text!r:.40} is not a duration; allowed: hh:mm:ss, d-hh:mm:ss, hh:mm, 26 h, 2 days, 1 h 30 min, PT1H30M or seconds")
 
 
+_LENGTH: Final = re.compile(
+    r"(?:([0-9]{1,4})(?:-| days?,? ))?([0-9]{1,4}):([0-5]?[0-9]):([0-5]?[0-9](?:[.,][0-9]{1,9})?)"
+    r"|()()([0-9]{1,4}):([0-5]?[0-9][.,][0-9]{1,9})"
+)
+"""A clock that tells which part is which by itself: hours, minutes and seconds, or minutes and parts of a second."""
+_SPELT: Final = re.compile(
+    r"(?:([0-9]{1,4}) ?d(?:ays?)?)?,? ?(?:([0-9]{1,5}) ?h)?,? ?(?:([0-9]{1,6}) ?m(?:in)?)?,? ?(?:([0-9]{1,6}(?:[.,][0-9]{1,9})?) ?s)?"
+)
+"""A length in parts with their units."""
+
+
+def length(text: str) -> float | None:
+    """Seconds of ``[d-]h:mm:ss``, ``m:ss.f`` and ``1h 2m 3.5s``, as clocks and programs print measured times, of a fraction all digits;
+    ``None`` for any other text, also for ``9:07`` (minutes and seconds, or hours and minutes) and a number with one unit.
+
+    >>> length("00:09:07.7"), length("1-02:03:04"), length("1 day, 2:03:04"), length("1m23.4s"), length("9:07.5")
+    (547.7, 93784.0, 93784.0, 83.4, 547.5)
+    >>> length("9:07"), length("1.5s"), length("812")
+    (None, None, None)
+    """
+    found = _LENGTH.fullmatch(text) or _SPELT.fullmatch(text.lower())
+    parts = [part.replace(",", ".") for part in found.groups(default="")] if found else []
+    if sum(map(bool, parts)) < 2:
+        return None
+    days, hours, minutes, seconds = (float(part or 0) for part in (parts[:4] if any(parts[:4]) else parts[4:]))
+    return round(((days * 24 + hours) * 60 + minutes) * 60 + seconds, 9)
+
+
 _ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,5}):)?([0-9]{1,2}):([0-9]{2})(?:\.[0-9]+)?")
 
 

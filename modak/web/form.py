@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,106 +29,65 @@ class Field:
     example: str = ""
 
 
-@dataclass(frozen=True)
-class Group:
-    """Fields that belong together."""
-
-    title: str
-    fields: tuple[Field, ...]
-
-
-FORM: Final = (
-    Group(
-        "What to run",
-        (
-            Field("command", "Command", "application.executable", "as you type it, without mpirun or srun", example="./solver"),
-            Field(PROGRAM, "Kind of program", hint="how it is started", kind="select"),
-            Field(
-                SPREAD,
-                "Training over several processes",
-                hint="if the program can: DistributedDataParallel, Horovod, …; not ticked: as in the results",
-                kind="checkbox",
-            ),
-            Field(
-                "application",
-                "Application",
-                "optimisation.workload.application",
-                "its name in the results: they are the evidence for the prediction",
-            ),
-            Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
-            Field("epochs", "Epochs", "optimisation.workload.epochs", "if results are times of an epoch", kind="number", example="20"),
-            Field(
-                "samples",
-                "Samples per epoch",
-                "optimisation.workload.samples",
-                "if results are samples per second",
-                kind="number",
-                example="60000",
-            ),
-            Field(
-                "amount",
-                "Amount of work",
-                "optimisation.workload.amount",
-                "of the whole run, if results are rates like ns/day",
-                example="100 ns",
-            ),
-            Field("image", "Container image", "application.container_runtime", "empty: MODAK chooses", example="docker://name/image:tag"),
-        ),
+_RUN: Final = (
+    Field("command", "Command", "application.executable", "as you type it, without mpirun or srun", example="./solver"),
+    Field(PROGRAM, "Kind of program", hint="how it is started", kind="select"),
+    Field(
+        SPREAD,
+        "Training over several processes",
+        hint="if the program can: DistributedDataParallel, Horovod, …; not ticked: as in the results",
+        kind="checkbox",
     ),
-    Group(
-        "Where",
-        (
-            Field("system", "System", "target.name", "where the job runs", kind="select"),
-            Field("partition", "Partition", "job_options.partition", "nodes of one kind, with a queue; empty: the system's default"),
-            Field("name", "Job name", "job_options.job_name", "in the queue", example="solver"),
-            Field("account", "Account", "job_options.account", "the project that the job is charged to"),
-            Field(
-                "wall_time",
-                "Wall time limit",
-                "job_options.wall_time_limit",
-                "then the system ends the job; empty: from the predicted time",
-                example="02:00:00",
-            ),
-        ),
+    Field(
+        "application",
+        "Application",
+        "optimisation.workload.application",
+        "its name in the results: they are the evidence for the prediction",
     ),
-    Group(
-        "Goal",
-        (
-            Field(
-                "minimise",
-                "As little as possible",
-                "optimisation.objective.minimise",
-                "default: time; with a deadline, node-hours",
-                kind="select",
-            ),
-            Field(
-                "deadline",
-                "Deadline",
-                "optimisation.objective.deadline",
-                "the longest time that the run may take: hours:minutes:seconds, or 90 min",
-                example="01:30:00",
-            ),
-            Field(
-                "confidence",
-                "Probability of meeting it",
-                "optimisation.objective.confidence",
-                "from 0.5, below 1; empty: 0.9",
-                kind="number",
-                example="0.9",
-            ),
-            Field(
-                "max_nodes",
-                "At most this many nodes",
-                "optimisation.objective.max_nodes",
-                "also allows sizes far beyond the measured ones",
-                kind="number",
-            ),
-            Field("nodes", "Exactly this many nodes", "job_options.node_count", "empty: MODAK chooses", kind="number"),
-            Field("gpus", "GPUs per node", "job_options.request_gpus", "empty: MODAK chooses", kind="number"),
-        ),
+    Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
+    Field("epochs", "Epochs", "optimisation.workload.epochs", "if results are times of an epoch", "number", "20"),
+    Field("samples", "Samples per epoch", "optimisation.workload.samples", "if results are samples per second", "number", "60000"),
+    Field(
+        "amount", "Amount of work", "optimisation.workload.amount", "of the whole run, if results are rates like ns/day", example="100 ns"
+    ),
+    Field("image", "Container image", "application.container_runtime", "empty: MODAK chooses", example="docker://name/image:tag"),
+)
+_PLACE: Final = (
+    Field("system", "System", "target.name", "where the job runs", "select"),
+    Field("partition", "Partition", "job_options.partition", "nodes of one kind, with a queue; empty: the system's default"),
+    Field("name", "Job name", "job_options.job_name", "in the queue", example="solver"),
+    Field("account", "Account", "job_options.account", "the project that the job is charged to"),
+    Field(
+        "wall_time",
+        "Wall time limit",
+        "job_options.wall_time_limit",
+        "then the system ends the job; empty: from the predicted time",
+        example="02:00:00",
     ),
 )
-PATHS: Final = {field.path: field for group in FORM for field in group.fields if field.path}
+_GOAL: Final = (
+    Field("minimise", "As little as possible", "optimisation.objective.minimise", "default: time; with a deadline, node-hours", "select"),
+    Field(
+        "deadline",
+        "Deadline",
+        "optimisation.objective.deadline",
+        "the longest time that the run may take: hours:minutes:seconds, or 90 min",
+        example="01:30:00",
+    ),
+    Field("confidence", "Probability of meeting it", "optimisation.objective.confidence", "from 0.5, below 1; empty: 0.9", "number", "0.9"),
+    Field(
+        "max_nodes",
+        "At most this many nodes",
+        "optimisation.objective.max_nodes",
+        "also allows sizes far beyond the measured ones",
+        "number",
+    ),
+    Field("nodes", "Exactly this many nodes", "job_options.node_count", "empty: MODAK chooses", "number"),
+    Field("gpus", "GPUs per node", "job_options.request_gpus", "empty: MODAK chooses", "number"),
+)
+FORM: Final = {"What to run": _RUN, "Where": _PLACE, "Goal": _GOAL}
+"""The groups of fields, by their titles."""
+PATHS: Final = {field.path: field for fields in FORM.values() for field in fields if field.path}
 """The field of the form for a field of the request."""
 OBJECTIVES: Final = (("", "default"), *((name, name.replace("_", "-")) for name in Objective.allowed("minimise")))
 
@@ -144,13 +103,13 @@ def called(path: str) -> tuple[str, str]:
     """What the form calls a field of the request, and the field's name there; the group of a section, which is no field."""
     if path in PATHS:
         return PATHS[path].label, PATHS[path].name
-    groups = (group.title for group in FORM if any(field.path.startswith(f"{path}.") for field in group.fields))
+    groups = (title for title, fields in FORM.items() if any(field.path.startswith(f"{path}.") for field in fields))
     return next(groups, path), ""
 
 
 def place(name: str) -> int:
     """Where a field is in the form, counted from its top; what is no field comes last."""
-    names = [field.name for group in FORM for field in group.fields]
+    names = [field.name for fields in FORM.values() for field in fields]
     return names.index(name) if name in names else len(names)
 
 
@@ -167,6 +126,21 @@ def document(values: Mapping[str, str]) -> dict[str, Any]:
         if text := given.get(field.name):
             made = with_value(made, ("job", *path.split(".")), _number(text) if field.kind == "number" else text)
     return dict(made)
+
+
+def filled(request: Any) -> dict[str, str] | None:
+    """The fields that make a request; ``None`` for one that no filled form makes."""
+    found = {field.name: _at(request, ("job", *path.split("."))) for path, field in PATHS.items()}
+    given = {name: str(value) for name, value in found.items() if value is not None}
+    ways = ({**given, PROGRAM: program, **several} for program, _ in programs() for several in ({}, {SPREAD: "yes"}))
+    return next((values for values in ways if "command" in given and document(values) == request), None)
+
+
+def _at(document: Any, path: Sequence[str]) -> Any:
+    """What a document has at a path; ``None``: nothing."""
+    for key in path:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
 
 
 def _number(text: str) -> float | str:

@@ -172,11 +172,48 @@ def test_the_way_says_where_one_is(web: TestClient) -> None:
 
 
 def test_a_pasted_request_is_answered_alike(web: TestClient) -> None:
-    """Of a plan's page, too, where it can be changed."""
-    text = '{"job": {"application": {"executable": "./a"}, "job_options": {"job_name": "mine"}}}'
-    answer = web.post("/ui/plans", data={"document": text})
-    assert answer.status_code == 200
-    assert '"job_name": "mine"' in unescape(answer.text)
+    """By the page of a plan."""
+    answer = web.post("/ui/plans", data={"document": '{"job": {"application": {"executable": "./mine"}}}'})
+    assert (answer.status_code, "\n./mine\n" in answer.text) == (200, True)
+
+
+def _changed_from(web: TestClient, sent: dict[str, str]) -> str:
+    """The page to which the plan of a sent form leads for another one."""
+    answer = web.post("/ui/plans", data=sent)
+    link = next(link for link in Links(answer.text).links if "?plan=" in link)
+    return web.get(urljoin(str(answer.url), link)).text
+
+
+def test_a_plan_leads_back_to_the_form_that_made_it(web: TestClient) -> None:
+    """With all that was filled in; the same request as a document is a step away."""
+    page = _changed_from(web, FILLED)
+    fields = re.findall('<input id="([^"]*)" [^>]*value="([^"]+)"', page) + re.findall(
+        '<select id="([^"]*)".*?value="([^"]*)" selected', page, re.S
+    )
+    assert dict(fields) == {name: text for name, text in FILLED.items() if text.strip() and name != "distributed"}
+    assert ('value="yes" checked' in page, '"minimise": "node_hours"' in unescape(page), "<details open>" in page) == (True, True, False)
+
+
+def test_a_plan_of_a_document_leads_to_the_document(web: TestClient) -> None:
+    """Where no filled form would say the same."""
+    page = _changed_from(web, {"document": '{"job": {"application": {"executable": "./a", "threads": 2}}}'})
+    assert "<details open>" in page
+    assert '"threads": 2' in unescape(page)
+
+
+def test_what_should_be_known_of_a_form_has_the_names_of_the_form(web: TestClient) -> None:
+    """Whoever pasted a document reads those of the document."""
+    filled = web.post("/ui/plans", data={**FILLED, "account": ""}).text
+    job = {"application": {"executable": "a", "threads": 1}, "target": {"name": "supermuc-ng"}}
+    pasted = web.post("/ui/plans", data={"document": json.dumps({"job": job})}).text
+    assert ("<li>Account: jobs on" in filled, "<li>job_options.account: jobs on" in pasted) == (True, True)
+
+
+def test_commands_to_type_next_stand_apart_from_the_sentence(web: TestClient) -> None:
+    """So that each can be copied."""
+    job = {"application": {"executable": "a", "container_runtime": "docker://a/b:1"}, "target": {"container_runtime": "charliecloud"}}
+    steps = web.post("/ui/plans", data={"document": json.dumps({"job": job})}).text.partition("<h2>Next</h2>")[2].partition("</ol>")[0]
+    assert re.findall("<code>(.*?)</code>", steps) == ["ch-image pull a/b:1", "ch-convert -i ch-image -o dir a/b:1 b_1", "bash job.sh"]
 
 
 def test_a_request_with_sections_as_text_has_a_page(web: TestClient) -> None:
@@ -451,6 +488,7 @@ def test_a_printed_table_is_as_wide_as_its_sheet(web: TestClient, tmp_path: Path
         ("/ui/results?application=3dgan&model=x", "model"),
         ("/ui/models?application=3dgan&used_by=x", "used_by"),
         ("/ui/models?application=3dgan&id=x", "id"),
+        ("/ui/?plan=x", "plan"),
     ],
 )
 def test_the_place_of_an_unknown_plan_or_curve_is_its_parameter(web: TestClient, path: str, field: str) -> None:

@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from starlette.testclient import TestClient
 
-from modak.api.shapes import infrastructure, scaling_model
 from modak.facts import Facts, FileSystem, Layout, Result, SeriesKey
 from modak.perfmodel import fit
+from modak.published.shapes import infrastructure, scaling_model
 
 BUILDER: dict[str, Any] = {
     "job": {

@@ -14,8 +14,8 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Config, GenerationMode
 
-from modak.api.shapes import scripts
 from modak.facts import Condition, Rule
+from modak.published.shapes import scripts
 from tests.api.site import Site
 from tests.api.test_hostile_fields import PAYLOADS
 from tests.api.witness import CANARY, commands, witness

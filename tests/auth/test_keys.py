@@ -150,7 +150,7 @@ def test_a_key_that_makes_no_sense_is_not_made(keys_of: KeyRing, name: str, scop
     """A name that is none, no scope, an unknown scope, a time that has passed."""
     with pytest.raises(RequestError):
         keys_of.create(name, scopes, expires, ME)
-    assert keys_of.every() == ()
+    assert keys_of.access().every() == ()
 
 
 def test_every_change_leaves_a_line(store: Store, keys_of: KeyRing) -> None:

@@ -191,7 +191,7 @@ def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path,
         order = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n", "apptainer", "test", tmp_path)
         store.builds.ask(order.key, order.as_json(), Actor("test"))
         put_earlier(store.builds, service.PATIENCE)
-        service.BuildService(store, Settings(database_url=url, images_dir=str(images))).listing()
+        service.BuildService(store, Settings(database_url=url, images_dir=str(images))).builds()
         with builder_lock(images) as lock:
             assert (lock is None) == installed
         until(lambda: not (installed and store.builds.newest(1)[0].living))
@@ -213,7 +213,7 @@ def test_a_build_without_its_tool_keeps_no_other_waiting(tmp_path: Path, monkeyp
             store.builds.ask(order.key, order.as_json(), Actor("test"))
         put_earlier(store.builds, service.PATIENCE)
         building = service.BuildService(store, Settings(database_url=url, images_dir=str(tmp_path / "images")))
-        building.listing()
+        building.builds()
         until(lambda: {build.order["runtime"]: build.state for build in store.builds.newest()}["apptainer"] == "failed")
         until(lambda: _unlocked(tmp_path / "images"))
         assert {build.order["runtime"]: build.state for build in store.builds.newest()}["charliecloud"] == "queued"

@@ -278,6 +278,52 @@ def test_a_quality_of_service_that_limits_cpus_is_a_queue() -> None:
     assert partition(found, "batch").queues[1:] == (Queue(name="batch", qos="medium", min_nodes=1, max_nodes=2, max_wall_time_s=86400),)
 
 
+@pytest.mark.parametrize(
+    ("limits", "queue"),
+    [
+        ("|cpu=20|", {"max_nodes": 1, "max_cpus": 20}),
+        ("||cpu=20", {"max_nodes": 4, "min_cpus": 20}),
+        ("||cpu=100", {"min_nodes": 2, "max_nodes": 4, "min_cpus": 100}),
+        ("||gres/gpu=1", {"max_nodes": 4, "min_gpus": 1}),
+        ("|cpu=4000|", None),
+        ("|gres/gpu=1|", None),
+    ],
+)
+def test_a_quality_of_service_limits_the_cpus_and_gpus_of_its_jobs(limits: str, queue: dict[str, int] | None) -> None:
+    """Of nodes with 80 CPUs and no GPUs; one that limits nothing there is no queue."""
+    shown = f"special|{limits}\n"
+    found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
+    named = partition(found, "batch").queues[1:]
+    assert named == ((Queue(name="batch", qos="special", max_wall_time_s=86400, **queue),) if queue else ())
+
+
+def test_a_partition_whose_own_quality_of_service_wants_gpus_takes_no_other_jobs() -> None:
+    """Slurm holds them for ever, or rejects them; on nodes with two GPUs, jobs may be limited to one."""
+    shown = read(MIXED["scontrol-partition"]).replace("TotalCPUs=160", "QoS=cards TotalCPUs=160")
+    files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
+    found = seen(files, scontrol_partition=shown, sacctmgr="cards|||gres/gpu=1\none||gres/gpu=1|\n")
+    (usual, one) = partition(found, "gpu.v100").queues
+    assert ((usual.min_gpus, usual.max_gpus), (one.qos, one.min_gpus, one.max_gpus)) == ((1, None), ("one", 1, 1))
+    before = partition(found, "gpu.v100").model_copy(update={"queues": ()})
+    stored = found.system.model_copy(update={"partitions": tuple(before if x.name == before.name else x for x in found.system.partitions)})
+    assert drift(stored, found.system) == (Drift("partitions.gpu.v100.min_gpus", None, 1),)
+
+
+def test_the_first_sixteen_narrower_qualities_of_service_are_entered() -> None:
+    """Those that limit nothing in the partition, or have no name that a system file can hold, are not counted."""
+    shown = "".join(f"bad {number}|00:01:00||\nwide{number}||cpu=4000|\n" for number in range(16))
+    shown += "".join(f"fit{number}|00:0{number % 9 + 1}:00||\n" for number in range(18))
+    found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
+    assert [one.qos for one in partition(found, "batch").queues[1:]] == [f"fit{number}" for number in range(16)]
+
+
+def test_a_partition_that_gives_parts_of_nodes_is_entered_so() -> None:
+    """Slurm rejects a job that wants a node for itself there."""
+    parts, whole = (limited(f"MaxCPUsPerNode={most}") for most in ("20", "UNLIMITED"))
+    assert (partition(parts, "batch").shared_nodes, partition(whole, "batch").shared_nodes) == (True, False)
+    assert "partitions.batch.shared_nodes" in [one.field for one in drift(whole.system, parts.system)]
+
+
 def test_a_partition_has_the_limits_of_its_own_quality_of_service() -> None:
     """Slurm rejects jobs beyond them, or lets them wait for ever; 200 CPUs are two nodes. Other partitions have it not."""
     found = with_qualities("QoS=quickq")
@@ -499,6 +545,19 @@ def test_openpbs_has_queues_and_nodes() -> None:
     assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.212297216)
     assert partition(found, "gpuq").nodes == 1
     assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
+
+
+LIMITED_IN_PBS = ("resources_max.walltime", "resources_max.ncpus = 8\n    resources_min.ngpus = 1\n    resources_max.walltime")
+
+
+def test_a_queue_of_pbs_limits_the_cpus_and_gpus_of_its_jobs() -> None:
+    """PBS Pro rejects jobs beyond them; Torque counts nodes and processors otherwise."""
+    found = seen({**OPENPBS, **XEON}, "n001", qstat=read(OPENPBS["qstat"]).replace(*LIMITED_IN_PBS))
+    workq, gpuq = (partition(found, name) for name in ("workq", "gpuq"))
+    assert (workq.node.usable_cores, workq.max_nodes, gpuq.queues[0].min_gpus) == (8, 1, 1)
+    shown = read("qstat-torque.txt")
+    torque = [pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt"}, qstat=text)) for text in (shown, shown.replace(*LIMITED_IN_PBS))]
+    assert torque[0] == torque[1]
 
 
 ROUTED = """Queue: prod
@@ -936,7 +995,7 @@ def test_a_changed_size_of_jobs_is_drift() -> None:
         for name in ("batch", "batch-kind2")
         for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")), ("allowed_qos", (None, "long")))
     )
-    assert {one.field.rpartition(".")[2] for one in drift(now, stored, shows_lists=first.shows_lists)} == {"allowed_qos"}
+    assert {one.field.rpartition(".")[2] for one in drift(now, stored, shown_lists=first.shown_lists)} == {"allowed_qos"}
 
 
 def test_a_list_that_sinfo_does_not_show_is_not_gone() -> None:
@@ -944,7 +1003,17 @@ def test_a_list_that_sinfo_does_not_show_is_not_gone() -> None:
     probes = {name: {"lscpu": "lscpu-epyc-vm.json"} for name in ("main", "gpu")}
     found = seen({"sinfo": "sinfo.txt", "lscpu": "lscpu-epyc-vm.json"}, probes=probes)
     parts = tuple(one.model_copy(update={"allowed_accounts": ("chem",)}) for one in found.system.partitions)
-    assert drift(found.system.model_copy(update={"partitions": parts}), found.system, shows_lists=found.shows_lists) == ()
+    assert drift(found.system.model_copy(update={"partitions": parts}), found.system, shown_lists=found.shown_lists) == ()
+
+
+@pytest.mark.parametrize(("accounts", "gone"), [(257, False), (0, True)])
+def test_a_list_that_is_too_long_to_be_entered_is_not_gone(accounts: int, gone: bool) -> None:
+    """A shorter one that somebody has entered stays; where the partition has none, it is gone."""
+    names = ",".join(f"a{number}" for number in range(accounts))
+    found = limited(f"AllowAccounts={names}" if accounts else "MinNodes=0")
+    parts = tuple(one.model_copy(update={"allowed_accounts": ("chem",)}) if one.name == "batch" else one for one in found.system.partitions)
+    told = drift(found.system.model_copy(update={"partitions": parts}), found.system, shown_lists=found.shown_lists)
+    assert told == (Drift("partitions.batch.allowed_accounts", "chem", None),) * gone
 
 
 def test_a_changed_default_time_is_drift() -> None:

@@ -43,6 +43,8 @@ class Site:
     """Of slurm.conf, other than usual."""
     accounts: Sequence[str] = ()
     """Commands of ``sacctmgr``; empty: there is no database of accounts."""
+    limits: Sequence[str] = ()
+    """Further ones, for which Slurm has to know its GPUs."""
 
 
 THROWAWAY = Site(
@@ -185,6 +187,8 @@ def cluster(folder: Path, path: Sequence[Path] = (), site: Site = THROWAWAY) -> 
             start("unshare", "--uts", "--ipc", "sh", "-c", enter)
         slurm = Slurm(environment)
         _until_idle(slurm, folder, sorted(site.nodes))
+        for command in site.limits:
+            assert slurm.run("sacctmgr", "--immediate", *command.split()).returncode == 0, command
         yield slurm
         slurm.run("scancel", "--user=root")
 

@@ -10,8 +10,11 @@ QUALITIES = {
     "long": "MaxWall=1-00:00:00 Flags=DenyOnLimit,PartitionTimeLimit",
     "quickly": "MaxWall=00:15:00 MaxTRESPerJob=cpu=2 Flags=DenyOnLimit",
     "large": "MaxWall=1-00:00:00",
+    "part": "MaxTRESPerJob=cpu=4 Flags=DenyOnLimit",
+    "many": "MinTRESPerJob=cpu=6 Flags=DenyOnLimit",
+    "ongpus": "Flags=DenyOnLimit",
 }
-OF = {"chem": "normal,debug,long", "ai": "normal,debug,large"}
+OF = {"chem": "normal,debug,long,part,many", "ai": "normal,debug,large"}
 """Accounts, with their qualities of service."""
 
 STRICT = Site(
@@ -27,8 +30,9 @@ STRICT = Site(
         f"shared Nodes=thick1 MaxCPUsPerNode=2 MaxTime=4:00:00 {MEMORY} DenyQos=debug",
         "whole Nodes=thin[1-2] OverSubscribe=EXCLUSIVE MaxTime=1:00:00 DefMemPerNode=1000",
         f"socket Nodes=thick1 SelectTypeParameters=CR_Socket_Memory MaxTime=1:00:00 {MEMORY}",
-        "gpu Nodes=gpu1 MaxTime=4:00:00 DefMemPerCPU=2000 MaxMemPerNode=60000 AllowAccounts=ai,vision",
+        "gpu Nodes=gpu1 MaxTime=4:00:00 DefMemPerCPU=2000 MaxMemPerNode=60000 AllowAccounts=ai,vision QOS=ongpus",
         f"quick Nodes=thin[1-2] MaxTime=4:00:00 QOS=quickly {MEMORY}",
+        f"thick Nodes=thick1 MaxTime=1:00:00 {MEMORY}",
         "large Nodes=p[01-64] MinNodes=4 MaxNodes=32 MaxTime=2-00:00:00 AllowQos=large,normal",
     ),
     gpus={"gpu1": "Type=a100 File={folder}/dev/nvidia[0-1]"},
@@ -44,4 +48,5 @@ STRICT = Site(
         *(f"add account {name} Description=none Organization=none" for name in OF),
         *(f"add user {user} account={name} qos={qos} defaultqos=normal" for name, qos in OF.items() for user in ("root", "nobody")),
     ),
+    limits=("modify qos ongpus set MinTRESPerJob=gres/gpu=1",),
 )

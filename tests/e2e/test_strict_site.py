@@ -100,6 +100,9 @@ AI = {"account": "ai"}
         ({}, {"request_gpus": 2, **AI}, "--partition=gpu --gpus-per-node=2"),
         ({"mpi_ranks": 4}, {"process_count_per_node": 4}, "--constraint=thick"),
         ({}, {"requeue": True, "signal": "USR1@60"}, "--signal=B:USR1@60"),
+        ({}, {"partition": "thick", "qos": "part"}, "--qos=part --ntasks-per-node=4 --mem=8000M"),
+        ({}, {"partition": "thick", "qos": "many"}, "--qos=many --ntasks-per-node=8"),
+        ({}, {"request_specific_nodes": "thick1", "architecture_constraint": "thick"}, "--constraint=thick --nodelist=thick1"),
     ],
 )
 def test_a_script_is_taken(
@@ -126,6 +129,19 @@ def test_a_script_is_taken(
         ({}, {"partition": "gpu"}, "job_options.account: partition gpu takes no jobs with account chem (only with ai, vision)"),
         ({}, {"request_gpus": 1}, "partitions with GPUs: gpu (takes no jobs with account chem"),
         ({}, {"memory_limit": "40 GB"}, "job_options.memory_limit: 40 GB per node requested"),
+        ({"mpi_ranks": 8}, {"partition": "thick", "qos": "part"}, "application.mpi_ranks: 8 ranks requested, on at least 2 nodes"),
+        (
+            {},
+            {"partition": "thick", "qos": "part", "node_exclusive": True},
+            "job_options.node_exclusive: jobs with qos part on strict/thick",
+        ),
+        ({}, {"partition": "shared", "node_exclusive": True}, "job_options.node_exclusive: jobs on strict/shared get parts of nodes"),
+        (
+            {"mpi_ranks": 4},
+            {"partition": "thick", "qos": "many"},
+            "a job with qos many on strict/thick has at least 6 CPUs, and this one has 4",
+        ),
+        ({}, {"partition": "gpu", **AI}, "job_options.request_gpus: a job on strict/gpu has at least 1 GPU, and this one has 0"),
     ],
 )
 def test_what_slurm_would_reject_is_refused(

@@ -144,6 +144,11 @@ def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -
     assert f"=value' --set metric={options})" in said(name)
 
 
+def test_a_clock_in_a_heading_is_no_unit() -> None:
+    """It tells how times are written, which is read as it is."""
+    assert "(--map 'Elapsed [hh:mm:ss]=value' --set metric=time)" in said("Elapsed [hh:mm:ss]")
+
+
 def test_the_sides_of_a_grid_of_ranks_are_multiplied() -> None:
     """HPL has P and Q; P alone is a number of ranks."""
     grid = [message for _, message in header_faults(("application", "metric", "value", "P", "Q"), (), loading=True)]

@@ -73,6 +73,29 @@ def test_all_columns_that_are_not_known_are_left_out_at_once() -> None:
     assert note.notes == ("r.csv: left out: 'nx', 'residual'",)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("00:09:07.7", 547.7),
+        ("9:07.7", 547.7),
+        ("1:13:32", 4412),
+        ("1-02:03:04", 93784),
+        ("0 days 00:13:32.5", 812.5),
+        ("1 day, 2:03:04", 93784),
+        ("1m23.4s", 83.4),
+        ("75m3.250s", 4503.25),
+        ("0m1,234s", 1.234),
+        ("1h 23m", 4980),
+        ("1 h 2 min 3 s", 3723),
+    ],
+)
+@pytest.mark.parametrize("unit", ["", "s"])
+def test_a_length_of_time_is_read_in_seconds(text: str, seconds: float, unit: str) -> None:
+    """As clocks, Slurm, bash, Python and MODAK print it; beside plain numbers in another unit."""
+    batch = only(f'application,nodes,metric,value,unit\na,1,wall_time,"{text}",{unit}\na,2,wall_time,1.5,min\n')
+    assert batch.values.tolist() == [seconds, 90]
+
+
 @pytest.mark.parametrize("text", ["", " ", "NaN", "n/a", "-", "OOM", "Failed", "timeout"])
 def test_rows_of_runs_that_gave_no_value_are_left_out(text: str) -> None:
     """The others count; one note has their lines, and what else they say is not looked at."""

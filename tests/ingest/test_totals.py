@@ -52,10 +52,8 @@ def test_a_total_alone_counts_as_on_one_node_and_is_noted() -> None:
     batch = only("application,total_ranks,metric,value\na,8,wall_time,1\na,16,wall_time,1\n")
     assert (batch.numbers["nodes"].tolist(), batch.numbers["ranks_per_node"].tolist()) == ([UNKNOWN] * 2, [8, 16])
     (note,) = batch.notes
-    assert note.startswith(
-        "r.csv: column 'total_ranks': without 'nodes', all count as on one node; if it were several, take these rows out"
-    )
-    assert note.endswith("and load them with '--set ranks_per_node=…', what a node has")
+    assert note.startswith("r.csv: column 'total_ranks': without 'nodes', all count as on one node; if it were several, load the file")
+    assert note.endswith("with '--replace' and '--set ranks_per_node=…', what a node has")
 
 
 def test_rows_without_a_total_stay_as_they_are() -> None:

@@ -80,6 +80,19 @@ def test_a_build_has_the_quality_of_service_of_one_node(known: Known) -> None:
     assert ("--qos=large\n" in texts.job_script, "--qos=few\n" in texts.build_script) == (True, True)
 
 
+def test_a_build_does_not_name_a_quality_of_service_for_jobs_with_gpus(known: Known) -> None:
+    """It has none: Slurm would hold it for ever."""
+    options = {"qos": "cards", "request_gpus": 1}
+    request = example("resnet50-gpu-cluster", application__build=BUILD, job_options=options, optimisation__objective={})
+    facts = known(request.workload_name)
+    (name,) = [name for name in facts.systems if name == request.target.name]
+    system = facts.systems[name]
+    queues = (Queue(name="gpu", max_nodes=1), Queue(name="gpu", qos="cards", max_nodes=1, min_gpus=1))
+    parts = tuple(one.model_copy(update={"queues": queues}) if one.node.accelerators else one for one in system.partitions)
+    texts = optimise(request, replace(facts, systems={**facts.systems, name: system.model_copy(update={"partitions": parts})})).texts
+    assert ("--qos=cards\n" in texts.job_script, "--qos" in texts.build_script) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("thin", "login", "account", "place"),
     [(None, True, None, "login"), (True, True, None, "thin"), (None, None, None, "thin"), (None, True, "old", "thin")],

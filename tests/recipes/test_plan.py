@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from modak.errors import RequestError
 from modak.facts import Image
 from modak.images.fit import Wanted, obstacle
-from modak.recipes.base import image_labels
+from modak.recipes.image import image_labels
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Extras, Hardware, Variant, plan, recipe, versions
 from modak.recipes.text import written

@@ -12,7 +12,7 @@ import pytest
 
 from modak import plugins
 from modak.errors import RequestError
-from modak.recipes.base import image_labels
+from modak.recipes.image import image_labels
 from modak.recipes.pins import by_tag
 from modak.recipes.plan import Extras, Hardware, Recipe, Variant, plan, recipe
 from modak.recipes.text import cautions, text_for, written

@@ -72,6 +72,20 @@ def test_an_image_lies_where_callers_put_it() -> None:
     assert setup("apptainer", having(reference="/data/own.sif", file="own.sif")) == ["MODAK_IMAGE=/data/own.sif"]
 
 
+@pytest.mark.parametrize(
+    ("runtime", "file", "place"),
+    [
+        ("apptainer", "own.sif", "images/own.sif"),
+        ("enroot", "own.sqsh", "images/own.sqsh"),
+        ("charliecloud", "own.sqfs", "images/own.sqfs"),
+        ("charliecloud", "own.sif", "images/own"),
+    ],
+)
+def test_a_relative_path_of_an_image_keeps_its_folder(runtime: str, file: str, place: str) -> None:
+    """It starts in the directory of submission, as those of programs do; the variable for the directory of images is of names alone."""
+    assert f'MODAK_IMAGE="${{PWD}}"/{place}' in setup(runtime, having(reference=f"images/{file}", file=file))
+
+
 def test_an_image_with_an_absolute_path_is_looked_for_there_alone() -> None:
     """The variable for the directory of images would change nothing."""
     checks = plugins.find("runtimes", "apptainer").preflight(having(reference="/data/own.sif", file="own.sif"))
@@ -84,6 +98,7 @@ def test_an_image_with_an_absolute_path_is_looked_for_there_alone() -> None:
         ({"to_build": True}, "submit the build job first, which creates the image"),
         ({"to_build": True, "reference": "/data/own.sif"}, "submit the build job first, which creates the image"),
         ({"reference": "/data/own.sif"}, "the job uses it under this path: is its file system mounted on this node?"),
+        ({"reference": "images/own.sif"}, "relative paths start in the directory from which you submit"),
         ({"reference": "own.sif"}, "set SINGULARITY_DIR to its directory"),
         ({}, "apptainer pull y_1.sif docker://x/y:1 fetches it, or set SINGULARITY_DIR to its directory"),
         *(

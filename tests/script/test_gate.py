@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from modak import plugins
 from modak.errors import RequestError
 from modak.script.bash import Line, command_line, comment, continued, export, fixed, piped, run, write
-from modak.script.gate import DIRECTIVE, check_line, check_script
+from modak.script.gate import check_line, check_script, is_directive
 from modak.script.meaning import Unparsable, meaning
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
@@ -36,7 +36,7 @@ def test_lines_that_are_sound_alone_mean_the_same_together(lines: list[Line]) ->
 @pytest.mark.parametrize("prefix", sorted({each.prefix for each in plugins.all_of("schedulers") if each.prefix}))
 def test_no_line_may_read_as_an_option_for_a_scheduler(prefix: str) -> None:
     """Of whichever: which one will read the script is not known for sure. Not in a file that the script writes, either."""
-    assert DIRECTIVE.match(prefix), "name the prefix in DIRECTIVE of modak/script/gate.py"
+    assert is_directive(f"{prefix} -n 9")
     with pytest.raises(RequestError, match="reads as an option"):
         check_line(write("/tmp/file", f"a\n{prefix} -n 9\n", "MODAK_EOF"))
 
@@ -49,11 +49,10 @@ def test_a_header_holds_comments_and_the_planned_options_alone(line: str) -> Non
         check_script(f"#!/bin/bash\n{line}\n# written by MODAK\n", [], [], "#SBATCH")
 
 
-def test_no_line_may_read_as_an_option_for_the_scheduler_of_a_plug_in() -> None:
-    """Its prefix is not among those that every line is compared with."""
-    assert not DIRECTIVE.match("#COBALT")
-    with pytest.raises(RequestError, match="reads as an option"):
-        check_script(HEAD, [], [comment("a remark"), fixed("#COBALT -n 9")], "#COBALT")
+@pytest.mark.parametrize(("line", "read"), [("#flux: -n 9", True), ("#  flux: -n 9", True), ("#COBALT -n 9", False), ("# PBS -n 9", False)])
+def test_only_prefixes_of_known_schedulers_make_an_option(line: str, read: bool) -> None:
+    """Flux takes any blanks in its own; a comment is one for all."""
+    assert is_directive(line) is read
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import pytest
 from sqlalchemy import text
 
 from modak.dsl import Texts
-from modak.errors import NotFound, RequestError
+from modak.errors import DataError, NotFound, RequestError
+from modak.ingest.table import Options, Table
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
@@ -100,6 +102,58 @@ def test_an_export_leaves_out_what_was_replaced(store: Store) -> None:
     store.load([csv_table(ROWS)], ME)
     store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
     assert sum(1 for _ in store.export_rows()[1]) == len(store.results(limit=1000).items) == 8
+
+
+TABLE = "application,nodes,metric,value,epochs\n" + "".join(f"solver,{nodes},wall_time,{800 / nodes},{nodes}\n" for nodes in (1, 2, 4))
+PLAINLY = {"epochs": ""}
+
+
+def read_with(rename: Mapping[str, str] = PLAINLY, **fill: str) -> Table:
+    """The table, read with these options."""
+    return csv_table(TABLE, "my table.csv", Options(rename, fill))
+
+
+def test_a_file_that_is_read_anew_does_not_count_twice(store: Store) -> None:
+    """Without --replace nothing is stored, and the error is the command that puts its rows in the place of the old ones."""
+    store.load([read_with()], ME)
+    command = "modak load 'my table.csv' --map 'epochs=' --set 'system=my cluster' --replace"
+    said = r"my table.csv: loaded on 20\d\d.* with other options: 3 of its rows stand, and would count twice; .*" + re.escape(command)
+    with pytest.raises(DataError, match=said):
+        store.load([read_with(system="my cluster")], ME)
+    report = store.load([read_with(system="my cluster")], ME, replace=True)
+    assert (report.new, report.replaced, report.notes) == (3, 3, ("unknown system 'my cluster'; its rows are kept",))
+    assert [each.series.system for each in results_of(store, "solver")] == ["my cluster"] * 3
+    assert store.load([read_with()], ME).new == 0
+
+
+def test_options_that_change_nothing_are_no_contradiction(store: Store) -> None:
+    """All rows are there already; with --replace they stay, too."""
+    store.load([read_with()], ME)
+    for replace in (False, True):
+        report = store.load([read_with(unit="s")], ME, replace=replace)
+        assert (report.new, report.duplicates, report.replaced) == (0, 3, 0)
+
+
+def test_another_column_of_values_is_another_measurement(store: Store) -> None:
+    """A file is loaded once for each metric in it."""
+    store.load([read_with()], ME)
+    assert store.load([read_with({"epochs": "value", "value": "", "metric": ""}, metric="epoch_time")], ME).new == 3
+    assert store.load([read_with(system="mine")], ME, replace=True).replaced == 3
+
+
+def test_rows_that_somebody_took_out_may_be_loaded_anew(store: Store) -> None:
+    """They count no more."""
+    store.load([read_with()], ME)
+    store.judge("doubt", "my table.csv", ME, "no system")
+    assert store.load([read_with(system="mine")], ME).new == 3
+
+
+def test_what_was_said_of_rows_that_are_read_anew_is_told(store: Store) -> None:
+    """The new ones are judged by themselves: which one had been meant is not known."""
+    store.load([read_with()], ME)
+    store.judge("doubt", [results_of(store, "solver")[0].id or 0], ME, "a bad node")
+    note = "my table.csv: 1 replaced row had been confirmed or doubted by hand; those in their place are judged like all others"
+    assert store.load([read_with(partition="p")], ME, replace=True).notes == (note,)
 
 
 JOBS = "application,nodes,metric,value,measured_at,source\n"

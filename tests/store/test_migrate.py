@@ -211,7 +211,7 @@ def test_two_processes_at_once_fill_once(tmp_path: Path) -> None:
     """Three processes meet a missing database: one fills it, the others wait, all see the same version."""
     code = (
         "import sys; from modak.store import open_store; store = open_store(sys.argv[1]); "
-        "print(store.version(), len(store.systems())); store.close()"
+        "print(store.version(), len(store.applications())); store.close()"
     )
     words = [sys.executable, "-c", code, f"sqlite:///{tmp_path / 'new' / 'modak.db'}"]
     started = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]

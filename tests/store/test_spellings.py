@@ -178,6 +178,31 @@ def test_equal_layouts_under_name_and_alias_are_repeats(store: Store) -> None:
     assert (curve.sizes, curve.repeats) == ((1, 2), (2, 2))
 
 
+def test_rows_that_came_under_two_names_count_once_when_these_are_one(store: Store) -> None:
+    """As they would have if the system had been described before; the answer says so, and what somebody said of either holds."""
+    load(
+        store,
+        [line(1, 800), line(2, 420), line(1, 800, system="old-name"), line(2, 420, system="old name"), line(2, 430, system="old-name")],
+    )
+    store.judge("doubt", [one.id or 0 for one in found(store, system="old-name") if one.value == 800], ME, "a bad node")
+    added = store.add([system("old-name")], ME)
+    assert added.notes == ("were there under another name of their system, too, and count once from now on: 2 results",)
+    assert sorted((one.value, one.series.system, one.suspect) for one in found(store)) == [
+        (420, "mine", None), (430, "old-name", None), (800, "mine", "a bad node")
+    ]  # fmt: skip
+    (curve,) = store.models("solver")
+    assert (curve.sizes, curve.repeats) == ((2,), (2,))
+    assert load(store, [line(2, 420, system="old-name")]) == (0, 1, 0, 0)
+
+
+def test_a_row_that_was_corrected_does_not_come_back_under_another_name(store: Store) -> None:
+    """Its twin under the other name gives way, too."""
+    load(store, [line(1, 800), line(1, 800, system="old-name")])
+    load(store, [line(1, 700)], replace=True)
+    store.add([system("old-name")], ME)
+    assert [one.value for one in found(store)] == [700]
+
+
 def test_an_empty_filter_finds_empty_cells(store: Store) -> None:
     """And blanks around a text do not tell, as around a cell."""
     load(store, [line(1, 800), line(1, 700, size=""), line(1, 600, compiler="")])

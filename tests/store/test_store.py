@@ -318,7 +318,7 @@ def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name:
     assert report.notes == ((said,) if column else ())
 
 
-WEAK = "if this is weak scaling, take these rows out ('modak results doubt'), and load them without that column ('--map OLD=')"
+WEAK = "if this is weak scaling, load the file again with '--replace' and '--map OLD=' (without that column)"
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ WEAK = "if this is weak scaling, take these rows out ('modak results doubt'), an
             (1000, 2000, 4000),
             "wall_time",
             "s",
-            f"'size' grows as the ranks or GPUs do, so each size counts as a problem of its own; {WEAK}, and",
+            f"'size' grows as the ranks or GPUs do, so each size counts as a problem of its own; {WEAK} and '--set",
         ),
         ((1000, 1990, 4060), "wall_time", "s", WEAK),
         ((1000, 2000, 4000), "throughput", "cells/s", WEAK),
@@ -383,15 +383,15 @@ def test_a_row_of_totals_is_noted(store: Store, name: str) -> None:
         (
             "ranks_per_node",
             (48, 96, 192),
-            "ranks_per_node grows as the nodes do (48 for each): if it counts over all nodes, take these rows out ('modak results doubt'), "
-            "and load them with '--map ranks_per_node=total_ranks'",
+            "ranks_per_node grows as the nodes do (48 for each): if it counts over all nodes, load the file again with '--replace' "
+            "and '--map ranks_per_node=total_ranks'",
         ),
         ("threads_per_rank", (12, 24, 48), "threads_per_rank grows as the nodes do (12 for each): if it counts over all nodes, divide it"),
         (
             "gpus_per_node",
             (4, 8, 16),
-            "gpus_per_node grows as the nodes do (4 for each): if it counts over all nodes, take these rows out ('modak results doubt'), "
-            "and load them with '--map gpus_per_node=total_gpus'",
+            "gpus_per_node grows as the nodes do (4 for each): if it counts over all nodes, load the file again with '--replace' "
+            "and '--map gpus_per_node=total_gpus'",
         ),
         ("batch_size", (64, 128, 256), "batch_size grows as the nodes do (64 for each): it is that of each worker"),
         ("gpus_per_node", (0, 0, 0), ""),
@@ -478,7 +478,7 @@ def test_a_connection_keeps_nothing_for_the_next_transaction(postgres_url: str) 
     with open_store(postgres_url, fill=False) as store:
         store.load([csv_table(ROWS)], ME, replace=True)
         for _ in range(10):
-            store.systems()
+            store.applications()
         with reading(store.engine) as connection:
             assert connection.execute(text("SELECT name FROM pg_prepared_statements")).all() == []
             assert connection.execute(text("SELECT relname FROM pg_class WHERE relname IN ('incoming', 'said')")).all() == []

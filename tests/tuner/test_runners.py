@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from modak.errors import Unavailable
-from modak.schedulers import gridengine, lsf, pbs, slurm
+from modak.schedulers import gridengine, lsf, qsub, slurm
 from modak.tuner.runners import Here, Submitted
 from tests.conftest import until
 
@@ -37,7 +37,7 @@ def test_a_controller_that_is_restarted_is_waited_for(
 ) -> None:
     """A trial that could not be handed over then is no setting that cannot run."""
     client(tmp_path, monkeypatch, program, says, answers)
-    runner = Submitted({"qsub": gridengine, "qstat": pbs}.get(program, slurm).COMMANDS, pause_s=0.01)
+    runner = Submitted({"qsub": gridengine, "qstat": qsub}.get(program, slurm).COMMANDS, pause_s=0.01)
     asked = program in ("squeue", "qstat")
     assert (runner.state("7") if asked else runner.start(Path("job.sh"), None)) == ("running" if asked else answers)
 
@@ -68,7 +68,7 @@ def test_a_scheduler_reads_the_script_as_its_input(tmp_path: Path, monkeypatch: 
 def test_a_job_that_the_scheduler_has_forgotten_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slurm's front end for Torque says it by its status alone."""
     stub(tmp_path, monkeypatch, "qstat", "#!/bin/sh\nexit 153\n")
-    assert Submitted(pbs.COMMANDS).state("7") == "over"
+    assert Submitted(qsub.COMMANDS).state("7") == "over"
 
 
 def client(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, says: str, answers: str) -> None:

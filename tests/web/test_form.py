@@ -63,6 +63,21 @@ def test_every_kind_of_program_is_read_without_a_warning(program: str) -> None:
     assert normalise(form.document(values), strict=True).warnings == ()
 
 
+@pytest.mark.parametrize("spread", [{}, {"distributed": "yes"}])
+@pytest.mark.parametrize("program", [key for key, _ in form.programs() if key not in ("", "mpi", "openmp")])
+def test_a_request_fills_in_the_form_that_made_it(program: str, spread: dict[str, str]) -> None:
+    """All fields, so that one of them can be changed."""
+    filled = {name: text for name, text in {**FILLED, "nodes": "4"}.items() if text.strip() and name != "distributed"}
+    filled |= {"program": program, **spread}
+    assert form.filled(form.document(filled)) == filled
+
+
+@pytest.mark.parametrize("job", [{"application": {"app_tag": "a"}}, {"application": {"executable": "a", "threads": 4}}, "text", {}])
+def test_a_request_that_no_form_makes_fills_in_none(job: Any) -> None:
+    """What the form cannot say would be lost."""
+    assert form.filled({"job": job}) is None
+
+
 @pytest.mark.parametrize(("text", "read"), [("8", 8), ("0.5", 0.5), ("-1", "-1"), ("1e3", "1e3"), ("many", "many"), ("٣", "٣")])
 def test_what_is_no_number_is_left_for_the_reader_of_requests(text: str, read: Any) -> None:
     """It says what is allowed, and names the field."""

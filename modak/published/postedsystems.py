@@ -1,4 +1,4 @@
-"""Systems that are sent to `/infrastructures`. Pure: JSON values in, facts out.
+"""Systems that are sent to `/infrastructures`.
 
 The published shape says less of a system than a system file. What it does not say: container runtimes (the published service runs every
 image with Singularity), and figures of processors and accelerators.
@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, ValidationError, WithJsonSchema
 
 from modak import plugins
-from modak.api.posted import Line, Posted
 from modak.detected.hardware import of_type, vendor_of
 from modak.errors import Fault, RequestError, unknown
 from modak.facts import Accelerator, Facts, FileSystem, Node, Partition, Processor, RuntimePolicy, Source, StorageClass, System, Vendor
+from modak.published.posted import Line, Posted
 from modak.text.faults import faults_of, validated
 from modak.text.grammar import Name
 from modak.text.units import memory

@@ -1,4 +1,4 @@
-"""The base image of a recipe, and the labels of what is built on it."""
+"""The image that a recipe makes: what it is built on, and its labels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bodies that are sent to the published addresses, and the rules and images that they become. Pure: JSON values in, facts out.
+"""Bodies that are sent to the published addresses, and the rules and images that they become.
 
-:mod:`modak.api.shapes` is the other direction. Systems are read by :mod:`modak.api.postedsystems`.
+:mod:`modak.published.shapes` is the other direction. Systems are read by :mod:`modak.published.postedsystems`.
 """
 
 from __future__ import annotations

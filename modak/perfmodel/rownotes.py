@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from modak.dsl import Notice
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unseen import FEW
 from modak.results.metrics import METRICS
-from modak.text.documents import Json
 
 if TYPE_CHECKING:
     from modak.perfmodel.unseen import CalibrationRuns
@@ -22,34 +22,34 @@ ALL_MEASURED: Final = (
 )
 
 
-def of_several(counts: Mapping[str, int], rows: int) -> list[Json]:
+def of_several(counts: Mapping[str, int], rows: int) -> list[Notice]:
     """A warning for each column that so many of the rows leave open although there are results of several data sets, or values."""
     what = "name none, and there are results of several: the column model says of which one each answer is"
-    return [_warning(name, f"{count} of {rows} rows {what}") for name, count in counts.items()]
+    return [Notice(field=name, message=f"{count} of {rows} rows {what}") for name, count in counts.items()]
 
 
-def only_doubted(count: int, rows: int) -> list[Json]:
+def only_doubted(count: int, rows: int) -> list[Notice]:
     """A warning if ``count`` rows have only doubted results of exactly their run."""
     message = f"{count} of {rows} rows have only doubted results of exactly their run, which are left out: 'modak results list --doubted'"
-    return [_warning("basis", message)] if count else []
+    return [Notice(field="basis", message=message)] if count else []
 
 
-def counted_gpus(counted: Sequence[int | None]) -> list[Json]:
+def counted_gpus(counted: Sequence[int | None]) -> list[Notice]:
     """A warning for rows that give nodes but no GPUs, while results are over GPUs: how many GPUs were assumed."""
     rows = sum(count is not None for count in counted)
     numbers = ", ".join(map(str, sorted({count for count in counted if count})))
     each = f"all that a node has are counted ({numbers}); on unknown systems, the most of their results, or 1"
     message = f"{rows} of {len(counted)} rows name none, and results are over GPUs: {each}"
-    return [_warning("gpus_per_node", message)] if rows else []
+    return [Notice(field="gpus_per_node", message=message)] if rows else []
 
 
-def counted_ranks(count: int, rows: int) -> list[Json]:
+def counted_ranks(count: int, rows: int) -> list[Notice]:
     """A warning if ``count`` rows give no ranks, while results are over ranks."""
     message = f"{count} of {rows} rows name none, and results are over ranks: one on each node is counted"
-    return [_warning("ranks_per_node", message)] if count else []
+    return [Notice(field="ranks_per_node", message=message)] if count else []
 
 
-def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Json]:
+def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Notice]:
     """Warnings of rows that a few runs on their system would tell better: some of the table, or of other applications."""
     known = sum(one.comparable for one in found if one.places)
     beside, others = (sum(one.others for one in found if bool(one.places) is chosen) for chosen in (True, False))
@@ -59,10 +59,10 @@ def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Json]
     if others:
         how = f"{FEW} runs or more on their system of applications that others know would tell them better"
         messages.append(f"{others} of {rows} rows are of applications that nobody measured: {how} ('modak results calibration')")
-    return [_warning("basis", message) for message in messages]
+    return [Notice(field="basis", message=message) for message in messages]
 
 
-def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
     """One warning for each weak basis among the rows, and one for those far beyond what was measured."""
     means = {
         "transferred": "from results of relatives alone",
@@ -76,9 +76,9 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     guesses = f"{far} of {len(rows)} rows more than {FAR_DOUBLINGS:g} doublings beyond what is measured: guesses; measure in between first"
     only = f"{len(unlike)} of {len(rows)} rows are of {', '.join(sorted(set(unlike)))}: only times and rates of work are predicted (none)"
     return [
-        *([_warning("metric", only)] if unlike else []),
-        *(_warning("basis", f"{n} of {len(rows)} rows {means[basis]} ({basis})") for basis, n in counts.items() if n),
-        *([_warning("extrapolation", guesses)] if far else []),
+        *([Notice(field="metric", message=only)] if unlike else []),
+        *(Notice(field="basis", message=f"{n} of {len(rows)} rows {means[basis]} ({basis})") for basis, n in counts.items() if n),
+        *([Notice(field="extrapolation", message=guesses)] if far else []),
     ]
 
 
@@ -101,8 +101,3 @@ def calibration_notes(found: Sequence[CalibrationRuns], rows: int) -> list[str]:
         what = "are of applications that were not measured elsewhere with these parameters"
         notes.append(f"{alone} of {rows} rows {what}: their parameters tell less of them")
     return notes
-
-
-def _warning(column: str, message: str) -> Json:
-    """A warning as :class:`modak.dsl.Notice` has it, about a column of the table."""
-    return {"field": column, "message": message}

@@ -1,4 +1,7 @@
-"""What Torque and PBS Pro have in common: names, times, letters of events, and what both lack."""
+"""``qsub`` of Torque, PBS Pro and, in part, Grid Engine: names, times, letters of events, and what they lack.
+
+``common_…`` are of Torque and PBS Pro alone.
+"""
 
 from __future__ import annotations
 

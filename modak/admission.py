@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak import plugins
-from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest_name
-from modak.facts import Accelerator, Facts, Image, Processor, Rule, System, same_name, same_runtime
-from modak.knowledge import unknown_hardware, unknown_variants
+from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest_name, unknown
+from modak.facts import Accelerator, Facts, Image, Known, Processor, Rule, System, same_name, same_runtime
 from modak.text.faults import join
 from modak.text.grammar import sound
 
-Known = System | Processor | Accelerator | Image | Rule
 REMOVABLE: Final[Mapping[str, type[System | Image | Rule]]] = {"systems": System, "images": Image, "rules": Rule}
 _PLUGINS: Final[Mapping[str, str]] = {"scheduler": "schedulers", "launcher": "launchers", "runtime": "runtimes"}
 """Conditions of rules on plug-ins, and their kind."""
@@ -142,6 +140,26 @@ def _refuse(faults: Iterable[Fault]) -> None:
     found = tuple(faults)
     if found:
         raise DataError(faults=found)
+
+
+def unknown_variants(system: System) -> Iterator[Fault]:
+    """Fields that name a scheduler, launcher or runtime which neither MODAK nor another installed package offers, and what is known."""
+    named = [("schedulers", "scheduler", system.scheduler), ("launchers", "launcher", system.launcher)]
+    named += [("runtimes", "runtimes", policy.name) for policy in system.runtimes]
+    for kind, field, name in named:
+        known = plugins.names(kind)
+        if name and name not in known:
+            yield Fault(field, unknown(plugins.TITLES[kind], name, known))
+
+
+def unknown_hardware(system: System, processors: Collection[str], accelerators: Collection[str]) -> Iterator[Fault]:
+    """Nodes whose processor or accelerator is none of these names."""
+    for partition in system.partitions:
+        node, at = partition.node, f"partitions.{partition.name}.node"
+        if node.processor not in processors:
+            yield Fault(f"{at}.processor", unknown("processor", node.processor, processors))
+        if node.accelerator and node.accelerator not in accelerators:
+            yield Fault(f"{at}.accelerator", unknown("accelerator", node.accelerator, accelerators))
 
 
 def reason(why: str) -> str:

@@ -1,6 +1,6 @@
-"""Systems, rules, models and images in the shapes of the published addresses. Pure: values in, JSON values out.
+"""Systems, rules, models and images in the shapes of the published addresses.
 
-:mod:`modak.api.posted` is the other direction.
+:mod:`modak.published.posted` is the other direction.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import ValidationError
 
-from modak.api.posted import DOCKER_HUB, SINGULARITY_HUB, UNTITLED, PostedConditions, condition
 from modak.errors import RequestError
 from modak.facts import Accelerator, Condition, FileSystem, Image, Partition, Processor, Rule, System
 from modak.perfmodel import Curve
+from modak.published.posted import DOCKER_HUB, SINGULARITY_HUB, UNTITLED, PostedConditions, condition
 from modak.text.documents import Json
 from modak.text.grammar import registry_host
 
