@@ -15,7 +15,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
 from modak.perfmodel.configurations import MeasuredRuns, by_configuration
 from modak.perfmodel.forms import Array
-from modak.perfmodel.unseen import guesses_from
+from modak.perfmodel.unseen import guesses
 
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
@@ -161,11 +161,9 @@ def _unseen_on_new_device(known: MeasuredRuns) -> None:
                     for name, there in known.runs.items()
                     if name != configuration and (same or dict(name)["system"] != device)
                 }
-                guesses = guesses_from(asked, MeasuredRuns({**others, configuration: {run: here[run] for run in chosen}}))
+                told = guesses(asked, MeasuredRuns({**others, configuration: {run: here[run] for run in chosen}}))
                 answers = [
-                    (np.log(here[run][0].value) + guess.log_cost, guess.half_width)
-                    for run, guess in zip(asked, guesses, strict=True)
-                    if guess
+                    (np.log(here[run][0].value) + guess.log_cost, guess.half_width) for run, guess in zip(asked, told, strict=True) if guess
                 ]
                 miss, reach = np.array(answers).reshape(-1, 2).T
                 found["MODAK"].append(np.abs(np.expm1(miss)))

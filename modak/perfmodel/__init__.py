@@ -1,7 +1,18 @@
 """How long a run takes, and how sure that is: models that are fitted to measured results, with prediction intervals.
 
-``fit`` turns results into curves (coefficients, storable as JSON); ``predict`` predicts many sizes in one vectorised call;
-``predict_rows`` completes a table without values. Costs are times in seconds, or the inverse of a throughput.
+Costs are times in seconds, or the inverse of a throughput. A table of results becomes predictions in four steps; read the code in their
+order. ``docs/architecture.md`` says what the other modules are for.
+
+1. :func:`~modak.perfmodel.curves.fit`: results of one series and layout are a cell (``cells``, of series that ``merging`` joins), cells in
+   which one count varies are a curve (``parts``) of median costs over sizes (``curves``). To each curve all functions of a library
+   (``forms``) are fitted, and weighed by how well each foretold sizes that were hidden from it (``scaling``). Curves are stored.
+2. :class:`~modak.perfmodel.predict.Predictor`: in what does each curve differ from the question (``questions``), which spread of log cost
+   does that add (``unlikeness``), and which curve is nearest (``matching``)?
+3. :class:`~modak.perfmodel.nearest.NearestAnswer`: the measured cost at a measured size, else the forecast of that curve (``forecasts``, by
+   ``scaling`` and its ``relatives``), times the ratio of workers or hardware (``ratios``). The interval is what such forecasts were off by
+   (``intervals``), with the spread of step 2 in quadrature. The basis says which of these it was. For a layout that nobody ran, other
+   layouts tell (``peers``), for a problem size that nobody ran, other problem sizes do, if they are surer (``problems``).
+4. :func:`~modak.perfmodel.completion.predict_rows`: a table without values is completed, each row as a question (``rows``).
 """
 
 from modak.perfmodel.completion import predict_rows

@@ -213,7 +213,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
     by_size = grouped(part.cells, lambda cell: size_of(cell.layout, part.scale))
     sizes = tuple(sorted(by_size))
     values = [np.concatenate([cell.values for cell in by_size[size]]) for size in sizes]
-    rate = metric_of(part.series).is_rate
+    of = metric_of(part.series)
     return Curve(
         series=part.series,
         layout=part.layout,
@@ -221,7 +221,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
         ranks_per_gpu=part.ranks_per_gpu,
         threads_on=part.threads_on,
         sizes=sizes,
-        costs=tuple(float(np.median(1.0 / each if rate else each)) for each in values),
+        costs=tuple(float(np.median(of.cost(each))) for each in values),
         repeats=tuple(map(len, values)),
         nodes=tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes),
         scatter=_scatter(part.cells),
@@ -237,7 +237,7 @@ def results_behind(curves: Iterable[Curve | None]) -> int:
 
 def cost(result: Result) -> float:
     """The cost of a result: seconds, or seconds per unit for a throughput."""
-    return 1.0 / result.value if metric_of(result.series).is_rate else result.value
+    return metric_of(result.series).cost(result.value)
 
 
 def _scatter(cells: Sequence[Cell]) -> Scatter | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result, parameter, same_name
-from modak.perfmodel.configurations import Configuration, numbers_of, run_of
+from modak.perfmodel.configurations import Configuration, by_configuration, numbers_of, run_of
 from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Guess, guesses
 from modak.results.metrics import metric_of
@@ -40,7 +40,7 @@ def estimated_curves(
         replace(run_of(example.series, Layout()), application=application, numbers=numbers, configuration=configuration)
         for configuration, example in examples.items()
     ]
-    answers = zip(examples.values(), guesses(asked, results), strict=True)
+    answers = zip(examples.values(), guesses(asked, by_configuration(results)), strict=True)
     return tuple(_curve(application, params, example, guess) for example, guess in answers if guess is not None)
 
 

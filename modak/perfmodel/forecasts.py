@@ -101,9 +101,9 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
-    nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_moved`). Beyond its sizes,
-    where no kin was measured, another configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is
-    forecast.
+    nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_by_ratio`). Beyond its
+    sizes, where no kin was measured, another configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of
+    size is forecast.
     """
     at = At(sizes, nodes, level)
     forecast = _joined(_as_measured(curve, curves, at), curve, curves, at)
@@ -111,9 +111,9 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
 
 
 def _as_measured(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
-    """The same for costs as in :attr:`~modak.perfmodel.Curve.measured`, of the run itself and its kin."""
-    whole = _without_layout(curve, curves)
-    return _moved(curve, whole, curves, at) if whole else _pooled(curve, curves, at)
+    """The forecast of the curve and its kin, without other configurations: of costs as in :attr:`~modak.perfmodel.Curve.measured`."""
+    silent = _silent_curve(curve, curves)
+    return _by_ratio(curve, silent, curves, at) if silent else _pooled(curve, curves, at)
 
 
 def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
@@ -211,7 +211,7 @@ def _nodes_apart(curve: Curve, sizes: Array, nodes: Array) -> Array:
     return np.asarray(np.abs(np.log2(nodes) - np.maximum(usual, 0.0)))
 
 
-def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
+def _silent_curve(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
     """The curve of the same run without a layout, if ``curve`` has one and was measured on few, and on fewer, numbers of nodes.
 
     Few are :data:`FEW_SIZES`, and one for a curve over counts within a node.
@@ -219,8 +219,8 @@ def _without_layout(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
     measured = len(set(curve.nodes))
     if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or curve.silent:
         return None
-    silent = (one for one in curves if one.silent and one.series == curve.series)
-    return next((one for one in silent if one.layout.batch_size == curve.layout.batch_size and len(one.sizes) > measured), None)
+    of_run = (one for one in curves if one.silent and one.series == curve.series)
+    return next((one for one in of_run if one.layout.batch_size == curve.layout.batch_size and len(one.sizes) > measured), None)
 
 
 class _Ratio(NamedTuple):
@@ -234,18 +234,18 @@ class _Ratio(NamedTuple):
     """Standard deviation of the change of the ratio with each doubling of nodes."""
 
 
-def _moved(curve: Curve, whole: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
-    """The forecast of ``whole``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
+def _by_ratio(curve: Curve, silent: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+    """The forecast of ``silent``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
 
     The interval widens with the distance from the nodes of ``curve``.
     """
     others = [one for one in curves if one is not curve]
     measured = np.unique(np.array(curve.nodes, dtype=np.float64))
-    forecast, there = (_pooled(whole, others, At(nodes, nodes, at.level)) for nodes in (at.nodes, measured))
+    forecast, there = (_pooled(silent, others, At(nodes, nodes, at.level)) for nodes in (at.nodes, measured))
     if curve.scale == "nodes":
-        ratio = _ratio_along_nodes(curve, whole, there, at.nodes)
+        ratio = _ratio_along_nodes(curve, silent, there, at.nodes)
     else:
-        alone = [one for one in others if one is not whole]
+        alone = [one for one in others if one is not silent]
         (one_count,) = measured
         own = _pooled(curve, alone, At(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count), at.level))
         ratio = _Ratio(own.log_value - there.log_value, own.width, own.doublings, relatives.UNKNOWN_LIKENESS)
@@ -258,15 +258,15 @@ def _moved(curve: Curve, whole: Curve, curves: Sequence[Curve], at: At) -> Poole
         width=at_least(width, of_repeats, at.level),
         doublings=np.maximum(ratio.doublings, beyond),
         reached=forecast.reached,
-        others=(whole.measured, *forecast.others),
+        others=(silent.measured, *forecast.others),
         contributed=np.vstack([np.ones(at.nodes.shape, dtype=bool), forecast.contributed]),
         noise=of_repeats,
-        smallest=min(*curve.nodes, *whole.nodes),
+        smallest=min(*curve.nodes, *silent.nodes),
     )
 
 
-def _ratio_along_nodes(curve: Curve, whole: Curve, there: PooledForecast, nodes: Array) -> _Ratio:
-    """That of a curve over nodes, fitted as for other kin. ``there``: the forecast of ``whole`` on the nodes of ``curve``."""
-    (kin,) = relatives.moved(curve.measured, [whole.measured], there.log_value[None])
+def _ratio_along_nodes(curve: Curve, silent: Curve, there: PooledForecast, nodes: Array) -> _Ratio:
+    """That of a curve over nodes, fitted as for other kin. ``there``: the forecast of ``silent`` on the nodes of ``curve``."""
+    (kin,) = relatives.moved(curve.measured, [silent.measured], there.log_value[None])
     none = np.zeros(nodes.shape)
     return _Ratio(kin.level + kin.slope * np.log2(nodes / max(curve.nodes)), intervals.Sides(none, none), none, kin.unlikeness)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -127,12 +127,7 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
     owners = [one.curve.series.application for one in found for _ in one.costs]
     doublings = np.repeat([one.doublings for one in found], [len(one.costs) for one in found])
     series = len({id(one.curve) for one in found})
-    ours = Accuracy(
-        TREND,
-        evaluation.summarise(actual, trend),
-        coverage=evaluation.coverage(miss, width, owners),
-        bins=evaluation.bins(miss, width, doublings, DOUBLINGS, BINS),
-    )
+    ours = _with_intervals(Accuracy(TREND, evaluation.summarise(actual, trend)), miss, width, owners, doublings)
     return Proof(
         holdout=PROBLEM,
         level=level,
@@ -191,8 +186,13 @@ def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answe
     miss = evaluation.misses(todo, answers)
     far = np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
-    coverage, bins = evaluation.coverage(miss, width, owners), evaluation.bins(miss, width, far, DOUBLINGS, BINS)
-    return _figures(name, todo, observed, [answer.value for answer in answers], coverage, bins)
+    return _with_intervals(_figures(name, todo, observed, [answer.value for answer in answers]), miss, width, owners, far)
+
+
+def _with_intervals(figures: Accuracy, miss: Array, width: Sides, owners: Sequence[str], doublings: Array) -> Accuracy:
+    """The figures, with those of the intervals; ``doublings``: how far each prediction is beyond what is shown."""
+    bins = evaluation.bins(miss, width, doublings, DOUBLINGS, BINS)
+    return replace(figures, coverage=evaluation.coverage(miss, width, owners), bins=bins)
 
 
 def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Accuracy]:
@@ -202,14 +202,6 @@ def _theirs(todo: Sequence[Task], observed: Sequence[Observed]) -> list[Accuracy
     ]
 
 
-def _figures(
-    name: str,
-    todo: Sequence[Task],
-    observed: Sequence[Observed],
-    values: Sequence[Array],
-    coverage: Coverage | None = None,
-    bins: tuple[Bin, ...] = (),
-) -> Accuracy:
+def _figures(name: str, todo: Sequence[Task], observed: Sequence[Observed], values: Sequence[Array]) -> Accuracy:
     actual = np.concatenate([task.actual for task in todo])
-    errors = evaluation.summarise(actual, np.concatenate(values))
-    return Accuracy(name, errors, evaluation.decisions(todo, observed, values), coverage, bins)
+    return Accuracy(name, evaluation.summarise(actual, np.concatenate(values)), evaluation.decisions(todo, observed, values))

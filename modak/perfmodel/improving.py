@@ -19,7 +19,7 @@ from modak.perfmodel.curves import cost
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import USUAL, Reader, Row, count_in
-from modak.perfmodel.unseen import CalibrationRuns, Guess, calibrations, guesses_from
+from modak.perfmodel.unseen import CalibrationRuns, Guess, calibrations, guesses
 from modak.results.metrics import Metric, metric
 
 WEAK: Final = ("none", "transferred", "heuristic")
@@ -41,7 +41,7 @@ def improve_rows(
     weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
     runs = _runs([rows[place] for place in weak], known, reader)
     changed = [dict(row) for row in answered]
-    for place, guess in zip(weak, guesses_from(runs, known), strict=True):
+    for place, guess in zip(weak, guesses(runs, known), strict=True):
         estimate = _guessed(guess, rows[place], level) if guess else None
         if estimate and (answered[place]["basis"] == "none" or _width(estimate) < _width(answered[place])):
             changed[place].update(estimate)

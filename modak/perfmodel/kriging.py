@@ -117,10 +117,10 @@ def walks(away: Array) -> Array:
     return np.asarray(np.where(one * other > 0, np.minimum(np.abs(one), np.abs(other)), 0.0).sum(axis=-1))
 
 
-def parted(variances: Array, kind: npt.NDArray[np.int_], sure: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
-    """What makes the ``variances [k, n]`` of log costs that are of a ``kind [k]`` each: what every one does not know by itself, what those
-    of its kind do not know together (both ``[k, n]``), and what no one is ``sure [k]`` of (``[n]``; sizes of the job beyond all measured
-    ones), of which several are not surer."""
+def variance_parts(variances: Array, kind: npt.NDArray[np.int_], sure: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """The ``variances [k, n]`` of log costs, of a ``kind [k]`` each, as sums of three: that of each alone, that which all of its kind share
+    (both ``[k, n]``), and that which all share (``[n]``), as sizes of the job beyond all measured ones. What several share is the least
+    variance among them; of all, among those that are ``sure [k]`` how unlike they are."""
     together = np.array([variances[kind == one].min(axis=0) for one in kind])
     common = together[sure].min(axis=0) if sure.any() else together.min(axis=0)
     return variances - together, np.maximum(together - common, 0.0), common

@@ -19,6 +19,7 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power, other_device, unknown_device
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.questions import SPREAD, Question, of_metric
 
 DOUBLING_SPREAD: Final = 0.15
@@ -80,6 +81,11 @@ class Match:
         """Whether the results are of another device (GPUs beside processors), and whether nobody knows of which."""
         layout = self.question.layout
         return other_device(self.curve, layout, self.power), bool(layout.gpus_per_node) and unknown_device(self.curve, self.power)
+
+    @property
+    def problem_size(self) -> tuple[float | None, ...]:
+        """The numbers among those parameters of the results that the question gives; ``None``: text, or not given."""
+        return tuple(magnitude(self.curve.series.params.get(name)) for name in sorted(self.question.params))
 
     def asked_with(self, layout: Layout) -> Match:
         """The match with another layout in question."""

@@ -1,4 +1,4 @@
-"""Throughput from parameters of application and system: operations, activations, parameters, batch size, image size, peak rates.
+"""Throughput from parameters of applications: operations, activations, parameters, batch size, image size.
 
 There are two models. For an *unseen application on a known configuration*: a quadratic in the logs of its parameters, plus the
 residuals of similar applications (kernel ridge regression). For a *known application on a new system* with some calibration runs: its

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from modak.facts import Layout
 from modak.grouping import grouped
-from modak.perfmodel import layoutlaw, layouts, problems
+from modak.perfmodel import layoutlaw, layouts
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Z90, Sides
-from modak.perfmodel.kriging import parted
+from modak.perfmodel.kriging import variance_parts
 from modak.perfmodel.matching import Match, best_match, least, order_of_equals
 from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.questions import both_differ
@@ -114,8 +114,8 @@ def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layou
     First comes that of the ``nearest`` match, which would answer by itself, then those of the nearest ones, in attributes and layout. Other
     sizes of the problem are none: how their costs differ follows a law (:mod:`modak.perfmodel.problemlaw`).
     """
-    work = match.curve.kind_of_work, problems.size_of(match), match.device
-    same = (one for one in found if (one.curve.kind_of_work, problems.size_of(one), one.device) == work)
+    work = match.curve.kind_of_work, match.problem_size, match.device
+    same = (one for one in found if (one.curve.kind_of_work, one.problem_size, one.device) == work)
     kinds = grouped(sorted(same, key=lambda one: (round(one.doubt, 9), order_of_equals(one))), _configuration)
     kinds.pop(_configuration(match), None)
     first = kinds.pop(_configuration(nearest), [])
@@ -148,7 +148,7 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     nearest = peers[0].match
     answers = [answer(peer.match.taken_as_own(), peer.counted) for peer in peers]
     own = answers[0] if peers[0].counted == layout else answer(nearest, layout)
-    away = _away(peers, layout)
+    away = np.array([layoutlaw.count_ratios(layout, peer.layout, peer.hyperthreads) for peer in peers])  # [k, 5]
     log_cost, deviation = _by_law(peers, kind, answers, away, layout)
     half = Z90 * np.hypot(deviation, nearest.unlikeness)
     lopsided = layoutlaw.beyond(away) and not layout.gpus_per_node
@@ -169,13 +169,13 @@ def _by_law(
 ) -> tuple[Array, Array]:
     """Log cost of a layout and its standard deviation, both ``[n]``, from the ``answers`` of ``k`` peers, each of a ``kind [k]``.
 
-    Each answer is first scaled to an even share of the work for each worker. The variance of its log is that of itself, of its kind, and of
-    all together (:func:`~modak.perfmodel.kriging.parted`): the law is through answers that differ by the first; the second is part of what
-    sets a kind apart; and of the third, which all have in common, the law tells nothing.
+    Each answer is first scaled to an even share of the work for each worker. Of the variance of its log
+    (:func:`~modak.perfmodel.kriging.variance_parts`) the law smooths out its own part; the part of its kind is part of what sets a kind
+    apart; and to the part that all share the law adds nothing, and takes nothing off.
     """
     log_costs = np.log([one.value for one in answers]) + np.array([[_share(peer, layout)] for peer in peers])  # [k, n]
     variances = np.array([(one.width.above / Z90) ** 2 for one in answers])  # [k, n]
-    alone, of_kind, common = parted(variances, kind, np.ones(len(peers), dtype=bool))
+    alone, of_kind, common = variance_parts(variances, kind, np.ones(len(peers), dtype=bool))
     ratios: list[tuple[float, Array]] = []
     if kind.any():
         unlike = np.array([peer.match.unlike(peers[0].match) for peer in peers])
@@ -183,11 +183,6 @@ def _by_law(
         ratios = [(share, covariance + together) for share, covariance in layoutlaw.ratios_of(away, kind, unlike)]
     log_cost, deviation = layoutlaw.between(away, log_costs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
     return log_cost, np.sqrt(common + deviation**2)
-
-
-def _away(peers: Sequence[Peer], layout: Layout) -> Array:
-    """How far the layouts of peers are from the one in question: ``[k, 5]``, see :func:`~modak.perfmodel.layoutlaw.count_ratios`."""
-    return np.array([layoutlaw.count_ratios(layout, peer.layout, peer.hyperthreads) for peer in peers])
 
 
 def _share(peer: Peer, layout: Layout) -> float:

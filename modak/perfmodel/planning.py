@@ -136,16 +136,7 @@ def _same(curve: Curve, other: Curve | CandidateRun) -> bool:
 
 def _grown(curve: Curve | None, run: CandidateRun, cost: float) -> Curve:
     """The curve with one more point, or a new one of one point; not fitted yet."""
-    if curve is None:
-        return Curve(
-            series=run.series,
-            layout=run.layout,
-            scale=run.scale,
-            sizes=(run.size,),
-            costs=(cost,),
-            repeats=(1,),
-            nodes=(run.nodes,),
-        )
-    rows = sorted([*zip(curve.sizes, curve.costs, curve.repeats, curve.nodes, strict=True), (run.size, cost, 1, run.nodes)])
+    own = curve or Curve(series=run.series, layout=run.layout, scale=run.scale, sizes=(), costs=(), repeats=(), nodes=())
+    rows = sorted([*zip(own.sizes, own.costs, own.repeats, own.nodes, strict=True), (run.size, cost, 1, run.nodes)])
     sizes, costs, repeats, nodes = zip(*rows, strict=True)
-    return curve.model_copy(update={"sizes": sizes, "costs": costs, "repeats": repeats, "nodes": nodes})
+    return own.model_copy(update={"sizes": sizes, "costs": costs, "repeats": repeats, "nodes": nodes})

@@ -1,34 +1,26 @@
 """Predictions from curves: a cost with interval and basis, for many sizes in one call.
 
-A question contains what is known about a run; the prediction is that of the most similar curve (:mod:`modak.perfmodel.matching`). Beyond
-its measured sizes other curves of the application contribute (:mod:`modak.perfmodel.forecasts`). Every attribute in which curve and
-question differ adds a spread in quadrature, so that weak evidence gives a wide interval.
+At each size the nearest results answer (:mod:`modak.perfmodel.nearest`), or a law over problem sizes that tells more than these
+(:mod:`modak.perfmodel.problems`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from modak.cache import Cache
-from modak.dsl import Basis
-from modak.facts import Layout
-from modak.perfmodel import peers, problems
-from modak.perfmodel.curves import FEW_SIZES, Curve
+from modak.perfmodel import problems
+from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power
 from modak.perfmodel.forecasts import Forecasts
-from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import Z90
-from modak.perfmodel.matching import Match, Matcher, best_match, places_by_nearest
-from modak.perfmodel.parts import on_node
+from modak.perfmodel.matching import Matcher, places_by_nearest
+from modak.perfmodel.nearest import NearestAnswer
 from modak.perfmodel.predictions import Portion, Predictions, nothing_known, together
 from modak.perfmodel.questions import Question, closed
-from modak.perfmodel.repeats import RERUN_SPREAD
 
 FAR_DOUBLINGS: Final = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
@@ -79,10 +71,8 @@ class Predictor:
         found, nodes, alone = by_nearest.found, by_nearest.nodes, by_nearest.predictions
 
         def measured(question: Question, curves: Sequence[Curve]) -> NearestAnswer:
-            def answer() -> NearestAnswer:
-                return NearestAnswer(self._matcher.matches(curves, question), nodes, self._forecasts)
-
-            return self._answers.get((question, *map(id, curves), nodes.tobytes()), answer)
+            key = (question, *map(id, curves), nodes.tobytes())
+            return self._answers.get(key, lambda: NearestAnswer(self._matcher.matches(curves, question), nodes, self._forecasts))
 
         laws = [] if by_nearest.match.own else problems.laws(found, measured)
         widths = [np.where(problems.tells_more(law, alone, found), law.width.above, np.inf) for law in laws]
@@ -90,54 +80,3 @@ class Predictor:
         for option, each in enumerate((alone, *laws)):
             if (here := np.flatnonzero(told == option)).size:
                 yield Portion(here, each.at(here))
-
-
-@dataclass(frozen=True)
-class NearestAnswer:
-    """What the matches ``found`` of a question (at least one) tell on ``nodes [n]``, without a law over problem sizes."""
-
-    found: Sequence[Match]
-    nodes: Array
-    forecasts: Forecasts
-
-    @cached_property
-    def match(self) -> Match:
-        """The nearest one."""
-        return best_match(self.found, self.nodes)
-
-    @cached_property
-    def predictions(self) -> Predictions:
-        """From its curve; if that was measured in another layout, from other layouts, too."""
-        asked = self.match.question.layout
-        return peers.over_layouts(self.match, self.found, asked, self.nodes, self._alone) or self._alone(self.match, asked)
-
-    def _alone(self, match: Match, layout: Layout) -> Predictions:
-        """From the curve of a match alone: measured values where there are any, else its forecast."""
-        curve, nodes = match.curve, self.nodes
-        per_node = float(on_node(layout, curve.scale))
-        forecast, sizes = self.forecasts.of(curve, per_node, nodes), nodes * per_node
-        measured = curve.measured_at(sizes, nodes)
-        value = np.where(measured, np.interp(sizes, curve.sizes, curve.costs), np.exp(forecast.log_value)) * match.factor
-        at_measured = 0.0 if curve.estimated else RERUN_SPREAD  # the interval of an estimate is that of the next run already
-        width = forecast.width.each(lambda side: np.where(measured, np.maximum(np.minimum(side, at_measured), forecast.noise), side))
-        kinds = zip(measured.tolist(), (forecast.doublings > 0).tolist(), forecast.pooled.tolist(), strict=True)
-        return Predictions(
-            value,
-            width.widened(Z90 * match.doubt),
-            basis=tuple(_basis(match, *kind) for kind in kinds),
-            doublings=forecast.doublings,
-            curve=curve,
-            differences=match.differences,
-            others=forecast.at(np.flatnonzero(~measured)).others,  # where it was measured, they contribute nothing
-            smallest=forecast.smallest,
-        )
-
-
-def _basis(match: Match, measured: bool, beyond: bool, pooled: bool) -> Basis:
-    if not match.own or match.curve.estimated:
-        return "transferred"
-    if measured:
-        return "measured"
-    if len(match.curve.sizes) <= FEW_SIZES:
-        return "transferred" if pooled else "heuristic"
-    return "extrapolated" if beyond else "interpolated"

@@ -18,7 +18,6 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.parts import VARYING
 from modak.perfmodel.predict import portions, predict
 from modak.perfmodel.questions import Question, stated_by
 from modak.perfmodel.scaling import beyond
@@ -44,7 +43,7 @@ class Hidden(NamedTuple):
 def hide_problems(curves: Sequence[Curve], judged: Callable[[Curve], bool]) -> list[Hidden]:
     """Every judged curve, hidden and predicted at those of its sizes at which others tell a trend over its problem size; ``curves`` are of
     any application."""
-    found, numbers = list[Hidden](), {id(curve): numbers_of(curve) for curve in curves}
+    found, numbers = list[Hidden](), {id(curve): _numbers(curve) for curve in curves}
     for of_application in grouped(curves, lambda curve: curve.series.application).values():
         for problem, members in grouped(of_application, lambda curve: numbers[id(curve)]).items():
             rest = [curve for curve in of_application if numbers[id(curve)] != problem]
@@ -53,7 +52,7 @@ def hide_problems(curves: Sequence[Curve], judged: Callable[[Curve], bool]) -> l
     return found
 
 
-def numbers_of(curve: Curve) -> Numbers:
+def _numbers(curve: Curve) -> Numbers:
     """The positive numbers among the parameters of a curve, but for the length of its run."""
     known = {name: magnitude(text) for name, text in curve.series.params.items() if name not in startup.LENGTHS}
     return frozenset((name, value) for name, value in known.items() if value)
@@ -74,7 +73,7 @@ def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers])
 def _questions(curve: Curve) -> Iterator[tuple[Question, npt.NDArray[np.int_]]]:
     """What is asked to predict a curve, each with the places of its sizes: of all together, or of each if a count within a node varies."""
     attributes = stated_by(curve.series)
-    varying = VARYING[curve.scale]
+    varying = curve.varying
     if varying is None:
         yield Question(attributes, curve.layout, curve.series.metric), np.arange(len(curve.sizes))
         return

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,12 @@ from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve, results_behind
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.kriging import REPEAT, UNLIKE, parted
+from modak.perfmodel.kriging import REPEAT, UNLIKE, variance_parts
 from modak.perfmodel.lengths import of_length
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.matching import Match, order_of_equals
 from modak.perfmodel.merging import same_setting
+from modak.perfmodel.nearest import NearestAnswer
 from modak.perfmodel.predictions import Predictions, all_of
 from modak.perfmodel.problemlaw import LEAST_RATIO, between, ratios_of
 from modak.perfmodel.questions import SPREAD, Question, of_metric, same_value, stated_by, switched_on
@@ -42,19 +43,7 @@ LEAST_NAMED: Final = 3
 Value = TypeVar("Value")
 
 
-class ProblemAnswer(Protocol):
-    """What results of one problem size tell of it."""
-
-    @property
-    def match(self) -> Match:
-        """The nearest of them."""
-
-    @property
-    def predictions(self) -> Predictions:
-        """From these, and from other layouts if their layout is not the one in question."""
-
-
-Answers = Callable[[Question, Sequence[Curve]], ProblemAnswer]
+Answers = Callable[[Question, Sequence[Curve]], NearestAnswer]
 """A question about a measured problem size, curves of that size -> what they tell."""
 Source = tuple[Layout | None, tuple[tuple[str, Hashable], ...]]
 """The layout of results, if it is not the one in question, and all else in which they differ (attributes, texts among the parameters), with
@@ -224,11 +213,6 @@ def _at_problems(sizes: Sequence[MeasuredProblem], answers: Answers, like: Curve
     return found
 
 
-def size_of(match: Match) -> tuple[float | None, ...]:
-    """The numbers among those parameters of results that the question gives; ``None``: text, or not given."""
-    return tuple(magnitude(match.curve.series.params.get(name)) for name in sorted(match.question.params))
-
-
 def number_ratios(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping[str, float] | None:
     """Log ratios of the numbers ``there`` to those ``asked``, by parameter, where they differ; ``None``: other parameters differ, too.
 
@@ -319,9 +303,9 @@ def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
     """Predictions at the problem size in question by the law over those at others: of the configuration in question or the nearest one
     (first), and of others. Below, ``k`` answers on ``n`` numbers of nodes tell of ``m`` numbers among the parameters.
 
-    The variance of the log of an answer is that of itself, of its kind, and of all together (:func:`~modak.perfmodel.kriging.parted`),
-    besides that of the ratio of its kind: the law is through answers that differ by the first; the second and the ratio are what sets a
-    kind apart; and of the third, which all have in common, the law tells nothing.
+    Of the variance of the log of an answer (:func:`~modak.perfmodel.kriging.variance_parts`; without that of the ratio of its kind) the law
+    smooths out its own part; the part of its kind and the ratio are what sets a kind apart; and to the part that all share the law adds
+    nothing, and takes nothing off.
     """
     answers = [one for of_kind in kinds for one in of_kind]
     kind = np.repeat(np.arange(len(kinds)), [len(of_kind) for of_kind in kinds])  # [k]
@@ -332,7 +316,7 @@ def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
     variances = np.array([(one.found.width.middle / Z90) ** 2 for one in answers]) - unlike[:, None] ** 2  # [k, n]
     # Of answers from another layout it is not told apart how unlike they are.
     sure = np.array([not one.match.shape for one in answers])
-    alone, of_kind, common = parted(np.maximum(variances, 0.0), kind, sure)
+    alone, of_kind, common = variance_parts(np.maximum(variances, 0.0), kind, sure)
     tails = UNLIKE if len(kinds) > 1 and answers[0].match.own else np.ones((1, 2))
     of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
     ratios = ratios_of(away, kind, unlike, of_kind, tails)

@@ -92,8 +92,7 @@ def start_up_times(
     whole, part = _in_order(wall, wall_ids), _in_order(speed, speed_ids)
     if len(whole) != len(part):
         whole, part = np.median(whole, keepdims=True), np.median(part, keepdims=True)
-    costs = 1 / part if metric_of(series).is_rate else part
-    return [float(one) for one in whole - amount * costs]
+    return [float(one) for one in whole - amount * metric_of(series).cost(part)]
 
 
 def work(series: SeriesKey) -> float | None:

@@ -72,13 +72,8 @@ def need_others(results: Sequence[Result]) -> bool:
     return any(len({run.application for run in runs}) < ENOUGH for runs in by_configuration(results).runs.values())
 
 
-def guesses(asked: Sequence[RunKind], results: Sequence[Result]) -> tuple[Guess | None, ...]:
-    """An estimate or ``None`` for each run, from all results of the metric; suspect results are left out."""
-    return guesses_from(asked, by_configuration(results))
-
-
-def guesses_from(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[Guess | None, ...]:
-    """As :func:`guesses`, from results that are grouped by :func:`by_configuration`."""
+def guesses(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[Guess | None, ...]:
+    """An estimate or ``None`` for each run, from what is known in the runs' metrics."""
     found: dict[int, Guess | None] = {}
     kinds = [(run.configuration, *run.features) for run in asked]
     for places in grouped(range(len(asked)), kinds.__getitem__).values():

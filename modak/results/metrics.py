@@ -56,6 +56,10 @@ class Metric:
         """Whether its values are times or rates of work, so that models can be fitted to them."""
         return self.kind != "other"
 
+    def cost(self, values: Values) -> Values:
+        """Times as they are, and of rates their inverse: seconds for one unit of work. The inverse of itself."""
+        return 1.0 / values if self.is_rate else values
+
 
 @dataclass(frozen=True)
 class Unit:

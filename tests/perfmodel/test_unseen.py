@@ -14,7 +14,7 @@ from modak.perfmodel.configurations import RunKind, by_configuration, run_of
 from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.unlikeness import BATCH_SPREAD
-from modak.perfmodel.unseen import calibrations, guesses, need_others
+from modak.perfmodel.unseen import Guess, calibrations, need_others
 from modak.text.numbering import spelt_out
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}
@@ -41,6 +41,11 @@ def throughput(network: int) -> float:
     """Samples a second: arithmetic and memory in turn."""
     told = {name: float(value) for name, value in params(network).items()}
     return 1 / (told["gmacs"] / 1000 + told["macts"] / 3000)
+
+
+def guesses(asked: Iterable[RunKind], results: Iterable[Result]) -> tuple[Guess | None, ...]:
+    """An estimate or ``None`` for each run, from these results."""
+    return unseen.guesses(list(asked), by_configuration(results))
 
 
 def test_an_unseen_network_is_told_from_its_parameters() -> None:
