@@ -153,7 +153,9 @@ class Remote:
         pairs = {
             name: [f"{old}={new}" for old, new in mapping.items()] for name, mapping in (("map", options.rename), ("set", options.fill))
         }
-        report = self._call("POST", _path("/results", format=options.format, **pairs, dry_run=dry_run, replace=replace), body, kind)
+        report = self._call(
+            "POST", _path("/results", format=options.format, wide=options.wide, **pairs, dry_run=dry_run, replace=replace), body, kind
+        )
         return {**report, "notes": [*report["notes"], *found.notes]}
 
     def judge(self, judgement: Judgement, chosen: Selection, why: str = "") -> dict[str, Any]:

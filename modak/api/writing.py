@@ -23,6 +23,7 @@ DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="replace entries of the same name; results of the same run, or of the same file")]
 Format = Annotated[str | None, Query(max_length=64, description="format of the data, instead of recognising it")]
 Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NEW`: rename a column; an empty NEW drops it")]
+Wide = Annotated[str | None, Query(max_length=100, description="columns named after sizes hold the values; the sizes go into this column")]
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
@@ -102,6 +103,7 @@ def load(
     format: Format = None,
     map: Renames = None,
     set: Fills = None,
+    wide: Wide = None,
     replace: Replace = False,
     dry_run: DryRun = False,
 ) -> Response:
@@ -112,7 +114,7 @@ def load(
     """
     from modak.ingest.reading import Incoming, options_of, parse_pairs, table
 
-    options = options_of(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format)
+    options = options_of(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format, wide)
     service, files = service_of(request), sources(body)
     found = Incoming(tuple(table(file, options) for file in files))
     return answer(service.load(found, actor_of(request), dry_run=dry_run, replace=replace))

@@ -48,6 +48,10 @@ def load(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="COLUMN=VALUE", help="Fill the empty cells of a column; may be repeated.")
     ] = None,
+    wide: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Columns named after sizes ('1 node', '2 nodes') hold the values; their sizes go into COLUMN."),
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace rows of the same run or the same file; they are kept as history.")
     ] = False,
@@ -57,7 +61,7 @@ def load(
     """Load results: all rows or none. Duplicates are counted and skipped."""
     from modak.ingest.reading import incoming, options_of
 
-    options = options_of(common.pairs(map_, "--map"), common.pairs(set_, "--set"), format_)
+    options = options_of(common.pairs(map_, "--map"), common.pairs(set_, "--set"), format_, wide)
     with show.loading_bar() as progress:
         report = common.client().load(incoming(paths, options, sys.stdin.buffer), dry_run=dry_run, replace=replace, progress=progress)
     if as_json:

@@ -92,7 +92,7 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     if missing:
         yield missing[0], _missing(missing, columns, loading=loading)
     if sizes:
-        yield sizes[0], headings.wide(sizes)
+        yield sizes[0], headings.wide(sizes, columns, loading=loading)
     hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
     if loading and not sizes and MANY <= len(strange) <= MOST_TOGETHER and not any(map(NUMERIC.fullmatch, strange)):
         known = [name for name in columns if is_known(name)]

@@ -39,6 +39,15 @@ _SIZE: Final = re.compile(
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
     re.IGNORECASE,
 )
+OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus")
+"""What headings that are sizes may count beside nodes."""
+_COUNTED_BY: Final = {
+    "node": ("nodes",),
+    **dict.fromkeys(("thread", "omp"), ("threads_per_rank",)),
+    **dict.fromkeys(("rank", "proc", "mpi", "np"), ("total_ranks", "ranks_per_node", "nodes")),
+    "gpu": ("total_gpus", "gpus_per_node"),
+}
+"""What words in headings that are sizes count."""
 _NUMBER_OF: Final = re.compile(
     r"((the_)?(number|no\.?|nr\.?)_of_|anzahl_(der_)?|numero_d[ei]_|nombre_de_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?(?P<what>.+?)(?P<one>_(count|number))?"
 )
@@ -78,15 +87,36 @@ def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
         return []
     found = unknown[places[0] : places[-1] + 1]
     side_by_side = len(found) == len(places)
-    counts = [int(number[0]) for name in found if (number := re.search("[0-9]+", name))] if side_by_side else []
+    counts = [size(name) for name in found] if side_by_side else []
     rising = counts == sorted(set(counts))
     return list(found) if side_by_side and rising else []
 
 
-def wide(names: Sequence[str]) -> str:
-    """The message for headings that are sizes."""
+def size(name: str) -> int:
+    """The number in a heading that is a size."""
+    return int(re.findall("[0-9]+", name)[0])
+
+
+def counted_by(names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that may hold what headings that are sizes count, the likeliest first; empty: they do not tell.
+
+    >>> counted_by(["1 node", "2 nodes"]), counted_by(["omp-1", "omp-8"]), counted_by(["1xV100", "8xV100"]), counted_by(["t1", "t2"])
+    (('nodes',), ('threads_per_rank',), ('total_gpus', 'gpus_per_node'), ())
+    """
+    words = {word.lower().removesuffix("s") for name in names for word in re.findall("[A-Za-z]+", name)}
+    kinds = {"gpu" if re.search("[0-9] ?x", name.lower()) else "" for name in names} | words
+    return next((columns for word, columns in _COUNTED_BY.items() if word in kinds), ())
+
+
+def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> str:
+    """The message for headings that are sizes; ``columns``: all of the table."""
     shown = listed([quoted(name) for name in names], _MOST)
     how = "a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it counts (pandas: melt)"
+    if loading:
+        counts = counted_by(names)
+        kinds = f", or {' or '.join(counts[1:] or OTHER_SIZES)} if they count so" if len(counts) != 1 else ""
+        fill = "" if "metric" in columns else " --set metric=… --set unit=…"
+        how = f"'--wide {counts[0] if counts else 'nodes'}{fill}' makes each of their cells a row{kinds}"
     return f"columns {shown} are named after sizes; {how}"
 
 

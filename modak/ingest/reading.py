@@ -16,7 +16,7 @@ import numpy as np
 
 from modak import plugins
 from modak.errors import DataError, Fault, unknown
-from modak.ingest import Format, checking, values
+from modak.ingest import Format, checking, values, wide
 from modak.ingest.columns import canonical, header_faults, is_known
 from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.sources import Source, files, from_path, from_stream
@@ -197,6 +197,8 @@ def _rows_of_numbers(head: str) -> bool:
 
 
 def _check_options(options: Options, formats: Sequence[Format]) -> None:
+    if options.wide is not None:
+        wide.check(options.wide)
     names = [each.name for each in formats]
     if options.format is not None and options.format not in names:
         raise DataError(unknown("format", options.format, names), field="format")
@@ -224,6 +226,8 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             raw = next(parts, None)
             if raw is None:
                 break
+            if options.wide and raw.columns:
+                raw = wide.rows_of(raw, options.wide, options.rename, source.name)
             batch = checking.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
             rows += len(batch)
             notes += len(raw.notes)
@@ -360,9 +364,9 @@ def parse_pairs(pairs: Iterable[str], option: str) -> dict[str, str]:
     return found
 
 
-def options_of(rename: Mapping[str, str], fill: Mapping[str, str], form: str | None = None) -> Options:
+def options_of(rename: Mapping[str, str], fill: Mapping[str, str], form: str | None = None, wide: str | None = None) -> Options:
     """The options of a user, who may write columns as headings of files do."""
-    return Options({old: canonical(new) for old, new in rename.items()}, fill, form)
+    return Options({old: canonical(new) for old, new in rename.items()}, fill, form, None if wide is None else canonical(wide))
 
 
 def options_text(options: Options) -> str:

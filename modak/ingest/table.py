@@ -155,10 +155,13 @@ class Options:
     rename: Mapping[str, str] = field(default_factory=dict)
     fill: Mapping[str, str] = field(default_factory=dict)
     format: str | None = None
+    wide: str | None = None
+    """The column of the sizes after which columns of values are named; ``None``: no columns are."""
 
     def as_dict(self) -> dict[str, Any]:
         """The options that are recorded with a load."""
-        return {"rename": dict(sorted(self.rename.items())), "fill": dict(sorted(self.fill.items()))}
+        wide = {"wide": self.wide} if self.wide else {}
+        return {"rename": dict(sorted(self.rename.items())), "fill": dict(sorted(self.fill.items())), **wide}
 
 
 PLAIN: Final = Options()

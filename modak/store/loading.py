@@ -118,12 +118,12 @@ def _read_before(connection: Connection, table: Table) -> Sequence[Row[Any]]:
     """The loads of the same bytes that took the values from the same column: of the same measurements, whatever else the options say."""
     same = (loads.c.sha256 == table.source.sha256, loads.c.format == table.format, loads.c.rows > 0)
     found = connection.execute(select(loads).where(*same).order_by(loads.c.id)).all()
-    return [row for row in found if _values_of(json.loads(row.options)["rename"]) == _values_of(table.options.rename)]
+    return [row for row in found if _values_of(json.loads(row.options)) == _values_of(table.options.as_dict())]
 
 
-def _values_of(rename: Mapping[str, str]) -> str:
-    """The heading of the values."""
-    return folded(next((old for old, new in rename.items() if new == "value"), "value"))
+def _values_of(options: Mapping[str, Any]) -> str:
+    """The heading of the values; empty where columns are named after sizes."""
+    return "" if options.get("wide") else folded(next((old for old, new in options["rename"].items() if new == "value"), "value"))
 
 
 def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any]]) -> None:
@@ -135,6 +135,7 @@ def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any
         return
     last = before[-1]
     options = [renaming(old, new) for old, new in table.options.rename.items()]
+    options += [f"--wide {table.options.wide}"] if table.options.wide else []
     options += [f"--set {quote(f'{column}={text}')}" for column, text in table.options.fill.items()]
     command = " ".join(["modak load", quote(table.source.name), *options, "--replace"])
     when = f"loaded on {instant(last.loaded_at):%Y-%m-%d at %H:%M:%S} with other options"

@@ -59,6 +59,8 @@ def test_options_of_a_load_and_a_removal_reach_the_service(
     monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
     (tmp_path / "a.csv").write_text(ROWS.replace("value", "secs"))
     assert main(["load", str(tmp_path / "a.csv"), "--map", "secs=value", "--set", "system=zenith"]) == 0
+    (tmp_path / "wide.csv").write_text("application,metric,1 node,2 nodes\nsizes,wall_time,9,5\n")
+    assert main(["load", str(tmp_path / "wide.csv"), "--wide", "nodes"]) == 0
     assert remote.call("GET", "/results?application=solver").json()["items"][0]["system"] == "zenith"
     (tmp_path / "rule.json").write_text(json.dumps({"rules": [RULE]}))
     assert main(["rules", "add", str(tmp_path / "rule.json")]) == 0

@@ -215,7 +215,18 @@ def test_a_body_of_another_kind_loads_nothing(loader: Site, content: bytes, kind
 
 
 @pytest.mark.parametrize(
-    "query", ["map=x", "map==y", "set=nodes", "set=nodez=1", "set=nodes=-1", "format=nothing", "map=" + "x" * 5000, "replace=perhaps"]
+    "query",
+    [
+        "map=x",
+        "map==y",
+        "set=nodes",
+        "set=nodez=1",
+        "set=nodes=-1",
+        "format=nothing",
+        "wide=system",
+        "map=" + "x" * 5000,
+        "replace=perhaps",
+    ],
 )
 def test_options_of_a_load_are_checked(loader: Site, query: str) -> None:
     """422."""

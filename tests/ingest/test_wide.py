@@ -1,0 +1,71 @@
+"""Tables with a column of values for each size."""
+
+from __future__ import annotations
+
+import pytest
+
+from modak.errors import DataError
+from modak.ingest.reading import options_of, table
+from modak.ingest.sources import from_bytes
+from modak.ingest.table import UNKNOWN, Batch
+from modak.ingest.wide import COLUMNS
+from tests.conftest import ROOT
+
+TIMES = {"metric": "wall_time"}
+
+
+def read(text: str, column: str, rename: dict[str, str] | None = None, fill: dict[str, str] | None = None, name: str = "r.csv") -> Batch:
+    """The rows of a small table that is read with ``--wide``."""
+    options = options_of(rename or {}, TIMES if fill is None else fill, wide=column)
+    return next(iter(table(from_bytes(text.encode(), name), options).batches()))
+
+
+@pytest.mark.parametrize("head", ["1,2,4", "1 node,2 nodes,4 nodes", "n=1,n=2,n=4", "t1,t2,t4"])
+def test_each_cell_below_a_size_is_a_row(head: str) -> None:
+    """In the order of the table, with the line and the other cells of its row; an empty one is none."""
+    batch = read(f"application,{head},compiler\na,800,0:07:00,200,gcc\nb,90,,20,\n", "Nodes")
+    assert batch.values.tolist() == [800, 420, 200, 90, 20]
+    assert batch.numbers["nodes"].tolist() == [1, 2, 4, 1, 4]
+    assert batch.lines.tolist() == [2, 2, 2, 3, 3]
+    assert [batch.series[number].application for number in batch.series_of] == ["a", "a", "a", "b", "b"]
+    assert [key.compiler for key in batch.series] == ["gcc", None]
+    assert batch.notes == ("r.csv:3: 1 row without a value; left out",)
+
+
+def test_sizes_may_be_of_any_count_or_parameter() -> None:
+    """Totals are spread over nodes as those of a column are; options name, fill and leave out other columns."""
+    batch = read("app,nodes,1xV100,8xV100,x\na,1,9,2,z\n", "total_gpus", {"app": "application", "x": ""})
+    assert (batch.numbers["gpus_per_node"].tolist(), batch.numbers["nodes"].tolist()) == ([1, 8], [1, 1])
+    batch = read("application,n=100,n=200\na,9,20\n", "params.size")
+    assert ([key.params for key in batch.series], batch.numbers["nodes"].tolist()) == ([{"size": "100"}, {"size": "200"}], [UNKNOWN] * 2)
+
+
+def test_records_have_sizes_as_keys() -> None:
+    """As pandas writes a wide table as JSON."""
+    assert read('[{"application": "a", "1": 9, "2": 5}]', "nodes", name="r.json").values.tolist() == [9, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "says"),
+    [
+        ("application,1,2\na,9,5\n", "system", "--wide: 'system': allowed: what the headings count, nodes, ranks_per_node, "),
+        ("application,omp=1,omp=2\na,9,5\n", "nodes", "r.csv:1: --wide nodes: 'omp=1' seems to count something else (--wide threads"),
+        ("application,value,1,2\na,8,9,5\n", "nodes", "r.csv:1: --wide nodes: the table has a column 'value', too"),
+        ("application,Nodes,1,2\na,8,9,5\n", "nodes", "r.csv:1: --wide nodes: the table has a column 'Nodes', too"),
+        ("application,a,b\na,9,5\n", "nodes", "r.csv:1: --wide nodes: no columns side by side whose names are sizes (columns with"),
+        ("application,1,2\na,9,x\n", "nodes", "r.csv:2: column 'value': 'x': allowed: a finite positive number"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_not_wide_in_this_way_is_refused(text: str, column: str, says: str) -> None:
+    """One line says why."""
+    with pytest.raises(DataError) as caught:
+        read(text, column)
+    assert str(caught.value).startswith(says)
+
+
+def test_the_page_about_results_names_the_columns() -> None:
+    """All that ``--wide`` takes."""
+    page = (ROOT / "docs/results.md").read_text()
+    (row,) = [line for line in page.splitlines() if line.startswith("- **Wide tables**")]
+    text = page[page.index(row) :].partition("\n- ")[0]
+    assert [column for column in COLUMNS if f"`{column}`" not in text] == []
