@@ -440,6 +440,7 @@ def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:
     models = fit(Result(series=series, layout=Layout(nodes=n), value=100.0 * n) for n in (1, 2, 4))
     programme = next_runs(request(optimisation__workload={"application": "net"}), replace(known(None), models=models))
     assert ([one.field for one in programme.warnings], programme.notes) == (["optimisation.workload.samples"], ())
+    assert programme.proposals == ()
 
 
 def test_of_several_data_sets_those_runs_are_proposed_that_tell_of_the_one_which_is_asked(known: Known) -> None:
