@@ -129,8 +129,9 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     request, decision = _predicted(without_compilers(request, chosen.given_up), target, facts)
     warnings = _warnings(request, chosen, decision)
     if not decision.evidence.known:
-        needed = amounts_needed(request, decision.facts.needing_more)
-        return Programme(decision, (), None, _first(decision, most), () if needed else (NOTHING,), (*warnings, *needed))
+        if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
+            return Programme(decision, (), None, (), (), (*warnings, *needed))
+        return Programme(decision, (), None, _first(decision, most), (NOTHING,), warnings)
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
     likely, today = _likely(decision, chances), width(known)

@@ -148,6 +148,17 @@ def test_a_program_is_tried_with_a_rank_a_core_too(known: Known, section: dict[s
     assert {(ranks, threads) for _, ranks, threads in counts(programme)} - {(2, 24)} == tried
 
 
+def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> None:
+    """Where all results ran a thread on each rank, and the request names no threads, the run that tells is another number of nodes."""
+    times = {6: 5500.0, 12: 3700.0, 24: 3400.0, 48: 3300.0}
+    layouts = {ranks: Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=1) for ranks in times}
+    models = fit(Result(series=SERIES, layout=layouts[ranks], value=seconds) for ranks, seconds in times.items())
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver"}}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models))
+    assert counts(programme)[0] == (2, 48, 1)
+    assert {threads for *_, threads in counts(programme)} == {1}
+
+
 def test_a_run_on_gpus_has_the_cores_of_the_choice(known: Known) -> None:
     """Its ranks, which have a thread each, share those that go with the GPUs; else it would measure another run."""
     asked, facts = example("resnet50-gpu-cluster"), known("resnet50")
@@ -429,6 +440,7 @@ def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:
     models = fit(Result(series=series, layout=Layout(nodes=n), value=100.0 * n) for n in (1, 2, 4))
     programme = next_runs(request(optimisation__workload={"application": "net"}), replace(known(None), models=models))
     assert ([one.field for one in programme.warnings], programme.notes) == (["optimisation.workload.samples"], ())
+    assert programme.proposals == ()
 
 
 def test_of_several_data_sets_those_runs_are_proposed_that_tell_of_the_one_which_is_asked(known: Known) -> None:

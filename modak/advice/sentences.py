@@ -15,7 +15,7 @@ from modak import plugins
 from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
-from modak.choosing.wishes import is_build, stated_nodes
+from modak.choosing.wishes import carrier, is_build, stated_nodes
 from modak.choosing.workload import MOST_NAMED, stated
 from modak.dsl import Prediction
 from modak.facts import Rule
@@ -255,11 +255,22 @@ def _crowded(chosen: Chosen) -> str | None:
 
 
 def _image(chosen: Chosen) -> str | None:
-    """The job runs in another image than the results behind the time."""
+    """The job runs in another image than the results behind the time, or in none."""
     measured = chosen.measured("image")
-    if measured is None or chosen.image in (None, measured) or "image" in chosen.differences:
+    if measured is None or chosen.image == measured or "image" in chosen.differences:
         return None
+    if chosen.image is None:
+        named = chosen.request.application.container_runtime or carrier(chosen.request)  # a framework's image is chosen
+        return None if named or not chosen.is_predicted else _no_image(chosen, measured)
     return f"the predicted time comes from results in the image {measured}, but the job runs in {chosen.image}: measure it there"
+
+
+def _no_image(chosen: Chosen, measured: str) -> str:
+    """What the request of a program without a framework may name: none is chosen for it."""
+    others = [image for image in chosen.images_measured if image != measured]
+    beside = f"; there are others in {listed(others, MOST_NAMED)}" if others else ""
+    origin = f"the predicted time comes from results in the image {measured}{beside}"
+    return f"{origin}: name the one that the job is to run in (application.container_runtime)"
 
 
 def _version(chosen: Chosen) -> str | None:

@@ -16,14 +16,14 @@ import numpy.typing as npt
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, check_limits, stated_counts
 from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
-from modak.choosing.measured import evidence_shapes, was_measured_on
+from modak.choosing.measured import evidence_shapes, ran_single_threads, was_measured_on
 from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes
-from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, stated_nodes
+from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
@@ -47,6 +47,8 @@ class Candidates:
     """The problem to predict: the request's, or one of several measured ones."""
     distributed: bool = True
     """Whether the run has several processes."""
+    single_threaded: bool = False
+    """Whether each of these has one thread, by the request, or as in all results."""
     most_nodes: int | None = None
     """The most nodes that the request would allow without its ``max_nodes``; ``None``: unknown."""
     serial: tuple[Shape, ...] = ()
@@ -67,7 +69,8 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
     measured = tuple(evidence_shapes(request, target, curves, host))
-    search = CandidateSearch(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves))
+    single = is_single_threaded(request) or ran_single_threads(curves, request)
+    search = CandidateSearch(request, target, counts, curves, host, _runs_distributed(request, target, measured, curves), single)
     found = _fitting(search, _shapes(search, measured))
     if measured and not with_room(search, found.shapes, queued=True):
         found = _fuller(search, found)
@@ -88,6 +91,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
         warnings=(*counts.warnings, *of_host, *found.warnings, *of_problem),
         problem=problem,
         distributed=search.distributed,
+        single_threaded=search.single_threaded,
         most_nodes=_most_nodes(search, largest),
         serial=found.serial,
     )

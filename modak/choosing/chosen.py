@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from modak.choosing.decision import Decision
+from modak.choosing.measured import was_measured_on
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
@@ -42,6 +43,8 @@ class Chosen:
     numbers."""
     image: str | None = None
     """The image that the job runs in; ``None``: no container, or not chosen yet."""
+    images_measured: tuple[str, ...] = ()
+    """The images that results on the target name."""
     framework_version: str | None = None
     """The framework's version in the image; ``None``: unknown."""
     needs_amount: bool = False
@@ -92,6 +95,7 @@ def chosen(request: Request, decision: Decision, software: Software | None = Non
         problem_doublings=found.problem_doublings,
         hides_trend=_hides_trend(request, decision),
         image=software.reference if software else None,
+        images_measured=tuple(sorted(_images(decision))),
         framework_version=software.framework_version if software else None,
         needs_amount=bool(decision.amounts_needed),
         measured_on=decision.measured_on,
@@ -99,6 +103,12 @@ def chosen(request: Request, decision: Decision, software: Software | None = Non
         doubted_count_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
         similar_application=decision.facts.similar_application,
     )
+
+
+def _images(decision: Decision) -> set[str]:
+    """The images that results on the target name."""
+    here = (one.series.image for one in decision.facts.models if was_measured_on(one, decision.target))
+    return {image for image in here if image}
 
 
 def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:

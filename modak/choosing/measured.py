@@ -18,6 +18,7 @@ from modak.choosing.wishes import (
     is_allowed,
     is_distributed,
     is_said_distributed,
+    leaves_threads_open,
     mpi_asked,
     precision,
 )
@@ -107,6 +108,16 @@ def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
     """One spelling of each compiler: ``gcc 9.3`` and ``gcc-9.3`` are one build."""
     names = {compiler_named(curve.series.compiler) for curve in curves}
     return {same_name(name): name for name in sorted((name for name in names if name), reverse=True)}
+
+
+def ran_single_threads(curves: Iterable[Curve], request: Request) -> bool:
+    """Whether nothing but ranks of one thread each was ever measured on processors, several of them on a node, of a program of which the
+    request does not say more: it is taken for one with MPI alone, which would leave the cores of further threads idle."""
+    if not leaves_threads_open(request):
+        return False
+    told = [curve for curve in curves if curve.estimated is None and not curve.on_gpus and curve.states_threads]
+    several = any(max(curve.per_node if curve.scale == "ranks" else {curve.layout.ranks_per_node or 0}) > 1 for curve in told)
+    return several and all(curve.layout.threads_per_rank == 1 for curve in told)
 
 
 def was_measured_on(curve: Curve, target: Target) -> bool:

@@ -41,9 +41,11 @@ def _all_lines(scored: Scored, ranking: Ranking, objective: Objective, describe:
     if (floor := ranking.min_efficiency) and (slack := float(scored.efficiency[best]) / floor) >= 1:
         text = f"{describe(best)} has an efficiency below {as_given(floor)}"
         yield f"{text} {_only_if_slower(scored, best, slack)}"
-    yield from _measured(scored, ranking, describe)
-    yield from _other_size(scored, ranking, describe)
-    yield from _other_variant(scored, ranking, describe)
+    seen = _measured(scored, ranking)
+    if seen is not None:
+        yield _a_run_tells(scored, best, seen, describe)
+    yield from _other_size(scored, ranking, describe, seen)
+    yield from _other_variant(scored, ranking, describe, seen)
 
 
 def _only_if_slower(scored: Scored, best: int, slack: float) -> str:
@@ -58,24 +60,32 @@ def _percent(part: float) -> str:
     return f"{part:.1%}" if abs(part) < 0.01 else f"{part:.0%}"
 
 
-def _measured(scored: Scored, ranking: Ranking, describe: Describe) -> Iterator[str]:
-    """The fastest smaller size that was measured, if the fastest one is beyond the measured sizes and may well not be faster."""
+def _measured(scored: Scored, ranking: Ranking) -> int | None:
+    """The fastest configuration that was measured on as many nodes or fewer, if the fastest one was not and may well not be faster."""
     best = ranking.best
-    if ranking.minimise != "time" or not scored.doublings[best] > 0:
-        return
-    fewer = (i for i in ranking.order if scored.basis[i] == "measured" and scored.nodes[i] < scored.nodes[best])
-    seen = next(fewer, None)
-    if seen is not None and scored.time[seen] <= scored.time[best] * np.exp(scored.width.above[best]):
-        took = f"took {scored.time[seen] / scored.time[best] - 1:.0%} longer than predicted for {describe(best)}"
-        yield f"{describe(seen)} was measured and {took}, which lies within that prediction's 90% interval"
+    if ranking.minimise != "time" or scored.basis[best] == "measured":
+        return None
+    known = (i for i in ranking.order if scored.basis[i] == "measured" and scored.nodes[i] <= scored.nodes[best])
+    seen = next(known, None)
+    late = scored.time[best] * np.exp(scored.width.above[best])
+    return seen if seen is not None and scored.time[seen] <= late else None
 
 
-def _other_size(scored: Scored, ranking: Ranking, describe: Describe) -> Iterator[str]:
-    """The best other size of the chosen variant, and how much less time it would have to take."""
+def _a_run_tells(scored: Scored, best: int, seen: int, describe: Describe) -> str:
+    """What the measured one took, and which run would tell whether the chosen one is faster."""
+    longer = float(scored.time[seen] / scored.time[best]) - 1
+    took = f"{_percent(longer)} longer than" if longer >= LEAST else "as long as"
+    text = f"{describe(seen)} was measured and took {took} predicted for {describe(best)}, which lies within that prediction's 90% interval"
+    return f"{text}: {describe(best)} may save nothing, and one run of it would tell"
+
+
+def _other_size(scored: Scored, ranking: Ranking, describe: Describe, seen: int | None) -> Iterator[str]:
+    """The best other size of the chosen variant, and how much less time it would have to take; not of the one that was ``seen``, of which
+    more is said."""
     best = ranking.best
     same = (i for i in ranking.order if scored.shape[i] == scored.shape[best] and scored.nodes[i] != scored.nodes[best])
     other = next(same, None)
-    if other is None:
+    if other is None or other == seen:
         return
     wanted = scores(scored, ranking.minimise)
     less, early = 1 - wanted[best] / wanted[other], 1 - math.exp(-float(scored.width.below[other]))
@@ -84,10 +94,10 @@ def _other_size(scored: Scored, ranking: Ranking, describe: Describe) -> Iterato
     yield f"{text} (its 90% interval reaches {early:.0%} less)"
 
 
-def _other_variant(scored: Scored, ranking: Ranking, describe: Describe) -> Iterator[str]:
-    """The best configuration of another variant, and how much longer the chosen one would have to take."""
+def _other_variant(scored: Scored, ranking: Ranking, describe: Describe, seen: int | None) -> Iterator[str]:
+    """The best configuration of another variant, and how much longer the chosen one would have to take; ``seen`` as above."""
     best, rival = ranking.best, _rival(scored, ranking)
-    if rival is None:
+    if rival is None or rival == seen:
         return
     wanted = scores(scored, ranking.minimise)
     margin = wanted[rival] / wanted[best]

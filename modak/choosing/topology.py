@@ -17,7 +17,6 @@ from modak.choosing.wishes import (
     cores_with,
     drives_all_gpus,
     front_end_measured,
-    is_single_threaded,
     mpi_asked,
     precision,
 )
@@ -39,6 +38,8 @@ class CandidateSearch:
     """The host's MPI that would start the ranks."""
     distributed: bool
     """Whether the run has several processes."""
+    single_threaded: bool
+    """Whether each of these has one thread, by the request, or as in all results."""
 
 
 class Shapes(NamedTuple):
@@ -62,7 +63,7 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
     )
     for most, numa in _rank_counts(search, gpus):
         ranks = counts.even_ranks(min(most, _on_enough_nodes(search)))
-        threads = counts.threads_per_rank or (1 if is_single_threaded(search.request) else max(1, share // ranks))
+        threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
         smt = node is not None and node.needs_hyperthreads(ranks * threads)
         if node and ranks * threads > node.hardware_threads:
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {node.usable_cores} cores"
@@ -110,7 +111,7 @@ def _rank_counts(search: CandidateSearch, gpus: int) -> Iterable[tuple[int, int 
         return [(_needed(search) if drives_all_gpus(request) else gpus, None)]
     if node is None:
         return [(counts.ranks or 1, None)]
-    if not gpus and (counts.threads_per_rank or is_single_threaded(request)):
+    if not gpus and (counts.threads_per_rank or search.single_threaded):
         return [(_most(search), None)]
     domains, needed = node.standard_numa_domains, _needed(search)
     return [(max(gpus, needed), None)] if gpus else [(max(domains, needed), domains if node.numa_modes else None)]

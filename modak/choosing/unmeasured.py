@@ -16,7 +16,7 @@ from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
-from modak.choosing.wishes import by_torchrun, is_hybrid, is_single_threaded
+from modak.choosing.wishes import by_torchrun, is_hybrid
 from modak.dsl import Request
 from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
@@ -78,8 +78,8 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     if node is None or fixed or like.gpus_per_node or not found.distributed:
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
-    shared = set() if is_single_threaded(request) else {1, node.sockets, node.standard_numa_domains}
-    per_core = {node.usable_cores} if is_single_threaded(request) or is_hybrid(request) else set()
+    shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains}
+    per_core = {node.usable_cores} if found.single_threaded or is_hybrid(request) else set()
     for ranks in sorted(shared | per_core):
         layout = (ranks, node.usable_cores // ranks)
         shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")

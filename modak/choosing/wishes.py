@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from modak import plugins
-from modak.dsl import Notice, Request
+from modak.dsl import LEARNING, Notice, Request
 from modak.facts import Node, same_name
 from modak.frameworks.base import Carrier, Compiler
 from modak.perfmodel import Curve
@@ -210,6 +210,13 @@ def has_a_gpu_per_rank(request: Request, nodes: int) -> bool:
 def is_single_threaded(request: Request) -> bool:
     """Whether the application uses MPI without threads: one rank per core."""
     return _is_mpi_program(request) and not _names_openmp(request)
+
+
+def leaves_threads_open(request: Request) -> bool:
+    """Whether the request names no programming model, and is not one of a framework, which has threads of its own."""
+    optimisation = request.optimisation
+    named = optimisation.framework or optimisation.config.parallelisation or optimisation.further
+    return not named and optimisation.app_type not in LEARNING
 
 
 def is_hybrid(request: Request) -> bool:

@@ -101,9 +101,9 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
-    nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_by_ratio`). Beyond its
-    sizes, where no kin was measured, another configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of
-    size is forecast.
+    nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_by_ratio`). A curve within
+    one node is also predicted from another layout on several (:func:`_off_the_node`). Beyond its sizes, where no kin was measured, another
+    configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is forecast.
     """
     at = At(sizes, nodes, level)
     forecast = _joined(_as_measured(curve, curves, at), curve, curves, at)
@@ -113,7 +113,7 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
 def _as_measured(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     """The forecast of the curve and its kin, without other configurations: of costs as in :attr:`~modak.perfmodel.Curve.measured`."""
     silent = _silent_curve(curve, curves)
-    return _by_ratio(curve, silent, curves, at) if silent else _pooled(curve, curves, at)
+    return _by_ratio(curve, silent, curves, at) if silent else _off_the_node(_pooled(curve, curves, at), curve, curves, at)
 
 
 def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
@@ -171,6 +171,31 @@ def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at:
         joint, factor = joining.together(joining.LogForecast(*(column[here] for column in own)), other)
         forecast = _with(forecast, here, joint, factor, one.curve.measured)
     return forecast
+
+
+def _off_the_node(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+    """The forecast of a curve over counts within one node; on several, joined with what another layout of the same run shows of leaving
+    the node: its cost there, times the ratio of the costs of both on one node."""
+    several = np.flatnonzero(at.nodes > 1)
+    other = _over_nodes(curve, curves) if curve.mixture.single_node and several.size else None
+    if other is None:
+        return forecast
+    nodes, one = at.nodes[several], np.ones(several.shape)
+    others = [each for each in curves if each is not curve]
+    there, on_one = (_pooled(other, others, At(on, on, at.level)) for on in (nodes, one))
+    share = _pooled(curve, curves, At(at.sizes[several] / nodes, one, at.level))
+    parts = there.width.middle / at.reach, share.width.middle / at.reach, relatives.UNKNOWN_LIKENESS * np.log2(nodes)
+    own = joining.LogForecast(forecast.log_value[several], forecast.width.middle[several] / at.reach, forecast.doublings[several])
+    moved = own._replace(log_value=there.log_value + share.log_value - on_one.log_value, deviation=np.sqrt(sum(part**2 for part in parts)))
+    return _with(forecast, several, *joining.together(own, moved), other.measured)
+
+
+def _over_nodes(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
+    """Of the other layouts of the same run that were measured on one node and on several, the one on the most; of equals, names do not
+    decide."""
+    found = [one for one in curves if one.scale == "nodes" and one.series == curve.series and one.nodes[0] == 1 < one.nodes[-1]]
+    alike = [one for one in found if one.layout.batch_size == curve.layout.batch_size and bool(one.on_gpus) == bool(curve.on_gpus)]
+    return max(alike, key=lambda one: (len(one.nodes), one.nodes, one.costs), default=None)
 
 
 def _with(

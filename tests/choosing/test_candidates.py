@@ -220,6 +220,26 @@ def test_threads_that_were_not_measured_are_not_said_to_have_no_results(known: K
     assert (layouts(found), "because no layout that was measured there is as requested" in found.decisions[0]) == ({(1, 12, 0)}, True)
 
 
+@pytest.mark.parametrize(
+    ("elsewhere", "section", "expected"),
+    [
+        ([(4, 1), (24, 1)], {}, {(48, 1, 0)}),
+        ([(24, 1)], {"optimisation": {"app_type": "hpc", "hpc": {"openmp": {}}}, "application__app_type": "mpi"}, {(2, 24, 0)}),
+        ([(24, 1), (4, 6)], {}, {(2, 24, 0)}),
+        ([(24, None)], {}, {(2, 24, 0)}),
+    ],
+)
+def test_a_program_that_only_ran_with_single_threads_gets_a_rank_a_core(
+    known: Known, elsewhere: list[tuple[int, int | None]], section: dict[str, Any], expected: set[tuple[int, int, int]]
+) -> None:
+    """Further threads of a program with MPI alone leave cores idle; other results, or a request that names threads, say it has some."""
+    series = SeriesKey(application="solver", system="elsewhere", metric="wall_time", unit="s")
+    shapes = [Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads) for nodes in (1, 2) for ranks, threads in elsewhere]
+    results = [Result(series=series, layout=layout, value=10.0) for layout in shapes]
+    facts = replace(known("nobody-ran-this"), models=fit(results))
+    assert layouts(candidates(lambda _: facts, application="solver", **section)) == expected
+
+
 def test_a_measured_layout_is_not_assumed_as_well(known: Known) -> None:
     """A table without layouts is taken for a rank a core, and a job that ran so was loaded: one candidate, not two equal ones."""
     facts = known("nobody-ran-this")

@@ -146,9 +146,30 @@ def test_sizes_and_variants_that_are_as_good_are_not_said_to_differ_by_nothing()
 def test_a_measured_size_that_may_be_as_fast_is_named() -> None:
     """It was seen; the chosen size is beyond all that were."""
     table, objective = one_variant(), Objective(minimise="time", max_nodes=34)
-    assert "0/32 was measured and took 6% longer than predicted for 0/34" in told(table, objective)[0]
+    first, *others = told(table, objective)
+    assert "0/32 was measured and took 6% longer than predicted for 0/34" in first
+    assert first.endswith(": 0/34 may save nothing, and one run of it would tell")
+    assert not any("0/32" in line for line in others)
     surer = replace(table, width=table.width._replace(above=table.width.above / 4))
     assert not any("was measured" in line for line in told(surer, objective))
+
+
+def test_a_measured_layout_on_as_many_nodes_that_may_be_as_fast_is_named() -> None:
+    """More threads than were measured save little; that another variant may be better is not said once more."""
+    basis = tuple("measured" if variant else "extrapolated" for variant in scored().shape)
+    table = replace(scored(1.05), basis=basis, doublings=np.where(scored().shape == 1, 0.0, 1.0))  # type: ignore[arg-type]
+    lines = told(table, Objective(minimise="time", max_nodes=64))
+    assert "1/64 was measured and took 5% longer than predicted for 0/64" in lines[0]
+    assert not any("the best other variant" in line for line in lines)
+
+
+def test_a_size_between_measured_ones_that_saves_hardly_any_time_is_named() -> None:
+    """On more nodes than a measured one that took hardly longer."""
+    table = one_variant()
+    flat = replace(table, time=np.where(table.nodes >= 16, table.time[15] - 0.5 * (table.nodes == 20), table.time))
+    basis = tuple("measured" if size in (8, 16, 32) else "interpolated" for size in table.nodes)
+    first = told(replace(flat, basis=basis), Objective(minimise="time", max_nodes=32))[0]  # type: ignore[arg-type]
+    assert "0/16 was measured and took as long as predicted for 0/20" in first
 
 
 def test_at_most_four_sentences_are_said() -> None:

@@ -142,6 +142,21 @@ def test_a_time_from_another_image_than_the_chosen_one_is_said_to_be(known: Know
     assert f"{origin}, but the job runs in {plan.configuration.image}: measure it there" in plan.advice
 
 
+def test_a_time_from_one_of_several_images_names_them(known: Known) -> None:
+    """The request names no image, so that the job has none, though the results are of two; of the named one nothing is said."""
+    images = {"docker://a/one:1": 40.0, "docker://a/two:1": 50.0}
+    facts = replace(known(None), models=fit([solver(image, seconds) for image, seconds in images.items()]))
+    job = runs_in("docker://a/one:1")
+    named = optimise(normalise({"job": {"target": TARGET, **job}}).request, facts).plan
+    del job["application"]["container_runtime"]
+    plan = optimise(normalise({"job": {"target": TARGET, **job}}).request, facts).plan
+    used = next(image for image, seconds in images.items() if seconds == pytest.approx(plan.prediction.value))
+    (other,) = images.keys() - {used}
+    said = f"the predicted time comes from results in the image {used}; there are others in {other}: name the one that the job is to run in"
+    assert f"{said} (application.container_runtime)" in plan.advice
+    assert not any("results in the image" in line for line in named.advice)
+
+
 def test_an_image_that_the_catalogue_replaces_is_named(known: Known) -> None:
     """A warning says that the request named another one, and what to do about it."""
     wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {"version": "2.1"}}}

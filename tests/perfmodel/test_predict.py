@@ -755,6 +755,35 @@ def test_a_curve_of_one_number_of_nodes_is_moved_to_others(measured: list[Layout
     assert found.doublings.tolist() == [0, 0, 1]
 
 
+WITHIN = [run for ranks in (5, 10, 20) for run in timed({1: 4000 / ranks + 100}, Layout(ranks_per_node=ranks, threads_per_rank=1))]
+"""Results of one node in three layouts."""
+
+
+def of_half(second: float | None) -> tuple[float, float]:
+    """The time of 20 ranks a node on two nodes over that on one, and the half-width on two. ``second``: the same ratio of 40 ranks, which
+    were measured; ``None``: they were not."""
+    over = [] if second is None else timed({1: 240.0, 2: 240.0 * second}, PLACED)
+    found = predict(fit([*WITHIN, *over]), Question(HERE, Layout(ranks_per_node=20, threads_per_rank=1)), [1, 2])
+    return found.value[1] / found.value[0], found.width.middle[1]
+
+
+def test_a_layout_leaves_its_node_as_another_one_did() -> None:
+    """Where the second node brought nothing in one layout, it is not expected to halve the time in another one that ran on one node; where
+    it halved the time, that is surer than without having seen it."""
+    (alone, doubt), (stuck, _), (halved, surer) = (of_half(second) for second in (None, 1.0, 0.5))
+    assert alone < 0.6 < stuck < 1.0
+    assert halved == pytest.approx(0.5, abs=0.05)
+    assert surer < 0.8 * doubt
+
+
+def test_what_another_layout_shows_does_not_depend_on_names() -> None:
+    """Nor on the order of the results; of another series, such as another program, it tells nothing here."""
+    over = timed({1: 240.0, 2: 240.0}, PLACED)
+    half = Question(HERE, Layout(ranks_per_node=20, threads_per_rank=1))
+    there, back, alone = (predict(fit(runs), half, [2]).value[0] for runs in ([*WITHIN, *over], [*over, *WITHIN], WITHIN))
+    assert there == back != alone
+
+
 def on_gpus(counts: Iterable[tuple[int, int]], factor: float = 1.0, compiler: str | None = None) -> list[Result]:
     """Epoch times by nodes and GPUs per node."""
     key = SeriesKey(application="app", system="here", compiler=compiler, metric="epoch_time", unit="s")
