@@ -20,8 +20,8 @@ from modak.ingest.values import quoted
 from modak.results import metrics
 from modak.text.amounts import listed
 
-ALIKE: Final = 0.75
-"""How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
+ALIKE: Final = 0.76
+"""How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8, ``precond`` and ``precision`` by 0.75."""
 _MOST: Final = 8
 """Headings that a message names."""
 _LONGEST: Final = 60
