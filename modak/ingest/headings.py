@@ -20,8 +20,8 @@ from modak.ingest.values import quoted
 from modak.results import metrics
 from modak.text.amounts import listed
 
-ALIKE: Final = 0.76
-"""How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8, ``precond`` and ``precision`` by 0.75."""
+ALIKE: Final = 0.75
+"""How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
 _MOST: Final = 8
 """Headings that a message names."""
 _LONGEST: Final = 60
@@ -232,7 +232,8 @@ def _said(bare: str) -> Hint | None:
 
 
 def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> Hint | None:
-    spelt_alike = "" if bare.endswith("time") else _alike(bare, columns)  # a time is neither the runtime of containers nor a system
+    other = bare.endswith("time") or bare in vocabulary.OTHER_WORDS  # a time is neither the runtime of containers nor a system
+    spelt_alike = "" if other else _alike(bare, columns)
     near = vocabulary.COLUMN_OF.get(bare) or _counts(name) or spelt_alike
     if not near:
         return None
