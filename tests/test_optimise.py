@@ -215,7 +215,7 @@ def test_a_job_that_its_quality_of_service_does_not_take_is_refused(
 
 def test_a_job_without_a_time_is_not_sent_to_a_longer_queue_for_parts_of_nodes(known: Known) -> None:
     """It would be refused there, and has whole nodes in the other one."""
-    long = Queue(name="batch", qos="long", max_nodes=1, max_cpus=16, max_wall_time_s=604_800)
+    long = Queue(name="batch", qos="long", max_nodes=8, max_cpus=16, max_wall_time_s=604_800)
     script = nobody_ran_this(known, (Queue(name="batch", max_nodes=8), long), job_options={"wall_time_limit": None}).texts.job_script
     assert "--qos" not in script
 
