@@ -213,6 +213,20 @@ def test_a_job_that_its_quality_of_service_does_not_take_is_refused(
         in_quality(known, qos, **options)
 
 
+def test_a_job_without_a_time_is_not_sent_to_a_longer_queue_for_parts_of_nodes(known: Known) -> None:
+    """It would be refused there, and has whole nodes in the other one."""
+    long = Queue(name="batch", qos="long", max_nodes=8, max_cpus=16, max_wall_time_s=604_800)
+    script = nobody_ran_this(known, (Queue(name="batch", max_nodes=8), long), job_options={"wall_time_limit": None}).texts.job_script
+    assert "--qos" not in script
+
+
+def test_a_job_with_a_quality_of_service_of_its_own_has_not_the_limits_of_another_one(known: Known) -> None:
+    """One that the system file does not have."""
+    long = Queue(name="batch", qos="long", max_nodes=8, max_cpus=16, max_wall_time_s=604_800)
+    script = nobody_ran_this(known, (Queue(name="batch", max_nodes=8), long), job_options={"qos": "other"}).texts.job_script
+    assert "--qos=other\n" in script
+
+
 def test_a_node_for_itself_brings_all_of_its_gpus(known: Known) -> None:
     """Slurm counts them, and would let the job wait for ever with a quality of service that allows one."""
     facts = known(None)

@@ -261,8 +261,12 @@ def _image(chosen: Chosen) -> str | None:
         return None
     if chosen.image is None:
         named = chosen.request.application.container_runtime or carrier(chosen.request)  # a framework's image is chosen
-        return None if named or not chosen.is_predicted else _no_image(chosen, measured)
-    return f"the predicted time comes from results in the image {measured}, but the job runs in {chosen.image}: measure it there"
+        if named or not chosen.is_predicted:
+            return None
+        if chosen.target.runtime:
+            return _no_image(chosen, measured)
+    where = f"in {chosen.image}" if chosen.image else "without a container"
+    return f"the predicted time comes from results in the image {measured}, but the job runs {where}: measure it there"
 
 
 def _no_image(chosen: Chosen, measured: str) -> str:

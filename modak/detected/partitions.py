@@ -272,14 +272,14 @@ def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, 
 
 def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, int]:
     """The fields of a queue. The most CPUs or GPUs of a job become whole nodes, and are said only if a node has more; the fewest do, too,
-    and are always said."""
+    and are always said, but for one CPU, which every job has."""
     cpus, gpus = node.cpus, sum(gpu.number for gpu in node.gpus)
     fewest = max(one.min_nodes or 1, math.ceil((one.min_cpus or 1) / cpus) if cpus else 1)
     sizes = (_whole_nodes(one.max_cpus, cpus, fewest), _whole_nodes(one.max_gpus, gpus, fewest))
     limits = {
         "min_nodes": fewest,
         "max_nodes": least(one.max_nodes, *sizes, largest),
-        "min_cpus": one.min_cpus,
+        "min_cpus": one.min_cpus if one.min_cpus != 1 else None,
         "max_cpus": one.max_cpus if _is_part(one.max_cpus, cpus) else None,
         "min_gpus": one.min_gpus,
         "max_gpus": one.max_gpus if _is_part(one.max_gpus, gpus) else None,

@@ -56,6 +56,11 @@ class Queue(Fact):
     qos: Name | None = None
     """The quality of service for these jobs. Queues of one name may differ in it."""
 
+    @property
+    def limits_devices(self) -> bool:
+        """Whether it takes only jobs with more, or fewer, CPUs or GPUs."""
+        return any((self.min_cpus, self.max_cpus, self.min_gpus, self.max_gpus))
+
 
 class Partition(Fact):
     """A partition or queue: nodes of one kind, and its limits."""
@@ -134,7 +139,10 @@ class Partition(Fact):
         return tuple([queue for queue in self.queues if queue.min_nodes <= nodes <= queue.max_nodes])
 
     def queue_for(self, taking: Sequence[Queue], seconds: int | None) -> Queue | None:
-        """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit."""
+        """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit.
+        Without a time, one that limits the CPUs or GPUs of a job is taken only if all do."""
+        if seconds is None:
+            taking = [queue for queue in taking if not queue.limits_devices] or taking
         if len(taking) < 2:
             return taking[0] if taking else None
         enough = (queue for queue in taking if seconds is not None and self.longest_in(queue) >= seconds)

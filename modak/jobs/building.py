@@ -29,7 +29,7 @@ def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -
         return None
     if build and build.src and "://" in build.src:
         target.check_place(build.src, "source", "application.build.src")
-    wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _with_internet(request, _on_one_node(target))
+    wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _with_internet(request, _on_one_node(target, spec.cpus_per_node))
     elsewhere = _elsewhere(request, place, spec) if place.partition is not target.partition else None
     cores = (elsewhere.resources if elsewhere else spec.resources).cores_per_node
     return BuildSpec(
@@ -104,11 +104,11 @@ def _elsewhere(request: Request, place: Target, spec: JobSpec) -> Elsewhere | No
     return Elsewhere(has, place.partition.constraint, place.partition.resource_directives)
 
 
-def _on_one_node(target: Target) -> Target:
-    """The target without the queue or quality of service that the request names, if that takes larger jobs only, or jobs with GPUs; the
-    system's default partition, if all queues do."""
+def _on_one_node(target: Target, cpus: int) -> Target:
+    """The target without the queue or quality of service that the request names, if that takes only jobs of more than one node and these
+    CPUs, or with GPUs; the system's default partition, if all queues do."""
     queues = target.partition.queues if target.partition else ()
-    larger = [queue for queue in queues if queue.min_nodes > 1 or queue.min_gpus]
+    larger = [queue for queue in queues if queue.min_nodes > 1 or (queue.min_cpus or 0) > cpus or queue.min_gpus]
     if target.system and target.is_recorded and queues and len(larger) == len(queues):
         return _in_partition(target, target.system.default_partition)
     if target.scheduler_partition in [queue.name for queue in larger]:

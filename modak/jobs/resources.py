@@ -111,7 +111,7 @@ def check_limits(request: Request, target: Target, spec: JobSpec, seconds: int |
             raise Infeasible(f"{whose}, and this one would have its nodes for itself", field=field)
         if has.oversubscribed:
             raise Infeasible(f"{whose}, {counted(has.node_cores or 0, 'core')} of each: too few for its ranks", field="application.threads")
-    if queue is None:
+    if queue is None or queue.qos not in (None, spec.attributes.qos):  # the limits of another quality of service
         return
     kind = f"a job {f'with qos {queue.qos} ' if queue.qos else ''}on {target.title}"
     cpus, gpus = has.nodes * spec.cpus_per_node, has.nodes * has.gpus_per_node

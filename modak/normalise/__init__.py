@@ -171,7 +171,7 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
         return job, ()
     key = _runtime_key(application)
     given = application.get(key)
-    if not isinstance(given, str) or fold(given) not in {fold(name) for name in plugins.names("runtimes")}:
+    if not isinstance(given, str) or fold(given) not in {fold(name) for name in (*plugins.names("runtimes"), *plugins.aliases("runtimes"))}:
         return job, ()
     own = _runtime_key(target)
     read = "read as target.container_runtime" if own is None else f"ignored, because target.{label(own)} is given, too"

@@ -30,7 +30,7 @@ class Runtime(ABC):
     form: Form = "dockerfile"
     """What :meth:`build` makes images from."""
     version_command: tuple[str, ...] = ()
-    """Prints its version: where that is installed, ``modak systems detect`` says so; empty: it does not look for it."""
+    """Prints its version: by it ``modak systems detect`` finds MODAK's own runtimes; empty: it does not look for it."""
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """What it cannot do for this job."""

@@ -157,6 +157,16 @@ def test_a_time_from_one_of_several_images_names_them(known: Known) -> None:
     assert not any("results in the image" in line for line in named.advice)
 
 
+def test_a_time_from_an_image_for_a_job_without_containers_is_said_to_be(known: Known) -> None:
+    """No image need be named: the request wants none, or the system has no runtime for one."""
+    facts = replace(known(None), models=fit([solver("docker://a/one:1", 40.0)]))
+    job = runs_in("docker://a/one:1")
+    del job["application"]["container_runtime"]
+    plan = optimise(normalise({"job": {"target": {**TARGET, "container_runtime": "none"}, **job}}).request, facts).plan
+    origin = "the predicted time comes from results in the image docker://a/one:1"
+    assert f"{origin}, but the job runs without a container: measure it there" in plan.advice
+
+
 def test_an_image_that_the_catalogue_replaces_is_named(known: Known) -> None:
     """A warning says that the request named another one, and what to do about it."""
     wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {"version": "2.1"}}}

@@ -287,6 +287,7 @@ def test_a_quality_of_service_that_limits_cpus_is_a_queue() -> None:
         ("||gres/gpu=1", {"max_nodes": 4, "min_gpus": 1}),
         ("|cpu=4000|", None),
         ("|gres/gpu=1|", None),
+        ("||cpu=1,node=1", None),
     ],
 )
 def test_a_quality_of_service_limits_the_cpus_and_gpus_of_its_jobs(limits: str, queue: dict[str, int] | None) -> None:
@@ -567,6 +568,12 @@ def test_a_queue_of_pbs_limits_the_cpus_and_gpus_of_its_jobs() -> None:
     shown = read("qstat-torque.txt")
     torque = [pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt"}, qstat=text)) for text in (shown, shown.replace(*LIMITED_IN_PBS))]
     assert torque[0] == torque[1]
+
+
+def test_a_queue_of_pbs_for_jobs_of_at_least_one_cpu_takes_all() -> None:
+    """Sites write such a limit; it is none."""
+    shown = read(OPENPBS["qstat"]).replace(LIMITED_IN_PBS[0], f"resources_min.ncpus = 1\n    {LIMITED_IN_PBS[0]}")
+    assert seen({**OPENPBS, **XEON}, "n001", qstat=shown).system == seen({**OPENPBS, **XEON}, "n001").system
 
 
 ROUTED = """Queue: prod

@@ -94,6 +94,20 @@ def test_a_build_does_not_name_a_quality_of_service_for_jobs_with_gpus(known: Kn
     assert ("--qos=cards\n" in texts.job_script, "--qos" in texts.build_script) == (True, False)
 
 
+@pytest.mark.parametrize(("fewest", "named"), [(10, True), (100, False)])
+def test_a_build_does_not_name_a_quality_of_service_for_jobs_of_more_cpus(fewest: int, named: bool, known: Known) -> None:
+    """Slurm rejects it: it has one node, with 40 CPUs of it."""
+    options = {"qos": "many", "node_count": 8, "process_count_per_node": 20, "core_count_per_process": 1}
+    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=options, optimisation__objective={})
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    queues = (Queue(name="general", max_nodes=768), Queue(name="general", qos="many", max_nodes=768, min_cpus=fewest))
+    thin = system.partitions[0].model_copy(update={"queues": queues})
+    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
+    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
+    assert ("--qos=many\n" in texts.job_script, "--qos=many\n" in texts.build_script) == (True, named)
+
+
 def test_a_build_leaves_a_partition_for_jobs_with_gpus(known: Known) -> None:
     """For the default one; the reasons say why."""
     facts = known(None)

@@ -619,6 +619,13 @@ def test_a_runtime_in_place_of_an_image_is_that_of_the_target(key: str, target: 
     assert told == [f"'apptainer' is a runtime, not an image: {read}"]
 
 
+@pytest.mark.parametrize(("command", "runtime"), [("ch-run", "charliecloud"), ("pyxis", "enroot")])
+def test_a_runtime_in_place_of_an_image_may_be_called_by_its_command(command: str, runtime: str) -> None:
+    """It is no image of that name in a registry."""
+    found = normalise({"job": {"application": {"executable": "a", "container_runtime": command}}})
+    assert (found.request.application.container_runtime, found.request.target.container_runtime) == (None, runtime)
+
+
 @pytest.mark.parametrize(
     ("options", "distribution", "note"),
     [
