@@ -249,10 +249,10 @@ def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
 
 def _efficiency_line(decision: Decision, choice: Choice) -> Iterator[str]:
     """What the choice's efficiency is relative to."""
-    scored = decision.scored
-    if choice.efficiency is not None and math.isfinite(scored.least_work):
-        least = f"time known, {span(scored.least_work)}" if scored.grows else f"work known, {cell(scored.least_work / 3600)} node-hours"
-        yield f"efficiency: {choice.efficiency:.0%}, relative to the least {least}"
+    scored, least = decision.scored, decision.evidence.least
+    if choice.efficiency is not None and least is not None:
+        known = f"time known, {span(scored.least_work)}" if scored.grows else f"work known, {cell(scored.least_work / 3600)} node-hours"
+        yield f"efficiency: {choice.efficiency:.0%}, relative to the least {known}, on {counted(least.nodes, 'node')} ({least.basis})"
 
 
 def why_not(decision: Decision, index: int) -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -52,8 +53,15 @@ class Reference(NamedTuple):
     """The one that has the size."""
     cost: float
     """Of a unit there; NaN if unknown."""
-    share: float
-    """The nodes that share one problem there; 1 in weak scaling."""
+    nodes: int
+    grows: bool
+    """Whether the problem grows with the number of nodes."""
+    basis: Basis
+
+    @property
+    def share(self) -> int:
+        """The nodes that share one problem there; 1 in weak scaling."""
+        return 1 if self.grows else self.nodes
 
 
 @dataclass(frozen=True)
@@ -126,6 +134,8 @@ class Evidence:
     scored: Scored
     columns: Columns
     units: tuple[Units | None, ...]
+    least: Reference | None
+    """The size with the least work, which efficiencies are relative to; ``None``: nothing was measured."""
     inference: bool = False
     """Whether a run over all samples is a pass and no epoch."""
 
@@ -242,7 +252,8 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     scale = np.array(factors)
     time = start_up[predicted.portion] + predicted.value * scale[predicted.portion]
     work = [(float(start_up[one.portion]) + one.cost * factors[one.portion]) * one.share for one in predicted.references]
-    least_work = min([each for each in work if not math.isnan(each)], default=math.inf)
+    known = ((each, one) for each, one in zip(work, predicted.references, strict=True) if not math.isnan(each))
+    least_work, least = min(known, key=itemgetter(0), default=(math.inf, None))
     node, partition = target.node, target.partition
     scored = Scored(
         shape=predicted.shape,
@@ -258,7 +269,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         grows=predicted.grows,
         least_work=least_work,
     )
-    return Evidence(scored, predicted, per_portion, request.optimisation.app_type == "ai_inference")
+    return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
 
 
 def _with_start(predicted: Columns, time: Array) -> Sides:
@@ -352,7 +363,8 @@ def _references(
                     there = len(predictions) - 1, 0
                 at[size] = number, row = there
                 one = predictions[number]
-                references.append(Reference(of, number, float(one.value[row]), 1.0 if one.curve and one.curve.grows else size))
+                grows = one.curve is not None and one.curve.grows
+                references.append(Reference(of, number, float(one.value[row]), size, grows, one.basis[row]))
     return tuple(predictions), tuple(references)
 
 

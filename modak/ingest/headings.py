@@ -232,7 +232,8 @@ def _said(bare: str) -> Hint | None:
 
 
 def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> Hint | None:
-    spelt_alike = "" if bare.endswith("time") else _alike(bare, columns)  # a time is neither the runtime of containers nor a system
+    other = bare.endswith("time") or bare in vocabulary.OTHER_WORDS  # a time is neither the runtime of containers nor a system
+    spelt_alike = "" if other else _alike(bare, columns)
     near = vocabulary.COLUMN_OF.get(bare) or _counts(name) or spelt_alike
     if not near:
         return None

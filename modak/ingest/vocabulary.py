@@ -129,3 +129,5 @@ UNIT_OF: Final[Mapping[str, str]] = {
     **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"},
 }
 """Units as lower-case headings write them."""
+OTHER_WORDS: Final = frozenset(("precond", "preconditioner"))
+"""Words that are spelt nearly as a column, but mean something else."""

@@ -53,6 +53,17 @@ LEAST_SIZES: Final = 3
 PARTS: Final[Mapping[str, float]] = {"accuracy": 1.0, "efficiency": 2.0}
 """The largest value of metrics that are parts of a whole; efficiencies may be a little above 1."""
 SWAPPED: Final = "the values are powers of two and the numbers of nodes are not: were the columns 'nodes' and 'value' swapped?"
+MOST_NODES: Final = 200_000
+"""More nodes than any system has: the largest so far had 158,976."""
+GROWN, GROWS_AS = 8, 0.75
+"""What takes longer on so many times as many nodes, by at least this power of their number: of 364 series of public tables with as many
+sizes only six single collective operations (alltoall, gather) do, however badly the others scale."""
+_NO_COMPUTERS: Final = f"if it counts something else, {_AGAIN} '--map nodes=params.nodes'"
+PROBLEM: Final = f"takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? {_NO_COMPUTERS}"
+_PRECISION: Final = re.compile(
+    r"[a-z].*[0-9].*|.*(?:mixed|amp|quad|half|single|double|full|default|auto|fp|bf|tf|int|bit).*|8|16|32|64|128"
+)
+"""What a precision may be called, in the spelling of :func:`modak.facts.same_name`."""
 _SEPARATED: Final = re.compile(r"[ ,'’]")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
 SHOWN: Final = 10
@@ -71,6 +82,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from _front_ends(touched)
     yield from _ratios(touched)
     yield from _numbered_mpi(touched)
+    yield from _no_precisions(touched)
     yield from _counts_as_parameters(touched)
     yield from _sums(touched)
     yield from _odd(connection, known, changed)
@@ -193,6 +205,15 @@ def _numbered_mpi(touched: Iterable[SeriesKey]) -> Iterator[str]:
         yield f"mpi {shown}: the column names the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node"
 
 
+def _no_precisions(touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note for texts in the column of the precision that name none: a preconditioner, a tolerance."""
+    strange = dict.fromkeys(key.precision for key in touched if key.precision and not _PRECISION.fullmatch(same_name(key.precision)))
+    if strange:
+        shown = listed([repr(text) for text in strange], SHOWN)
+        way = f"if it says something else, {_AGAIN} '--map precision=params.NAME'"
+        yield f"precision {shown}: the column names the precision of numbers ('fp32', 'mixed'); {way}"
+
+
 def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
     """A note for each parameter with several values that is called like a count of the layout: each value is a problem of its own."""
     values: dict[str, dict[str, None]] = {}
@@ -240,8 +261,9 @@ def _odd(connection: Connection, known: Sequence[System], changed: Mapping[int, 
         key = changed[one.number]
         for what in filter(None, (_beyond(key, one, nodes_of), _no_nodes(one), *_over_all_nodes(one), _percentage(key, one), _summed(one))):
             found.setdefault(what, []).append(series_label(key))
-        if _swapped(key, one, connection):
-            found.setdefault(SWAPPED, []).append(series_label(key))
+        for what, is_so in ((SWAPPED, _swapped), (PROBLEM, _slower_with_nodes)):
+            if is_so(key, one, connection):
+                found.setdefault(what, []).append(series_label(key))
     yield from (f"{listed(series, 1, '; ')}: {what}" for what, series in islice(found.items(), SHOWN))
 
 
@@ -265,10 +287,11 @@ def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterat
 
 
 def _beyond(key: SeriesKey, one: _Figures, nodes_of: Mapping[str, int]) -> str | None:
-    there = nodes_of.get(same_name(key.system))
-    if there is None or (one.most_nodes or 0) <= there:
+    there = nodes_of.get(same_name(key.system), MOST_NODES)
+    if (one.most_nodes or 0) <= there:
         return None
-    return f"up to {one.most_nodes} nodes, but {key.system} has {there}: is it the column 'nodes'?"
+    has = f"{key.system} has {there}" if same_name(key.system) in nodes_of else f"no system has more than {there}"
+    return f"up to {one.most_nodes} nodes, but {has}: is it the column 'nodes'? {_NO_COMPUTERS}"
 
 
 def _no_nodes(one: _Figures) -> str | None:
@@ -320,6 +343,20 @@ def _swapped(key: SeriesKey, one: _Figures, connection: Connection) -> bool:
     nodes, values = zip(*connection.execute(chosen), strict=True)
     powers = all(math.frexp(value)[0] == 0.5 for value in values)
     return powers and sum(count & (count - 1) == 0 for count in nodes) <= 1 and list(nodes) == sorted(nodes, reverse=True)
+
+
+def _slower_with_nodes(key: SeriesKey, one: _Figures, connection: Connection) -> bool:
+    """Whether runs take longer on more nodes, at each step and nearly as many times as these: so does a problem that grows."""
+    cost = metric_of(key)
+    several = LEAST_SIZES <= one.sizes <= MOST and one.most >= GROWN**GROWS_AS * one.least and not one.without_nodes
+    if not several or not cost.tells_cost or cost.of_request or "scaling" in key.params:
+        return False
+    best = func.max(results.c.value) if cost.is_rate else func.min(results.c.value)
+    chosen = select(results.c.nodes, best).where(results.c.series_id == one.number, STANDING).group_by(results.c.nodes)
+    nodes, values = zip(*connection.execute(chosen.order_by(results.c.nodes)), strict=True)
+    costs = [1 / value if cost.is_rate else value for value in values]
+    grown = nodes[-1] / nodes[0]
+    return grown >= GROWN and costs == sorted(costs) and costs[-1] >= costs[0] * grown**GROWS_AS
 
 
 def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:

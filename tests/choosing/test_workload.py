@@ -311,6 +311,14 @@ def test_far_below_the_measured_sizes_efficiency_is_told_as_one(known: Known) ->
     assert one == four == eight == 1 > sixteen
 
 
+@pytest.mark.parametrize(("sizes", "told"), [((2, 4, 8), "on 1 node (heuristic)"), ((1, 2, 4), "on 1 node (measured)")])
+def test_what_efficiency_is_relative_to_says_its_size_and_basis(known: Known, sizes: tuple[int, ...], told: str) -> None:
+    """Half of the smallest measured size, where less work is predicted; otherwise the measured one."""
+    (line,) = (line for line in answer(known, on_nodes(sizes, (400.0, 220.0, 130.0)), nodes=4).decisions if line.startswith("efficiency: "))
+    assert "relative to the least work known, " in line
+    assert line.endswith(f" node-hours, {told}")
+
+
 def test_superlinear_scaling_is_told_where_it_was_measured(known: Known) -> None:
     """Twice the nodes in less than half of the time: not for sizes beyond, which may not go on like that."""
     two, four, eight = efficiencies(known, on_nodes((1, 2, 4), (400.0, 180.0, 80.0)), (2, 4, 8))

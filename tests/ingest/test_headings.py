@@ -149,6 +149,11 @@ def test_a_clock_in_a_heading_is_no_unit() -> None:
     assert "(--map 'Elapsed [hh:mm:ss]=value' --set metric=time)" in said("Elapsed [hh:mm:ss]")
 
 
+def test_a_preconditioner_is_no_precision() -> None:
+    """The letters of the two are alike."""
+    assert "if it is a parameter of the run, call it 'params.precond'" in said("precond")
+
+
 def test_the_sides_of_a_grid_of_ranks_are_multiplied() -> None:
     """HPL has P and Q; P alone is a number of ranks."""
     grid = [message for _, message in header_faults(("application", "metric", "value", "P", "Q"), (), loading=True)]

@@ -318,6 +318,58 @@ def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name:
     assert report.notes == ((said,) if column else ())
 
 
+VERTICES = "if it counts something else, load the file again with '--replace' and '--map nodes=params.nodes'"
+SIZES = (100, 400, 1600, 6400)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "values", "unit", "params", "said"),
+    [
+        (
+            SIZES,
+            (2, 9, 33, 150),
+            "s",
+            "",
+            "takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? " + VERTICES,
+        ),
+        (SIZES, (1e9, 3e8, 6e7, 2e7), "cells/s", "", "takes longer nearly as 'nodes' grow"),
+        (
+            (1000, 1_000_000),
+            (3, 2),
+            "s",
+            "",
+            "up to 1000000 nodes, but no system has more than 200000: is it the column 'nodes'? " + VERTICES,
+        ),
+        (SIZES, (2, 9, 33, 20), "s", "", ""),
+        (SIZES, (2, 3, 5, 9), "s", "", ""),
+        (SIZES, (2, 9, 33, 150), "s", "weak", ""),
+        ((1, 2, 4), (2, 4, 8), "s", "", ""),
+    ],
+)
+def test_nodes_that_are_no_computers_are_noted(
+    store: Store, nodes: Sequence[int], values: Sequence[float], unit: str, params: str, said: str
+) -> None:
+    """Those of a graph or a network, with which times grow; runs that stop scaling, weak scaling and few sizes say nothing."""
+    rows = "".join(f"a,{params},{n},cost,{value},{unit}\n" for n, value in zip(nodes, values, strict=True))
+    notes = store.load([csv_table(f"application,params.scaling,nodes,metric,value,unit\n{rows}")], ME).notes
+    assert [said in note for note in notes if "nodes" in note] == ([True] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("texts", "noted"),
+    [
+        (("jacobi", "ilu"), "precision 'jacobi', 'ilu': the column names the precision of numbers ('fp32', 'mixed'); if it says something"),
+        (("1e-6", "0.001"), "precision '1e-6', '0.001': "),
+        (("fp32", "Mixed Float16", "int8", "double", "bf16-mixed", "q4_0", "64", "amp"), ""),
+    ],
+)
+def test_what_is_no_precision_is_noted(store: Store, texts: Sequence[str], noted: str) -> None:
+    """A preconditioner, or a tolerance."""
+    rows = "".join(f"a,{text},time,9\n" for text in texts)
+    notes = store.load([csv_table(f"application,precision,metric,value\n{rows}")], ME).notes
+    assert [note.startswith(noted) for note in notes if note.startswith("precision")] == ([True] if noted else [])
+
+
 WEAK = "if this is weak scaling, load the file again with '--replace' and '--map OLD=' (without that column)"
 
 
@@ -435,7 +487,7 @@ def test_more_nodes_than_there_are_are_noted(store: Store, known: knowledge.Know
     header, row = "application,system,nodes,partition,metric,value\n", "a,HLRS-Testbed,{},p,wall_time,9\n"
     assert store.load([csv_table(header + row.format(there))], ME).notes == ()
     (note,) = store.load([csv_table(header + row.format(there + 1))], ME).notes
-    assert note.endswith(f"up to {there + 1} nodes, but HLRS-Testbed has {there}: is it the column 'nodes'?")
+    assert note.endswith(f"up to {there + 1} nodes, but HLRS-Testbed has {there}: is it the column 'nodes'? {VERTICES}")
 
 
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
