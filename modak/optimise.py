@@ -37,7 +37,7 @@ from modak.prepared import prepared
 from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script
-from modak.target import Target, resolve, uncharged
+from modak.target import Target, resolve, uncharged, unused_image
 from modak.tuning.request import tuning_hint
 
 MOST_ALTERNATIVES: Final = 6
@@ -98,7 +98,8 @@ def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
     target = resolve(request, prepared(facts))
     counts = stated_counts(request, target)
     check_limits(counts, request, target)
-    return _each_once(target.warnings, in_document(request, counts.warnings), missing_figures(request, target), uncharged(request, target))
+    noted = in_document(request, (*counts.warnings, *unused_image(request, target)))
+    return _each_once(target.warnings, noted, missing_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
@@ -131,7 +132,8 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
             beyond_limit(request, decision),
             decision.amounts_needed,
             _unused_length(request, decision),
-            in_document(request, (*decision.relaxed, *decision.given_up.values(), *software.warnings, *job.warnings)),
+            in_document(request, (*decision.relaxed, *decision.given_up.values(), *unused_image(request, target))),
+            in_document(request, (*software.warnings, *job.warnings)),
             script.warnings,
             build_script.warnings if build_script else (),
             () if any(one.field == "job_options.account" for one in script.warnings) else uncharged(request, target),

@@ -265,6 +265,16 @@ def uncharged(request: Request, target: Target) -> tuple[Notice, ...]:
     return (Notice(field="job_options.account", message=f"{text} {whose}, the job is rejected"),)
 
 
+def unused_image(request: Request, target: Target) -> tuple[Notice, ...]:
+    """A warning if the request names an image, and no runtime, where jobs have none."""
+    image, system = request.application.container_runtime, target.system
+    if image is None or system is None or target.runtime is not None or request.target.container_runtime is not None:
+        return ()
+    why = f"{system.name} allows no container runtime" if system.runtimes else f"no container runtime is recorded for {system.name}"
+    how = "" if system.runtimes else "; name one in target.container_runtime"
+    return (Notice(field="application.container_runtime", message=f"{image} is not used, because {why}{how}"),)
+
+
 def other_nodes(system: System | None, partition: Partition | None, on_gpus: bool) -> frozenset[str]:
     """Names of the system's partitions whose nodes are of another kind: for runs ``on_gpus`` by GPUs, for others by processors."""
 

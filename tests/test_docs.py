@@ -123,7 +123,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 
 def test_links_between_documents_lead_somewhere() -> None:
     """Every relative link of README.md and docs/ names a file of the repository."""
-    links = ((file, link) for file in PAGES for link in re.findall(r"\]\(([^)#\s]+)", file.read_text()))
+    links = ((file, link) for file in PAGES for link in re.findall(r"\]\(([^)#]+)", file.read_text()))
     lost = [f"{file.name}: {link}" for file, link in links if "://" not in link and not (file.parent / link).exists()]
     assert lost == [], "nothing is there"
 
@@ -136,7 +136,7 @@ def sections(page: Path) -> set[str]:
 
 def test_links_to_sections_lead_to_one() -> None:
     """A heading that was renamed or moved to another page takes the links with it."""
-    links = [(file, *link) for file in PAGES for link in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", file.read_text())]
+    links = [(file, *link) for file in PAGES for link in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", file.read_text())]
     assert len(links) > 100
     lost = [f"{file.name}: {page}#{name}" for file, page, name in links if name not in sections(file.parent / page if page else file)]
     assert lost == [], "no section has these names"

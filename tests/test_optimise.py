@@ -16,9 +16,9 @@ from modak.choosing.nodes import node_power
 from modak.choosing.objective import pareto
 from modak.dsl import Request
 from modak.errors import Conflict, Infeasible, RequestError, UnknownName
-from modak.facts import Facts, Layout, Queue, Result, SeriesKey
+from modak.facts import Facts, Layout, Queue, Result, RuntimePolicy, SeriesKey
 from modak.normalise import normalise
-from modak.optimise import Answer, optimise, recommend
+from modak.optimise import Answer, check, optimise, recommend
 from modak.perfmodel import Question, Used, fit, predict
 from modak.perfmodel.curves import fitted
 from modak.perfmodel.intervals import stretch
@@ -1157,6 +1157,31 @@ def test_a_system_that_nobody_described_is_as_large_as_its_results_allow(known: 
     ).request
     plan = optimise(request, replace(known(None), models=models)).plan
     assert (plan.configuration.nodes, plan.configuration.gpus_per_node) == (most, 4)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "asked", "told"),
+    [
+        (None, {}, "no container runtime is recorded for hlrs-testbed; name one in target.container_runtime"),
+        (False, {}, "hlrs-testbed allows no container runtime"),
+        (True, {}, None),
+        (None, {"container_runtime": "none"}, None),
+        (None, {"container_runtime": "apptainer"}, None),
+    ],
+)
+def test_an_image_that_no_runtime_can_run_is_told(allowed: bool | None, asked: dict[str, Any], told: str | None, known: Known) -> None:
+    """By an answer and by a check; a request that names a runtime knows, or is told, what becomes of it."""
+    facts = known("solver")
+    runtimes = () if allowed is None else (RuntimePolicy(name="apptainer", allowed=allowed),)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"runtimes": runtimes})
+    job = {
+        "application": {"executable": "./solve", "container_runtime": "docker://me/solver:1"},
+        "target": {"name": "hlrs-testbed", **asked},
+    }
+    request, facts = normalise({"job": job}).request, replace(facts, systems={**facts.systems, system.name: system})
+    expected = [f"docker://me/solver:1 is not used, because {told}"] if told else []
+    for warnings in (optimise(request, facts).plan.warnings, check(request, facts)):
+        assert [one.message for one in warnings if one.field == "application.container_runtime"] == expected
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,11 @@ def document(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def filled(request: Any) -> dict[str, str] | None:
-    """The fields that make a request; ``None`` for one that no filled form makes."""
+    """The fields that make a request; ``None`` for one that no filled form makes, as text of several lines, which a browser would join."""
     found = {field.name: _at(request, ("job", *path.split("."))) for path, field in PATHS.items()}
     given = {name: str(value) for name, value in found.items() if value is not None}
+    if any(mark in value for value in given.values() for mark in "\r\n"):
+        return None
     ways = ({**given, PROGRAM: program, **several} for program, _ in programs() for several in ({}, {SPREAD: "yes"}))
     return next((values for values in ways if "command" in given and document(values) == request), None)
 

@@ -194,6 +194,13 @@ def test_a_plan_leads_back_to_the_form_that_made_it(web: TestClient) -> None:
     assert ('value="yes" checked' in page, '"minimise": "node_hours"' in unescape(page), "<details open>" in page) == (True, True, False)
 
 
+def test_a_filled_form_keeps_choices_in_spellings_of_their_own(web: TestClient) -> None:
+    """A system by another name of it would be none, and the goal the default, as soon as the form is sent again."""
+    job = {"application": {"executable": "./a"}, "target": {"name": "SuperMUC-NG"}, "optimisation": {"objective": {"minimise": "Cost"}}}
+    page = _changed_from(web, {"document": json.dumps({"job": job})})
+    assert re.findall('value="([^"]+)" selected', page) == ["SuperMUC-NG", "Cost"]
+
+
 def test_a_plan_of_a_document_leads_to_the_document(web: TestClient) -> None:
     """Where no filled form would say the same."""
     page = _changed_from(web, {"document": '{"job": {"application": {"executable": "./a", "threads": 2}}}'})

@@ -83,7 +83,16 @@ def test_a_request_fills_in_the_form_that_made_it(program: str, spread: dict[str
     assert form.filled(form.document(filled)) == filled
 
 
-@pytest.mark.parametrize("job", [{"application": {"app_tag": "a"}}, {"application": {"executable": "a", "threads": 4}}, "text", {}])
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"application": {"app_tag": "a"}},
+        {"application": {"executable": "a", "threads": 4}},
+        {"application": {"executable": "a \\\n--all"}},
+        "text",
+        {},
+    ],
+)
 def test_a_request_that_no_form_makes_fills_in_none(job: Any) -> None:
     """What the form cannot say would be lost."""
     assert form.filled({"job": job}) is None
