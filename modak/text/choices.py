@@ -89,14 +89,16 @@ def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterat
 
 
 def _commands(how: str) -> Step:
-    """How to get an image, as runtimes word it.
+    """How to get an image, as runtimes word it, but that it is done once.
 
     >>> _commands("ch-image pull x and ch-convert x y make it")
     ((True, 'ch-image pull x'), (False, ' and '), (True, 'ch-convert x y'), (False, ' make it'))
     >>> _commands("get it from its owner (private image)")
     ((False, 'get it from its owner (private image)'),)
+    >>> _commands("sarus pull x fetches it, once")
+    ((True, 'sarus pull x'), (False, ' fetches it'))
     """
-    pieces = re.split(r"( and (?=.* make it)| make it| fetches it.*)", how)
+    pieces = re.split(r"( and (?=.* make it)| make it| fetches it.*)", how.removesuffix(", once"))
     return tuple((len(pieces) > 1 and at % 2 == 0, piece) for at, piece in enumerate(pieces) if piece)
 
 
