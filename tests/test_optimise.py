@@ -168,7 +168,9 @@ LIMITED = (
 )
 
 
-def in_quality(known: Known, qos: str | None, application: str | None = None, *, shared: bool = False, whole: bool = False, **job: Any) -> Answer:
+def in_quality(
+    known: Known, qos: str | None, application: str | None = None, *, shared: bool = False, whole: bool = False, **job: Any
+) -> Answer:
     """The answer to a request with a quality of service of :data:`LIMITED`, on SuperMUC-NG with those."""
     facts = known(application)
     here = facts.systems["supermuc-ng"]
