@@ -227,13 +227,18 @@ def resolve(request: Request, facts: Facts) -> Target:
         accelerator=facts.accelerators.get(partition.node.accelerator or ""),
         runtime=runtime,
         scheduler_partition=where.name,
-        qos=request.job_options.qos,
+        qos=_as_known(request.job_options.qos, partition),
         closed=tuple(closed_to(request, system).items()),
         on_gpus=request.optimisation.opt_build.acc_type is None and (prepared(facts).only_on_gpus or bool(ran_on_gpus(system, facts))),
         decisions=(*where.why, *_any_of(request, where), *why),
         warnings=(*notes, *where.notes, *other_runtime),
     )
     return replace(found, partition=_with_part(partition, found.queues, system))
+
+
+def _as_known(qos: str | None, partition: Partition) -> str | None:
+    """The quality of service as the partition's queues spell it: Slurm reads it in any case."""
+    return next((queue.qos for queue in partition.queues if qos and queue.qos and queue.qos.casefold() == qos.casefold()), qos)
 
 
 def _with_part(partition: Partition, queues: Sequence[Queue], system: System) -> Partition:

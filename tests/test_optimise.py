@@ -168,11 +168,14 @@ LIMITED = (
 )
 
 
-def in_quality(known: Known, qos: str | None, application: str | None = None, *, shared: bool = False, **job: Any) -> Answer:
+def in_quality(
+    known: Known, qos: str | None, application: str | None = None, *, shared: bool = False, whole: bool = False, **job: Any
+) -> Answer:
     """The answer to a request with a quality of service of :data:`LIMITED`, on SuperMUC-NG with those."""
     facts = known(application)
     here = facts.systems["supermuc-ng"]
-    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": 0.1, "shared_nodes": shared})
+    gives = {"shared_nodes": shared, "whole_nodes": whole}
+    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": 0.1, **gives})
     document = {
         "target": {"name": "supermuc-ng"},
         "application": {"app_tag": application or "new", "app_type": "mpi", "executable": "./a", **job.pop("application", {})},
@@ -203,6 +206,7 @@ def test_a_job_has_the_part_of_a_node_that_its_quality_of_service_gives(applicat
         ("large", {"node_count": 8, "process_count_per_node": 1}, "qos large on supermuc-ng has at least 96 CPUs, and this one has 16"),
         ("cards", {}, "job_options.request_gpus: a job with qos cards on supermuc-ng has at least 1 GPU, and this one has 0"),
         (None, {"node_exclusive": True, "shared": True}, "job_options.node_exclusive: jobs on supermuc-ng get parts of nodes"),
+        (None, {"whole": True, "shared": True}, "job_options.partition: jobs on supermuc-ng get parts of nodes"),
     ],
 )
 def test_a_job_that_its_quality_of_service_does_not_take_is_refused(

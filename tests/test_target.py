@@ -972,5 +972,5 @@ def test_a_queue_that_gives_a_part_of_a_node_has_that_part(known: Known, cpu_uni
     facts = with_partitions(known, ONE.model_copy(update={"queues": queues, "node": node}))
     system = facts.systems["supermuc-ng"].model_copy(update={"cpu_unit": cpu_unit})
     facts = replace(facts, systems={**facts.systems, system.name: system})
-    has = [resolve(asking({"qos": qos}), facts).node for qos in ("part", None)]
-    assert [node and node.usable_cores for node in has] == [cores, 40]
+    has = [resolve(asking({"qos": qos}), facts).node for qos in ("part", "Part", None)]  # Slurm reads it in any case
+    assert [node and node.usable_cores for node in has] == [cores, cores, 40]

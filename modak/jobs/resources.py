@@ -107,8 +107,8 @@ def check_limits(request: Request, target: Target, spec: JobSpec, seconds: int |
     if target.gives_parts:
         whose = f"jobs{f' with qos {queue.qos}' if queue and queue.qos else ''} on {target.title} get parts of nodes"
         if whole:
-            field = "job_options.node_exclusive" if request.job_options.node_exclusive else "job_options.qos"
-            raise Infeasible(f"{whose}, and this one would have its nodes for itself", field=field)
+            field = "node_exclusive" if request.job_options.node_exclusive else "qos" if queue and queue.qos else "partition"
+            raise Infeasible(f"{whose}, and this one would have its nodes for itself", field=f"job_options.{field}")
         if has.oversubscribed:
             raise Infeasible(f"{whose}, {counted(has.node_cores or 0, 'core')} of each: too few for its ranks", field="application.threads")
     if queue is None or queue.qos not in (None, spec.attributes.qos):  # the limits of another quality of service
