@@ -195,7 +195,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
             count = f"{counted(settled.judged, 'replaced row')} had been confirmed or doubted by hand"
             state.notes.append(f"{source.name}: {count}; those in their place are judged like all others")
     new -= _same_jobs(connection, load_id, jobs, state)
-    if new and not replace:
+    if new and before and not replace:
         _refuse_twice(connection, table, before)
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
     state.rows += rows
@@ -357,7 +357,7 @@ def _note_suspects(batch: Batch, name: str, state: _LoadState) -> None:
 
 def _mark_touched(connection: Connection, state: _LoadState) -> dict[int, SeriesKey]:
     """Mark the series whose rows changed, so that their models are fitted again; returns them by number."""
-    got = select(results.c.series_id).where(results.c.id > state.highest, results.c.load_id.in_(state.load_ids)).distinct()
+    got = select(results.c.series_id).where(results.c.id > state.highest, results.c.load_id.in_(state.load_ids))
     for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(state.changed)))):
         connection.execute(update(series).where(here).values(changed=state.number))
     return by_number(connection, series.c.changed == state.number)
