@@ -24,7 +24,7 @@ _SHOWN: Final = 8
 def check(column: str) -> None:
     """Raise :class:`modak.errors.DataError` unless the sizes of headings may go into this column."""
     if column not in COLUMNS and not PARAMETERS.fullmatch(column):
-        raise DataError(f"{quoted(column)}: allowed: what the headings count, {', '.join(COLUMNS)}, or params.NAME", field="--wide")
+        raise DataError(f"{quoted(column)}: allowed: what the headings count, {', '.join(COLUMNS)}, or params.NAME", field="wide")
 
 
 def rows_of(raw: Raw, column: str, renamed: Collection[str], name: str) -> Raw:

@@ -134,11 +134,13 @@ def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any
     if not count:
         return
     last = before[-1]
-    options = [renaming(old, new) for old, new in table.options.rename.items()]
+    options = [f"--format {table.options.format}"] if table.options.format else []
+    options += [renaming(old, new) for old, new in table.options.rename.items()]
     options += [f"--wide {table.options.wide}"] if table.options.wide else []
     options += [f"--set {quote(f'{column}={text}')}" for column, text in table.options.fill.items()]
     command = " ".join(["modak load", quote(table.source.name), *options, "--replace"])
-    when = f"loaded on {instant(last.loaded_at):%Y-%m-%d at %H:%M:%S} with other options"
+    called = "" if last.file == table.source.name else f"as {last.file} "
+    when = f"loaded {called}on {instant(last.loaded_at):%Y-%m-%d at %H:%M:%S} with other options"
     what = f"{'its row stands' if count == 1 else f'{count} of its rows stand'}, and would count twice"
     raise DataError(f"{when}: {what}; put the new ones in their place with '{command}'", field=table.source.name)
 

@@ -48,7 +48,7 @@ def test_records_have_sizes_as_keys() -> None:
 @pytest.mark.parametrize(
     ("text", "column", "says"),
     [
-        ("application,1,2\na,9,5\n", "system", "--wide: 'system': allowed: what the headings count, nodes, ranks_per_node, "),
+        ("application,1,2\na,9,5\n", "system", "wide: 'system': allowed: what the headings count, nodes, ranks_per_node, "),
         ("application,omp=1,omp=2\na,9,5\n", "nodes", "r.csv:1: --wide nodes: 'omp=1' seems to count something else (--wide threads"),
         ("application,value,1,2\na,8,9,5\n", "nodes", "r.csv:1: --wide nodes: the table has a column 'value', too"),
         ("application,Nodes,1,2\na,8,9,5\n", "nodes", "r.csv:1: --wide nodes: the table has a column 'Nodes', too"),
