@@ -30,7 +30,7 @@ _OF_ONE: Final = re.compile(r".*_per_(gpu|device|core|node|rank|worker|chip|sock
 """A rate of a part of the machine."""
 _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNORECASE)
 """What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
-_BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?![dhms]+:)([A-Za-z0-9/%]{1,20}))?.*", re.IGNORECASE)
+_BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?!(?:d+[- ])?[a-z]+:)([A-Za-z0-9/%]{1,20}))?.*", re.IGNORECASE)
 """With the unit in them, which the parts of a clock (``[hh:mm:ss]``) are not."""
 _BLANK: Final = re.compile(r"\s")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
