@@ -79,17 +79,17 @@ def renaming(name: str, column: str) -> str:
     return "--map " + (pair if pair.startswith("'") else f"'{pair}'")
 
 
-def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
+def sizes(unknown: Sequence[str], *, some_known: bool, rising: bool = True) -> list[str]:
     """The unknown headings that are sizes, side by side: a wide table has a column for each number of nodes. Numbers may also be the cells
-    of a table without a header: two of them are headings only beside ``some_known`` ones."""
+    of a table without a header: two of them are headings only beside ``some_known`` ones. ``rising``: only in this order; else in any, each
+    once."""
     places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(name.strip())]
     if len(places) < (2 if some_known else 3):
         return []
     found = unknown[places[0] : places[-1] + 1]
     side_by_side = len(found) == len(places)
     counts = [size(name) for name in found] if side_by_side else []
-    rising = counts == sorted(set(counts))
-    return list(found) if side_by_side and rising else []
+    return list(found) if side_by_side and (counts if rising else sorted(counts)) == sorted(set(counts)) else []
 
 
 def size(name: str) -> int:
