@@ -30,7 +30,7 @@ _OF_ONE: Final = re.compile(r".*_per_(gpu|device|core|node|rank|worker|chip|sock
 """A rate of a part of the machine."""
 _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNORECASE)
 """What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
-_BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?![dhms]+:)([A-Za-z0-9/%]{1,20}))?.*", re.IGNORECASE)
+_BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?!(?:d+[- ])?[a-z]+:)([A-Za-z0-9/%]{1,20}))?.*", re.IGNORECASE)
 """With the unit in them, which the parts of a clock (``[hh:mm:ss]``) are not."""
 _BLANK: Final = re.compile(r"\s")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
@@ -79,17 +79,17 @@ def renaming(name: str, column: str) -> str:
     return "--map " + (pair if pair.startswith("'") else f"'{pair}'")
 
 
-def sizes(unknown: Sequence[str], *, some_known: bool) -> list[str]:
+def sizes(unknown: Sequence[str], *, some_known: bool, rising: bool = True) -> list[str]:
     """The unknown headings that are sizes, side by side: a wide table has a column for each number of nodes. Numbers may also be the cells
-    of a table without a header: two of them are headings only beside ``some_known`` ones."""
+    of a table without a header: two of them are headings only beside ``some_known`` ones. ``rising``: only in this order; else in any, each
+    once."""
     places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(name.strip())]
     if len(places) < (2 if some_known else 3):
         return []
     found = unknown[places[0] : places[-1] + 1]
     side_by_side = len(found) == len(places)
     counts = [size(name) for name in found] if side_by_side else []
-    rising = counts == sorted(set(counts))
-    return list(found) if side_by_side and rising else []
+    return list(found) if side_by_side and (counts if rising else sorted(counts)) == sorted(set(counts)) else []
 
 
 def size(name: str) -> int:

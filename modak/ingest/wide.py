@@ -24,18 +24,19 @@ _SHOWN: Final = 8
 def check(column: str) -> None:
     """Raise :class:`modak.errors.DataError` unless the sizes of headings may go into this column."""
     if column not in COLUMNS and not PARAMETERS.fullmatch(column):
-        raise DataError(f"{quoted(column)}: allowed: what the headings count, {', '.join(COLUMNS)}, or params.NAME", field="--wide")
+        raise DataError(f"{quoted(column)}: allowed: what the headings count, {', '.join(COLUMNS)}, or params.NAME", field="wide")
 
 
 def rows_of(raw: Raw, column: str, renamed: Collection[str], name: str) -> Raw:
     """A row for each row and size of a part of the file ``name``: the cell below the size is its ``value``, the size stands in ``column``.
 
-    The sizes are the columns that neither are known nor have a new name (``renamed``), side by side, and named after rising numbers.
+    The sizes are the columns that neither are known nor have a new name (``renamed``), side by side, and named after different numbers. In
+    any order: in records, a size comes last that the first of them lacks.
     Raises :class:`modak.errors.DataError` if there are none, if their headings count something else, and if the table has such a column.
     """
     folded = {*map(headings.folded, renamed)}
     unknown = [each for each in raw.columns if not is_known(canonical(each)) and headings.folded(each) not in folded]
-    sizes = headings.sizes(unknown, some_known=len(unknown) < len(raw.columns))
+    sizes = headings.sizes(unknown, some_known=len(unknown) < len(raw.columns), rising=False)
     place = f"{name}:1"
     if not sizes:
         shown = listed([quoted(each) for each in unknown], _SHOWN) if unknown else "none"

@@ -134,11 +134,13 @@ def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any
     if not count:
         return
     last = before[-1]
-    options = [renaming(old, new) for old, new in table.options.rename.items()]
+    options = [f"--format {table.options.format}"] if table.options.format else []
+    options += [renaming(old, new) for old, new in table.options.rename.items()]
     options += [f"--wide {table.options.wide}"] if table.options.wide else []
     options += [f"--set {quote(f'{column}={text}')}" for column, text in table.options.fill.items()]
     command = " ".join(["modak load", quote(table.source.name), *options, "--replace"])
-    when = f"loaded on {instant(last.loaded_at):%Y-%m-%d at %H:%M:%S} with other options"
+    called = "" if last.file == table.source.name else f"as {last.file} "
+    when = f"loaded {called}on {instant(last.loaded_at):%Y-%m-%d at %H:%M:%S} with other options"
     what = f"{'its row stands' if count == 1 else f'{count} of its rows stand'}, and would count twice"
     raise DataError(f"{when}: {what}; put the new ones in their place with '{command}'", field=table.source.name)
 
@@ -195,7 +197,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
             count = f"{counted(settled.judged, 'replaced row')} had been confirmed or doubted by hand"
             state.notes.append(f"{source.name}: {count}; those in their place are judged like all others")
     new -= _same_jobs(connection, load_id, jobs, state)
-    if new and not replace:
+    if new and before and not replace:
         _refuse_twice(connection, table, before)
     connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
     state.rows += rows
@@ -357,7 +359,7 @@ def _note_suspects(batch: Batch, name: str, state: _LoadState) -> None:
 
 def _mark_touched(connection: Connection, state: _LoadState) -> dict[int, SeriesKey]:
     """Mark the series whose rows changed, so that their models are fitted again; returns them by number."""
-    got = select(results.c.series_id).where(results.c.id > state.highest, results.c.load_id.in_(state.load_ids)).distinct()
+    got = select(results.c.series_id).where(results.c.id > state.highest, results.c.load_id.in_(state.load_ids))
     for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(state.changed)))):
         connection.execute(update(series).where(here).values(changed=state.number))
     return by_number(connection, series.c.changed == state.number)

@@ -61,7 +61,8 @@ sizes only six single collective operations (alltoall, gather) do, however badly
 _NO_COMPUTERS: Final = f"if it counts something else, {_AGAIN} '--map nodes=params.nodes'"
 PROBLEM: Final = f"takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? {_NO_COMPUTERS}"
 _PRECISION: Final = re.compile(
-    r"[a-z].*[0-9].*|.*(?:mixed|amp|quad|half|single|double|full|default|auto|fp|bf|tf|int|bit).*|8|16|32|64|128"
+    r"[a-z].*[0-9].*|.*(?:mixed|amp|quad|half|single|double|full|default|auto|float|real|true|high|fp|bf|tf|int|bit).*"
+    r"|medium|[hsdq]p|8|16|32|64|128"
 )
 """What a precision may be called, in the spelling of :func:`modak.facts.same_name`."""
 _SEPARATED: Final = re.compile(r"[ ,'’]")

@@ -52,7 +52,8 @@ def settle(connection: Connection, load_id: int, read_before: Sequence[int]) -> 
     """Mark rows that the file contradicts as replaced, and those that it confirms as valid. ``read_before``: loads of the same
     measurements."""
     of_loads = results.c.load_id.in_(read_before)
-    here = or_(results.c.series_id.in_(select(_SAID.c.series_id)), of_loads)
+    of_series = results.c.series_id.in_(select(_SAID.c.series_id))
+    here = or_(of_series, of_loads) if read_before else of_series  # the former reads all results: no index has their loads
     run = and_(*(results.c[column.name] == _SAID.c[column.name] for column in SAME_RUN))
     whole = and_(*(results.c[column.name] == _SAID.c[column.name] for column in ONCE))
     said = select(_SAID.c.series_id).where(whole).exists()
@@ -102,15 +103,18 @@ def under_one_name(connection: Connection, together: Mapping[int, Sequence[int]]
     """Let rows count once that came under several names of one system before it was known that they are; returns how many gave way.
 
     ``together``: series, by number, each with all of its names. The row that came first stays, with what somebody said of the others; if it
-    was replaced, so are they.
+    was corrected, they are replaced as it was. Not so if it was read anew with other options, since then one of them may stand for it.
     """
-    first, later = results.alias("first"), results.alias("later")
+    first, later, other = results.alias("first"), results.alias("later"), results.alias("other")
     alike = (first.c[column.name] == later.c[column.name] for column in ONCE if column.name != "series_id")
+    same_run = (other.c[column.name] == later.c[column.name] for column in SAME_RUN if column.name != "series_id")
+    corrected = select(other.c.id).where(*same_run, other.c.replaced_by == 0, other.c.value != later.c.value)
     columns = (later.c.id, later.c.by_hand, later.c.doubt_id, first.c.id.label("stays"), first.c.load_id, first.c.replaced_by)
     chosen = select(*columns).join(first, and_(*alike, first.c.id < later.c.id)).where(later.c.replaced_by == 0).order_by(first.c.id)
     gone = set()
     for every in {tuple(sorted(numbers)) for numbers in together.values()}:
-        for row in connection.execute(chosen.where(first.c.series_id.in_(every), later.c.series_id.in_(every))).all():
+        gives_way = or_(first.c.replaced_by == 0, corrected.where(other.c.series_id.in_(every)).exists())
+        for row in connection.execute(chosen.where(first.c.series_id.in_(every), later.c.series_id.in_(every), gives_way)).all():
             if row.id not in gone:
                 gone.add(row.id)
                 taken = {"replaced_by": row.replaced_by or row.load_id}

@@ -5,10 +5,10 @@ The result stands: it tells the time of the run alone, and what ran. The account
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, or_, select, update
 
 from modak.facts import same_name
 from modak.grouping import grouped
@@ -20,6 +20,13 @@ from modak.store.series import OwnNames
 
 SAME_END: Final = 86_400_000_000
 """Microseconds: a run ends so long before its job at most, which may copy data afterwards. Numbers of jobs are given again later."""
+
+
+FEW: Final = 100
+"""Up to so many jobs are looked up by the index of texts, so that the result of one takes no longer the more there are. For more of them
+all texts are read once, which takes 0.1 s for a million."""
+MANY: Final = 10_000
+"""Sources whose results are read at once."""
 
 
 class Source(NamedTuple):
@@ -50,10 +57,12 @@ def source_of(text: str) -> Source | None:
 
 
 def sources_of(connection: Connection, numbers: Collection[int]) -> set[Source]:
-    """The sources of the results of these series, by number, that name jobs."""
+    """The sources of the results of these series, by number, that name jobs of which both the accounting and their script tell."""
     chosen = select(texts.c.text).join(results, results.c.source_id == texts.c.id).distinct()
     found = (text for part in chunks(list(numbers)) for text in connection.scalars(chosen.where(results.c.series_id.in_(part))))
-    return {source for source in map(source_of, found) if source}
+    sources = {source for source in map(source_of, found) if source}
+    told = {(each.job, each.accounting) for each in sources}
+    return {each for each in sources if (each.job, not each.accounting) in told}
 
 
 def settle(connection: Connection, sources: Collection[Source], own: OwnNames, load_id: int = 0, after: int = 0) -> list[Gone]:
@@ -66,7 +75,8 @@ def settle(connection: Connection, sources: Collection[Source], own: OwnNames, l
     known = _of_both(connection, sources) if sources else {}
     columns = (results.c[name] for name in ("id", "load_id", "series_id", "source_id", "measured_at", "by_hand", "doubt_id"))
     chosen = select(*columns, series.c.system).join(series, series.c.id == results.c.series_id).where(results.c.replaced_by == 0)
-    rows = [row for part in chunks(sorted(known)) for row in connection.execute(chosen.where(results.c.source_id.in_(part)))]
+    here = chosen.where(results.c.source_id.in_(bindparam("sources", expanding=True, literal_execute=True)))  # no index: reads all results
+    rows = [row for part in chunks(sorted(known), MANY) for row in connection.execute(here, {"sources": part})]
     gone = []
     for of_job in grouped(rows, lambda row: known[row.source_id].job).values():
         told = [row for row in of_job if not known[row.source_id].accounting]
@@ -84,20 +94,32 @@ def settle(connection: Connection, sources: Collection[Source], own: OwnNames, l
 
 
 def _of_both(connection: Connection, sources: Collection[Source]) -> Mapping[int, Source]:
-    """The stored sources, by number, of those jobs that both the accounting and their script tell of."""
-    jobs = {each.job for each in sources}
-    exact = sorted({each.text for each in sources} | set(map(sacct.SOURCE.format, jobs)))
-    there = [*(texts.c.text.in_(part) for part in chunks(exact)), texts.c.text.like(sacct.SOURCE.format("%!_%"), escape="!")]
-    if any(each.accounting for each in sources):
-        there.append(texts.c.text.like(modak_result.SOURCE.format("%", "%")))
-    found = {}
-    for where in there:
-        for number, text in connection.execute(select(texts.c.id, texts.c.text).where(where)):
-            source = source_of(text)
-            if source and source.job in jobs:
-                found[number] = source
-    told = {(each.job, each.accounting) for each in found.values()}
-    return {number: each for number, each in found.items() if (each.job, not each.accounting) in told}
+    """The stored ones of these sources, by number, and what tells of the same jobs on the other side: the accounting, or their scripts."""
+    jobs, told = ({each.job for each in sources if each.accounting is kind} for kind in (True, False))
+    found = {number: source for where in _others(jobs, told) for number, source in _stored(connection, where).items()}
+    found = {number: each for number, each in found.items() if each.job in (told if each.accounting else jobs)}
+    both = {each.job for each in found.values()}
+    for part in chunks([each.text for each in sources if each.job in both]):
+        found |= _stored(connection, texts.c.text.in_(part))
+    return found
+
+
+def _others(jobs: Collection[str], told: Collection[str]) -> Iterator[ColumnElement[bool]]:
+    """Under which conditions are the sources of scripts for ``jobs`` of the accounting, and those of the accounting for jobs that scripts
+    ``told`` of, beside others."""
+    told = [job for job in told if job.isdecimal()]  # as all of Slurm's are
+    yield from (texts.c.text.in_(part) for part in chunks(list(map(sacct.SOURCE.format, told))))
+    tasks, scripts = [sacct.SOURCE.format(f"{job}_") for job in told], [modak_result.SOURCE.format(job, "") for job in jobs]
+    for beginnings, pattern in ((tasks, sacct.SOURCE.format("%!_%")), (scripts, modak_result.SOURCE.format("%", "%"))):
+        if len(beginnings) > FEW:
+            yield texts.c.text.like(pattern, escape="!")
+        elif beginnings:  # digits, or hexadecimal ones, follow: before a "z" in every collation
+            yield or_(*(texts.c.text.between(each, f"{each}z") for each in beginnings))
+
+
+def _stored(connection: Connection, where: ColumnElement[bool]) -> dict[int, Source]:
+    rows = connection.execute(select(texts.c.id, texts.c.text).where(where))
+    return {number: source for number, text in rows if (source := source_of(text))}
 
 
 def _same_job(row: Any, other: Any, own: OwnNames) -> bool:

@@ -112,9 +112,10 @@ def review_systems(connection: Connection, systems: Collection[System]) -> Revie
     for part in chunks([name for name in names if same_name(name) in folded]):
         touched |= by_number(connection, series.c.system.in_(part))
     if touched:
-        own = OwnNames(connection)
-        twice = replacing.under_one_name(connection, own.together(connection, touched))
-        twice += len(samejobs.settle(connection, samejobs.sources_of(connection, touched), own))
+        own, there = OwnNames(connection), {same_name(key.system) for key in touched.values()}
+        called = {number: key for number, key in touched.items() if len(own.called(key.system or "") & there) > 1}  # by several names
+        twice = replacing.under_one_name(connection, own.together(connection, called))
+        twice += len(samejobs.settle(connection, samejobs.sources_of(connection, called), own))
         found = review(connection, touched)
         found.twice = twice
     if any(system.aliases for system in systems):

@@ -144,9 +144,10 @@ def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -
     assert f"=value' --set metric={options})" in said(name)
 
 
-def test_a_clock_in_a_heading_is_no_unit() -> None:
+@pytest.mark.parametrize("clock", ["hh:mm:ss", "d-hh:mm:ss", "DD hh:mm", "min:sec"])
+def test_a_clock_in_a_heading_is_no_unit(clock: str) -> None:
     """It tells how times are written, which is read as it is."""
-    assert "(--map 'Elapsed [hh:mm:ss]=value' --set metric=time)" in said("Elapsed [hh:mm:ss]")
+    assert f"(--map 'Elapsed [{clock}]=value' --set metric=time)" in said(f"Elapsed [{clock}]")
 
 
 def test_a_preconditioner_is_no_precision() -> None:

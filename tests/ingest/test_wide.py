@@ -45,14 +45,21 @@ def test_records_have_sizes_as_keys() -> None:
     assert read('[{"application": "a", "1": 9, "2": 5}]', "nodes", name="r.json").values.tolist() == [9, 5]
 
 
+def test_sizes_come_in_any_order() -> None:
+    """A record that lacks one, as of a run that failed, has it later."""
+    batch = read('[{"application": "a", "2": 5, "4": 3}, {"application": "b", "1": 9, "2": 6}]', "nodes", name="r.json")
+    assert sorted(zip(batch.numbers["nodes"].tolist(), batch.values.tolist(), strict=True)) == [(1, 9), (2, 5), (2, 6), (4, 3)]
+
+
 @pytest.mark.parametrize(
     ("text", "column", "says"),
     [
-        ("application,1,2\na,9,5\n", "system", "--wide: 'system': allowed: what the headings count, nodes, ranks_per_node, "),
+        ("application,1,2\na,9,5\n", "system", "wide: 'system': allowed: what the headings count, nodes, ranks_per_node, "),
         ("application,omp=1,omp=2\na,9,5\n", "nodes", "r.csv:1: --wide nodes: 'omp=1' seems to count something else (--wide threads"),
         ("application,value,1,2\na,8,9,5\n", "nodes", "r.csv:1: --wide nodes: the table has a column 'value', too"),
         ("application,Nodes,1,2\na,8,9,5\n", "nodes", "r.csv:1: --wide nodes: the table has a column 'Nodes', too"),
         ("application,a,b\na,9,5\n", "nodes", "r.csv:1: --wide nodes: no columns side by side whose names are sizes (columns with"),
+        ("application,1,2,t1\na,9,5,4\n", "nodes", "r.csv:1: --wide nodes: no columns side by side whose names are sizes (columns with"),
         ("application,1,2\na,9,x\n", "nodes", "r.csv:2: column 'value': 'x': allowed: a finite positive number"),
     ],
 )  # fmt: skip

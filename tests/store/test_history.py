@@ -120,6 +120,8 @@ def test_a_file_that_is_read_anew_does_not_count_twice(store: Store) -> None:
     said = r"my table.csv: loaded on 20\d\d.* with other options: 3 of its rows stand, and would count twice; .*" + re.escape(command)
     with pytest.raises(DataError, match=said):
         store.load([read_with(system="my cluster")], ME)
+    with pytest.raises(DataError, match=r"copy.csv: loaded as my table.csv on .* 'modak load copy.csv --format csv --map .*"):
+        store.load([csv_table(TABLE, "copy.csv", Options(PLAINLY, {"system": "mine"}, "csv"))], ME)
     report = store.load([read_with(system="my cluster")], ME, replace=True)
     assert (report.new, report.replaced, report.notes) == (3, 3, ("unknown system 'my cluster'; its rows are kept",))
     assert [each.series.system for each in results_of(store, "solver")] == ["my cluster"] * 3

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection, event
 
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes, from_path
 from modak.ingest.table import Table
-from modak.store import Store
+from modak.store import Store, open_store
+from modak.store.samejobs import FEW
 from tests.conftest import ROOT
-from tests.store.tables import ME, applications, results_of
+from tests.store.tables import ME, applications, csv_table, results_of
 from tests.store.test_spellings import system
 
 ACCOUNTING = ("sacct-24.11.txt", "sacct-24.11.json")
@@ -104,3 +109,36 @@ def test_a_job_that_gave_way_leaves_no_application(store: Store) -> None:
     store.load([result()], ME)
     store.load([table(from_bytes(f"{head}1|my-job|probe|COMPLETED|9|1\n".encode(), "a.txt"))], ME)
     assert applications(store) == {"solver"}
+
+
+@pytest.mark.parametrize("number", [2, FEW + 1])
+@pytest.mark.parametrize("result_first", [True, False])
+def test_jobs_are_compared_however_many_come_at_once(store: Store, number: int, *, result_first: bool) -> None:
+    """Tasks of arrays, too."""
+    jobs = [f"{job}_2" if job % 2 else str(job) for job in range(1, number + 1)]
+    accounted = "JobID|JobName|Cluster|State|ElapsedRaw|NNodes\n" + "".join(f"{job}|a|probe|COMPLETED|9|1\n" for job in jobs)
+    told = "application,system,metric,value,source\n"
+    told += "".join(f'solver,probe,wall_time,8,"job {job.removesuffix("_2")}, plan f00"\n' for job in jobs)
+    files = [table(from_bytes(accounted.encode(), "a.txt")), csv_table(told)]
+    for each in files[::-1] if result_first else files:
+        store.load([each], ME)
+    assert results_of(store, "a") == ()
+    assert len(results_of(store, "solver")) == number
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_the_result_of_a_job_takes_no_longer_for_the_others(tmp_path: Path, *, replace: bool) -> None:
+    """Loading it finds all by an index."""
+    with open_store(f"sqlite:///{tmp_path / 'modak.db'}", fill=False) as store:
+        store.load([accounting()], ME)
+        plans: list[str] = []
+
+        @event.listens_for(store.engine, "before_cursor_execute")
+        def _explained(connection: Connection, cursor: Any, statement: str, parameters: Any, *_rest: object) -> None:
+            if statement.startswith(("SELECT", "UPDATE", "DELETE")):
+                driver: Any = connection.connection.driver_connection
+                plans.extend(row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}", parameters))
+
+        store.load([result("4711")], ME, replace=replace)
+    assert plans
+    assert [plan for plan in plans if re.match("SCAN (results|texts)", plan)] == []

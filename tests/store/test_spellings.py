@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from modak.facts import Node, Partition, Result, Source, System
+from modak.ingest.table import Options
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.engine import reading, writing
 from tests.store.tables import ME, csv_table
@@ -201,6 +202,15 @@ def test_a_row_that_was_corrected_does_not_come_back_under_another_name(store: S
     load(store, [line(1, 700)], replace=True)
     store.add([system("old-name")], ME)
     assert [one.value for one in found(store)] == [700]
+
+
+def test_a_file_that_was_read_anew_counts_when_its_names_are_one(store: Store) -> None:
+    """Its rows under the name of before are replaced, which is no correction of those under the other one."""
+    rows = "application,nodes,metric,value\nsolver,1,wall_time,800\nsolver,2,wall_time,420\n"
+    for name in ("mine", "old-name"):
+        store.load([csv_table(rows, options=Options(fill={"system": name}))], ME, replace=True)
+    store.add([system("old-name")], ME)
+    assert sorted(one.value for one in found(store)) == [420, 800]
 
 
 def test_an_empty_filter_finds_empty_cells(store: Store) -> None:

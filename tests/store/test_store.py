@@ -361,6 +361,7 @@ def test_nodes_that_are_no_computers_are_noted(
         (("jacobi", "ilu"), "precision 'jacobi', 'ilu': the column names the precision of numbers ('fp32', 'mixed'); if it says something"),
         (("1e-6", "0.001"), "precision '1e-6', '0.001': "),
         (("fp32", "Mixed Float16", "int8", "double", "bf16-mixed", "q4_0", "64", "amp"), ""),
+        (("32-true", "SP", "dp", "float", "high", "medium"), ""),
     ],
 )
 def test_what_is_no_precision_is_noted(store: Store, texts: Sequence[str], noted: str) -> None:
