@@ -57,7 +57,7 @@ class Queue(Fact):
     """The quality of service for these jobs. Queues of one name may differ in it."""
 
     @property
-    def limits_devices(self) -> bool:
+    def limits_cpus_or_gpus(self) -> bool:
         """Whether it takes only jobs with more, or fewer, CPUs or GPUs."""
         return any((self.min_cpus, self.max_cpus, self.min_gpus, self.max_gpus))
 
@@ -142,7 +142,7 @@ class Partition(Fact):
         """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit.
         Without a time, one that limits the CPUs or GPUs of a job is taken only if all do."""
         if seconds is None:
-            taking = [queue for queue in taking if not queue.limits_devices] or taking
+            taking = [queue for queue in taking if not queue.limits_cpus_or_gpus] or taking
         if len(taking) < 2:
             return taking[0] if taking else None
         enough = (queue for queue in taking if seconds is not None and self.longest_in(queue) >= seconds)

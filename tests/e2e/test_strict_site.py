@@ -101,6 +101,7 @@ AI = {"account": "ai"}
         ({"mpi_ranks": 4}, {"process_count_per_node": 4}, "--constraint=thick"),
         ({}, {"requeue": True, "signal": "USR1@60"}, "--signal=B:USR1@60"),
         ({}, {"partition": "thick", "qos": "part"}, "--qos=part --ntasks-per-node=4 --mem=8000M"),
+        ({}, {"partition": "thick", "qos": "Part"}, "--qos=part --ntasks-per-node=4 --mem=8000M"),
         ({}, {"partition": "thick", "qos": "many"}, "--qos=many --ntasks-per-node=8"),
         ({}, {"request_specific_nodes": "thick1", "architecture_constraint": "thick"}, "--constraint=thick --nodelist=thick1"),
     ],
