@@ -57,7 +57,7 @@ class _LoadState:
     own: OwnNames | None = None
     """Read at the first rows."""
     changed: set[int] = field(default_factory=set)
-    """Series that lost rows."""
+    """Series that lost rows, or got some back."""
     suspicious: list[str] = field(default_factory=list)
     files: list[FileReport] = field(default_factory=list)
     systems: dict[str, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def load(
     """Store the rows of ``tables`` within the connection's transaction; ``knowledge``: knowledge changed in it, too.
 
     With ``replace``, a row replaces those of the same run with another value, which are kept as history.
-    If the report says that nothing is new, the caller should roll back, because the version was counted up.
+    If no series changed by the report, the caller should roll back, because the version was counted up.
     Raises :class:`modak.errors.DataError` for a fault in a table that was not checked before.
     """
     state = _LoadState(*versions.bump(connection, knowledge=knowledge), tell=progress)
@@ -86,7 +86,7 @@ def load(
     state.expected = sum(each.rows for each in tables)
     for each in tables:
         _load_file(connection, each, principal, state, replace=replace)
-    touched = _mark_touched(connection, state) if state.new or state.replaced else {}
+    touched = _mark_touched(connection, state) if state.new or state.changed else {}
     reviewed = suspects.review(connection, touched)
     state.suspicious += reviewed.doubted
     if reviewed.lifted:

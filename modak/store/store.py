@@ -276,7 +276,7 @@ class Store:
         with self.loads.one(), staging.staged(tables, skip, progress) as checked, writing(self.engine) as connection:
             before = versions.current(connection)
             report = loading.load(connection, checked, actor.principal, replace=replace, progress=progress)
-            kept = bool(report.new or report.replaced) and not dry_run
+            kept = bool(report.series_count) and not dry_run
             if kept:
                 if token:
                     token.use(connection)

@@ -38,7 +38,7 @@ class LoadReport:
     """What a load changed."""
 
     version: str
-    """Version of the data afterwards; with nothing new, the one before."""
+    """Version of the data afterwards; if nothing changed, the one before."""
     rows: int
     new: int
     duplicates: int
@@ -46,7 +46,7 @@ class LoadReport:
     replaced: int
     """Rows that were replaced by new ones; they are kept as history."""
     series: tuple[str, ...]
-    """The series that got new rows, whose models are refitted at the next use; the first hundred."""
+    """The series whose rows changed, and whose models are refitted at the next use; the first hundred."""
     series_count: int
     models: int
     """How many stored models rest on those series."""

@@ -213,6 +213,15 @@ def test_a_file_that_was_read_anew_counts_when_its_names_are_one(store: Store) -
     assert sorted(one.value for one in found(store)) == [420, 800]
 
 
+def test_rows_of_two_names_come_back_when_these_are_two_again(store: Store) -> None:
+    """With --replace, as all that was replaced; the load has no new row, and is kept."""
+    load(store, [line(1, 800), line(1, 800, system="old-name")])
+    store.add([system("old-name")], ME)
+    store.add([system()], ME, replace=True)
+    assert load(store, [line(1, 800, system="old-name")], replace=True) == (0, 1, 0, 0)
+    assert [one.series.system for one in found(store)] == ["mine", "old-name"]
+
+
 def test_an_empty_filter_finds_empty_cells(store: Store) -> None:
     """And blanks around a text do not tell, as around a cell."""
     load(store, [line(1, 800), line(1, 700, size=""), line(1, 600, compiler="")])
