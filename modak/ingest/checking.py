@@ -229,7 +229,8 @@ def _no_clock(metric: metrics.Metric, unit: str | None) -> str:
     if metric.kind != "time":
         return f"a length of time, but {metric.name!r} is measured in {metric.unit}"
     if unit is not None and metrics.parse_unit(unit).factor != 1:
-        return f"a length of time counts in seconds, the column 'unit' says {quoted(unit)}: leave the unit of such rows empty"
+        way = "leave the unit of such rows empty, also without '--set unit=…'"
+        return f"a length of time counts in seconds, the column 'unit' says {quoted(unit)}: {way}"
     return ""
 
 
