@@ -14,8 +14,9 @@ from modak.detected.kinds import NodeKind
 from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_FEATURES
+from modak.grouping import grouped
 from modak.schedulers.slurm import GPUS
-from modak.text.amounts import counted
+from modak.text.amounts import counted, listed
 from modak.text.faults import fault_in, faults_of
 from modak.text.grammar import Name
 
@@ -26,6 +27,9 @@ JOB_LIMITS: Final = ("min_cpus", "min_gpus", "max_gpus")
 EXCLUSIVE: Final = ("whole_nodes", "shared_nodes")
 LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos", *EXCLUSIVE, *LISTS)
 """What the scheduler says of a partition, not of its nodes."""
+MOST_CONDITIONS: Final = 8
+"""Conditions of the same partitions with a note each: a site may have hundreds of qualities of service."""
+_COMPLY: Final = "requests, or mandatory_directives, have to comply with it"
 MOST_QUALITIES: Final = 16
 """Qualities of service that are entered for a partition, at most."""
 NODES: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")
@@ -127,15 +131,16 @@ def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Map
 
 
 def _conditions(cluster: Cluster) -> tuple[str, ...]:
-    """A note for each condition of open partitions that a system file has no field for."""
+    """A note for each condition of open partitions that a system file has no field for; for many of the same partitions, one for all."""
     where: dict[str, list[str]] = {}
     for seen in cluster.partitions:
         for text in () if seen.closed else seen.conditions:
             where.setdefault(plain(text, 200), []).append(plain(seen.name, 64))
-    return tuple(
-        f"{text} (partition {', '.join(names)}) is not entered: requests, or mandatory_directives, have to comply with it"
-        for text, names in where.items()
-    )
+    notes = []
+    for names, texts in grouped(where, lambda text: tuple(where[text])).items():
+        told = texts if len(texts) <= MOST_CONDITIONS else [listed(texts, MOST_CONDITIONS, "; ")]
+        notes += [f"{text} (partition {', '.join(names)}) {'is' if text in where else 'are'} not entered: {_COMPLY}" for text in told]
+    return tuple(notes)
 
 
 # --- one kind of nodes as one partition

@@ -307,6 +307,15 @@ def test_limits_of_a_quality_of_service_that_no_field_can_say_are_noted() -> Non
     assert [note for note in notes if note.startswith("QOS")] == told
 
 
+def test_limits_of_many_qualities_of_service_are_one_note() -> None:
+    """A site may have hundreds of them."""
+    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
+    notes = seen(files, sacctmgr="".join(f"q{number}||mem=4000M|\n" for number in range(300))).notes
+    (told,) = (note for note in notes if note.startswith("QOS"))
+    assert told.startswith("QOS q0: MaxTRES mem=4000M; QOS q1: MaxTRES mem=4000M; ")
+    assert "QOS q7: MaxTRES mem=4000M and 292 more (partition batch, gpu.v100, arm) are not entered: " in told
+
+
 def test_a_partition_whose_own_quality_of_service_wants_gpus_takes_no_other_jobs() -> None:
     """Slurm holds them for ever, or rejects them; on nodes with two GPUs, jobs may be limited to one."""
     shown = read(MIXED["scontrol-partition"]).replace("TotalCPUs=160", "QoS=cards TotalCPUs=160")
