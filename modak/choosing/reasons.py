@@ -156,12 +156,21 @@ def _same_size(decision: Decision) -> list[int]:
 
 
 def _against(decision: Decision, rivals: Mapping[int, str], before: str) -> str:
-    """How much longer the rivals take, by their names. Faster ones were ruled out: they would not say why this is the choice."""
+    """How much longer the rivals take, by their names. Faster ones were ruled out: they would not say why this is the choice; the fastest
+    of those that were measured too far away is named after them, because a run would tell."""
     time, at = decision.scored.time, f"at {counted(decision.nodes, 'node')}"
     slower = {i: name for i, name in rivals.items() if np.isfinite(decision.ranking.score[i]) or time[i] >= time[decision.best]}
     if slower:
-        return f"{before}{at} {_how_much_longer(decision, slower)}"
-    return f", the only one {f'considered {at}' if rivals else 'with a prediction'}"
+        text = f"{before}{at} {_how_much_longer(decision, slower)}"
+    else:
+        text = f", the only one {f'considered {at}' if rivals else 'with a prediction'}"
+    far = min((i for i in rivals if i not in slower and _too_far(decision, i)), key=lambda i: float(time[i]), default=None)
+    return text if far is None else f"{text}; {_worth_measuring(decision, far, rivals[far])}"
+
+
+def _worth_measuring(decision: Decision, index: int, name: str) -> str:
+    ratio, far = decision.scored.time[index] / decision.scored.time[decision.best], decision.scored.doublings[index]
+    return f"{name} may take {ratio:.2f} x as long, but was measured {far:.2g} doublings away: one run there would tell"
 
 
 def _how_much_longer(decision: Decision, rivals: Mapping[int, str]) -> str:
