@@ -351,8 +351,12 @@ def _likely(decision: Decision, chances: Array) -> tuple[Likely, ...]:
 
 
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
-    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect."""
-    places = np.flatnonzero(decision.scored.shape == 0).tolist()
-    pairs = _pairs(decision, decision.candidates.shapes[0], int(decision.scored.nodes[places[0]]))
+    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect. For a
+    process with threads that are all cores and half of them.
+    """
+    first, *others = decision.candidates.shapes
+    fewer = [replace(one, threads_per_rank=first.threads_per_rank, origin=first.origin) == first for one in others]
+    places = np.flatnonzero(np.isin(decision.scored.shape, [0, *np.flatnonzero([False, *fewer])])).tolist()
+    pairs = _pairs(decision, first, int(decision.scored.nodes[places[0]]))
     order = list(dict.fromkeys((places[0], *pairs, *places)))[:most]
     return tuple(Proposal(place, choice_of(decision, place)) for place in order)
