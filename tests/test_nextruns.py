@@ -390,6 +390,16 @@ def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
     assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
 
 
+@pytest.mark.parametrize(("log", "warned"), [("log.lammps", True), ("log.${SLURM_JOB_ID}", False), ("${MODAK_SCRATCH}/log", False)])
+def test_runs_that_write_one_log_are_warned_of(known: Known, log: str, warned: bool) -> None:
+    """Submitted together, each would read the metric of another."""
+    metric = {"name": "throughput", "unit": "steps/s", "pattern": "([0-9.]+) timesteps/s"}
+    application = {"app_tag": "unheard-of", "app_type": "mpi", "executable": "lmp", "metric_file": log}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"metric": metric}}}
+    fields = [warning.field for warning in next_runs(normalise({"job": job}).request, known("unheard-of")).warnings]
+    assert ("application.metric_file" in fields) is warned
+
+
 def test_runs_that_only_one_node_can_start_are_proposed_on_one(known: Known) -> None:
     """Torchrun needs a scheduler that allocates several: scripts for two nodes would be refused."""
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}, "workload": {"application": "net"}}
