@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from modak import plugins
 from modak.chances import FEW, LIKELY, chances_of, likely_layouts
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
@@ -44,6 +45,7 @@ from modak.prepared import prepared
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent, plain
 from modak.text.documents import Json
+from modak.text.words import shell, variables
 
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
@@ -131,7 +133,8 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     if not decision.evidence.known:
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
-        return Programme(decision, (), None, _first(decision, most), (NOTHING,), warnings)
+        first = _first(decision, most)
+        return Programme(decision, (), None, first, (NOTHING,), (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
     likely, today = _likely(decision, chances), width(known)
@@ -147,7 +150,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
-    return Programme(decision, likely, today, proposals, notes, warnings)
+    return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
 
 
 def _predicted(request: Request, target: Target, facts: Facts) -> tuple[Request, Decision]:
@@ -165,6 +168,16 @@ def _warnings(request: Request, chosen: Decision, decision: Decision) -> tuple[N
     """``chosen``: what would be chosen today; ``decision``: as :func:`_predicted` makes it."""
     of_request = in_document(request, (*decision.candidates.warnings, *chosen.relaxed, *chosen.given_up.values()))
     return tuple(dict.fromkeys((*decision.target.warnings, *missing_figures(request, decision.target), *of_request)))
+
+
+def _one_log(request: Request, target: Target, runs: Sequence[Proposal]) -> tuple[Notice, ...]:
+    """A warning if several runs, which may be submitted together, write the file of the metric under one name."""
+    log, job = request.application.metric_file, plugins.find("schedulers", target.scheduler).job_id
+    if log is None or job is None or len(runs) < 2 or not {job, "MODAK_SCRATCH", "TMPDIR"}.isdisjoint(variables((log,))):
+        return ()
+    why = f"{shell(log)}: runs at the same time would all write it, and read each other's metric"
+    way = f"put ${{{job}}} into its name, also in the command, or submit the runs one after the other"
+    return (Notice(field="application.metric_file", message=f"{why}: {way}"),)
 
 
 def _chosen(request: Request, facts: Facts) -> Decision:
@@ -351,8 +364,12 @@ def _likely(decision: Decision, chances: Array) -> tuple[Likely, ...]:
 
 
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
-    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect."""
-    places = np.flatnonzero(decision.scored.shape == 0).tolist()
-    pairs = _pairs(decision, decision.candidates.shapes[0], int(decision.scored.nodes[places[0]]))
+    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect. For a
+    process with threads that are all cores and half of them.
+    """
+    first, *others = decision.candidates.shapes
+    fewer = [replace(one, threads_per_rank=first.threads_per_rank, origin=first.origin) == first for one in others]
+    places = np.flatnonzero(np.isin(decision.scored.shape, [0, *np.flatnonzero([False, *fewer])])).tolist()
+    pairs = _pairs(decision, first, int(decision.scored.nodes[places[0]]))
     order = list(dict.fromkeys((places[0], *pairs, *places)))[:most]
     return tuple(Proposal(place, choice_of(decision, place)) for place in order)

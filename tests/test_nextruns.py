@@ -159,6 +159,20 @@ def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> Non
     assert {threads for *_, threads in counts(programme)} == {1}
 
 
+@pytest.mark.parametrize(
+    ("times", "next_threads"),
+    [({}, [48, 24]), ({48: 812.0}, [24]), ({48: 812.0, 24: 700.0}, [12]), ({48: 812.0, 24: 1500.0}, []), ({48: 812.0, 4: 900.0}, [24])],
+)
+def test_a_program_with_openmp_alone_is_tried_with_fewer_threads(known: Known, times: dict[int, float], next_threads: list[int]) -> None:
+    """Threads that share a socket may be the faster ones; fewer still are tried only if that helped."""
+    layouts = {threads: Layout(nodes=1, ranks_per_node=1, threads_per_rank=threads) for threads in times}
+    models = fit(Result(series=SERIES, layout=layouts[threads], value=seconds) for threads, seconds in times.items())
+    asked = {"app_type": "hpc", "hpc": {"openmp": {}}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver"}, "optimisation": asked}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models))
+    assert counts(programme) == [(1, 1, threads) for threads in next_threads]
+
+
 def test_a_run_on_gpus_has_the_cores_of_the_choice(known: Known) -> None:
     """Its ranks, which have a thread each, share those that go with the GPUs; else it would measure another run."""
     asked, facts = example("resnet50-gpu-cluster"), known("resnet50")
@@ -374,6 +388,16 @@ def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
     assert [nodes for nodes, _, _ in counts(programme)] == [1, 2, 4]
     assert programme.half_width is None
     assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
+
+
+@pytest.mark.parametrize(("log", "warned"), [("log.lammps", True), ("log.${SLURM_JOB_ID}", False), ("${MODAK_SCRATCH}/log", False)])
+def test_runs_that_write_one_log_are_warned_of(known: Known, log: str, warned: bool) -> None:
+    """Submitted together, each would read the metric of another."""
+    metric = {"name": "throughput", "unit": "steps/s", "pattern": "([0-9.]+) timesteps/s"}
+    application = {"app_tag": "unheard-of", "app_type": "mpi", "executable": "lmp", "metric_file": log}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"metric": metric}}}
+    fields = [warning.field for warning in next_runs(normalise({"job": job}).request, known("unheard-of")).warnings]
+    assert ("application.metric_file" in fields) is warned
 
 
 def test_runs_that_only_one_node_can_start_are_proposed_on_one(known: Known) -> None:

@@ -16,7 +16,7 @@ from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
-from modak.choosing.wishes import by_torchrun, is_hybrid
+from modak.choosing.wishes import by_torchrun, is_hybrid, names_openmp
 from modak.dsl import Request
 from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
@@ -71,17 +71,24 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
 
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
     """One rank per node, per socket and per NUMA domain, with the cores shared among them, and for a hybrid program one per core, if the
-    request does not give the layout. A program with MPI alone has no threads to share cores with: one rank per core."""
+    request does not give the layout. A program with MPI alone has no threads to share cores with: one rank per core. One with OpenMP alone
+    may be faster on a part of the cores, where its threads share a socket, or suffice for the memory's bandwidth: halves of them, down to
+    half of the fewest threads that are known.
+    """
     like, node, given = next(shape for shape in found.shapes if not shape.inferred), target.node, found.given
     total = given.ranks or request.application.allowed_ranks
     fixed = given.ranks_per_node or given.threads_per_rank or total
-    if node is None or fixed or like.gpus_per_node or not found.distributed:
+    if node is None or fixed or like.gpus_per_node or not (found.distributed or (names_openmp(request) and not found.single_threaded)):
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
     shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains}
     per_core = {node.usable_cores} if found.single_threaded or is_hybrid(request) else set()
-    for ranks in sorted(shared | per_core):
-        layout = (ranks, node.usable_cores // ranks)
+    layouts = [(ranks, node.usable_cores // ranks) for ranks in sorted(shared | per_core)]
+    if not found.distributed:
+        fewest = min(threads for _, threads in known)
+        halves = [node.usable_cores >> halved for halved in range(node.usable_cores.bit_length())]
+        layouts = [(1, threads) for threads in halves if 2 * threads >= fewest]
+    for layout in layouts:
         shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
         if layout not in known and memory.obstacle(request, target, shape) is None:
             yield shape, max(found.nodes, key=len)  # serial runs stay on one node

@@ -209,7 +209,7 @@ def has_a_gpu_per_rank(request: Request, nodes: int) -> bool:
 
 def is_single_threaded(request: Request) -> bool:
     """Whether the application uses MPI without threads: one rank per core."""
-    return _is_mpi_program(request) and not _names_openmp(request)
+    return _is_mpi_program(request) and not names_openmp(request)
 
 
 def leaves_threads_open(request: Request) -> bool:
@@ -221,15 +221,17 @@ def leaves_threads_open(request: Request) -> bool:
 
 def is_hybrid(request: Request) -> bool:
     """Whether the application uses MPI between its processes and OpenMP within them."""
-    return _is_mpi_program(request) and _names_openmp(request)
+    return _is_mpi_program(request) and names_openmp(request)
 
 
 def _is_mpi_program(request: Request) -> bool:
     return request.optimisation.framework == "mpi" or (request.optimisation.framework is None and request.application.app_type == "mpi")
 
 
-def _names_openmp(request: Request) -> bool:
-    return "openmp" in request.optimisation.config.parallelisation or "openmp" in request.optimisation.further
+def names_openmp(request: Request) -> bool:
+    """Whether the request says that the application has OpenMP threads."""
+    optimisation = request.optimisation
+    return "openmp" in {optimisation.framework, *optimisation.config.parallelisation, *optimisation.further}
 
 
 def in_document(request: Request, notices: Iterable[Notice]) -> tuple[Notice, ...]:

@@ -250,7 +250,8 @@ class _Figures(NamedTuple):
     most_within: Mapping[str, int]
     """The largest count of each kind within a node; one that no row has is left out."""
     ratios: tuple[tuple[str, float], ...]
-    """Counts within a node that are everywhere the same multiple of the number of nodes, and the multiple."""
+    """Counts within a node that are the same multiple of the number of nodes wherever they are given, and the multiple; those given at
+    fewer than ``LEAST_SIZES`` numbers of nodes are left out."""
 
 
 def _odd(connection: Connection, known: Sequence[System], changed: Mapping[int, SeriesKey]) -> Iterator[str]:
@@ -273,18 +274,22 @@ def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterat
     ratios = {name: func.nullif(func.nullif(results.c[name], UNKNOWN), 0) * 1.0 / nodes for name in WITHIN}
     edges = [edge for ratio in ratios.values() for edge in (func.min(ratio), func.max(ratio))]
     empty = func.sum(case((nodes.is_(None), 1), else_=0))
-    largest_of = [func.max(results.c[name]) for name in WITHIN]
-    columns = (func.count(), func.count(nodes.distinct()), empty, func.max(nodes), func.min(value), func.max(value), *largest_of, *edges)
+    most = [func.max(results.c[name]) for name in WITHIN]
+    sizes = [func.count(case((ratio.is_not(None), nodes)).distinct()) for ratio in ratios.values()]
+    of_nodes = (func.count(nodes.distinct()), empty, func.max(nodes))
+    columns = (func.count(), *of_nodes, func.min(value), func.max(value), *most, *sizes, *edges)
     for numbers in chunks(list(changed)):
         chosen = select(results.c.series_id, *columns).where(results.c.series_id.in_(numbers), STANDING)
         for number, *rest in connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id)):
-            rows, sizes, without, largest, least, most, *ends = rest
+            rows, different, without, largest, least, greatest, *ends = rest
             most_within = {name: count for name, count in zip(WITHIN, ends, strict=False) if count != UNKNOWN}
-            ends = ends[len(WITHIN) :]
+            told, ends = ends[len(WITHIN) : 2 * len(WITHIN)], ends[2 * len(WITHIN) :]
             same = tuple(
-                (name, low) for name, low, high in zip(ratios, ends[::2], ends[1::2], strict=True) if low is not None and low == high
+                (name, low)
+                for name, at, low, high in zip(ratios, told, ends[::2], ends[1::2], strict=True)
+                if at >= LEAST_SIZES and low == high
             )
-            yield _Figures(number, rows, sizes, without, largest, least, most, most_within, same)
+            yield _Figures(number, rows, different, without, largest, least, greatest, most_within, same)
 
 
 def _beyond(key: SeriesKey, one: _Figures, nodes_of: Mapping[str, int]) -> str | None:
@@ -314,7 +319,7 @@ def _no_nodes(one: _Figures) -> str | None:
 
 def _over_all_nodes(one: _Figures) -> Iterator[str]:
     """Counts that grow as the number of nodes does, over three numbers or more."""
-    for name, ratio in one.ratios if one.sizes >= LEAST_SIZES else ():
+    for name, ratio in one.ratios:
         if name == "batch_size":
             yield f"batch_size grows as the nodes do ({ratio:g} for each): it is that of each worker; divide a global batch by the workers"
         else:

@@ -450,6 +450,7 @@ def test_a_row_of_totals_is_noted(store: Store, name: str) -> None:
         ("gpus_per_node", (0, 0, 0), ""),
         ("ranks_per_node", (48, 48, 96), ""),
         ("ranks_per_node", ("", "", ""), ""),
+        ("threads_per_rank", (1, "", ""), ""),
     ],
 )
 def test_counts_over_all_nodes_are_noted(store: Store, column: str, values: Sequence[object], said: str) -> None:
