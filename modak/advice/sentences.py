@@ -16,9 +16,10 @@ from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import carrier, is_build, stated_nodes
-from modak.choosing.workload import MOST_NAMED, stated
+from modak.choosing.workload import MOST_NAMED, stated, units
 from modak.dsl import Prediction
 from modak.facts import Rule
+from modak.perfmodel import startup
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import PARTS
@@ -35,6 +36,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _pilot(chosen),
         _doubted(chosen),
         _length(chosen),
+        _start_up(chosen),
         _far(chosen),
         _grows(chosen),
         _numa(chosen),
@@ -155,6 +157,22 @@ def _length(chosen: Chosen) -> str | None:
     asked = " and ".join((*named, *((work.amount,) if work.amount else ())))
     whole = f"the predicted time is that of the measured run as a whole: the request's {asked} do not change it"
     return f"{whole}, unless the results state their length (column params.epochs, params.steps or params.amount)"
+
+
+def _start_up(chosen: Chosen) -> str | None:
+    """Short runs of another length, most of whose time may have been start-up."""
+    curve, time = chosen.curve, chosen.prediction.value
+    unit = units(chosen.request, curve) if curve and startup.is_whole(curve.series) and not curve.start_up else None
+    if unit is None or time is None or (scale := unit.count * unit.unit_scale) == 1:
+        return None
+    measured = (time - (chosen.prediction.start_up or 0.0)) / scale
+    if measured >= startup.LEAST_RUN:
+        return None
+    done = 1 / unit.unit_scale
+    length = counted(done, unit.per) if unit.per in PARTS else f"{cell(done)} {unit.per}"
+    wrong = f"if that is mostly start-up, it is much too {'long' if scale > 1 else 'short'}"
+    how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric"
+    return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}, or measure a longer run"
 
 
 def _far(chosen: Chosen) -> str | None:
