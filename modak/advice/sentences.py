@@ -17,7 +17,7 @@ from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import carrier, is_build, stated_nodes
 from modak.choosing.workload import MOST_NAMED, stated, units
-from modak.dsl import Prediction
+from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
@@ -44,6 +44,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         *unlike.differences(chosen),
         _assumed(chosen),
         _batch(chosen),
+        _gpus(chosen),
         _cores(chosen),
         _crowded(chosen),
         _image(chosen),
@@ -245,6 +246,19 @@ def _batch(chosen: Chosen) -> str | None:
         return None
     unsaid = f"the results behind the time do not state batch_size: it is that of their own, which may not be the requested {asked}"
     return f"{unsaid}; if it is known, load them again with 'modak load --set batch_size=…'"
+
+
+def _gpus(chosen: Chosen) -> str | None:
+    """Training on nodes without GPUs of a system that has others, where the request says nothing of them."""
+    request, system = chosen.request, chosen.target.system
+    options, asked = request.job_options, request.optimisation
+    said = options.request_gpus is not None or options.partition or options.queue or asked.opt_build.acc_type
+    if system is None or said or chosen.shape.gpus_per_node or asked.app_type not in LEARNING:
+        return None
+    closed = dict(chosen.target.closed)
+    having = [one for one in system.partitions if one.node.accelerators and one.name not in closed]
+    named = listed([f"{one.name} ({one.node.accelerators} x {one.node.accelerator})" for one in having], MOST_NAMED)
+    return f"{system.name} has nodes with GPUs: {named}; set job_options.request_gpus to use them" if having else None
 
 
 def _cores(chosen: Chosen) -> str | None:

@@ -67,6 +67,30 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_says", "told"),
+    [
+        ({}, True),
+        ({"job_options": {"request_gpus": 0}}, False),
+        ({"job_options": {"partition": "default"}}, False),
+        ({"optimisation": {"app_type": "ai_training", "opt_build": {"acc_type": "none"}}}, False),
+        ({"optimisation": {"app_type": "hpc"}}, False),
+    ],
+)
+def test_training_beside_gpus_is_told_of_them(known: Known, request_says: dict[str, Any], told: bool) -> None:
+    """Where the default partition has none and the request says nothing of GPUs or nodes."""
+    facts = known(None)
+    system = facts.systems["zenith"]
+    (plain,) = system.partitions
+    node = plain.node.model_copy(update={"accelerator": "a100-sxm4-40gb", "accelerators": 4})
+    both = (plain.model_copy(update={"default": True}), plain.model_copy(update={"name": "gpu", "node": node, "default": False}))
+    facts = replace(facts, systems={**facts.systems, "zenith": system.model_copy(update={"partitions": both})})
+    job = {"target": {"name": "zenith"}, "optimisation": {"app_type": "ai_training"}, **request_says}
+    advice = optimise(normalise({"job": job}).request, facts).plan.advice
+    said = "zenith has nodes with GPUs: gpu (4 x a100-sxm4-40gb); set job_options.request_gpus to use them"
+    assert [text for text in advice if "GPUs" in text] == [said] * told
+
+
+@pytest.mark.parametrize(
     ("seconds", "asked", "said"),
     [
         (20.0, 50, "the predicted time is 25 x the 20 s of a run of 2 epochs: if that is mostly start-up, it is much too long; "),
