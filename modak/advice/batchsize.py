@@ -21,7 +21,7 @@ def learning_rate(chosen: Chosen) -> str | None:
         return None
     epochs = chosen.request.optimisation.workload.epochs
     warm_up = min(float(WARM_UP_EPOCHS), epochs * WARM_UP_SHARE) if epochs else float(WARM_UP_EPOCHS)
-    return f"{_batch(chosen)}, so {chosen.workers} times the learning rate of one worker, reached over about {warm_up:g} epochs"
+    return f"{_batch(chosen)}, so {chosen.workers} times the learning rate of one worker, reached over about {counted(warm_up, 'epoch')}"
 
 
 def large(chosen: Chosen) -> str | None:

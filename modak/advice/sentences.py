@@ -16,9 +16,10 @@ from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import carrier, is_build, stated_nodes
-from modak.choosing.workload import MOST_NAMED, stated
-from modak.dsl import Prediction
+from modak.choosing.workload import MOST_NAMED, stated, units
+from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule
+from modak.perfmodel import startup
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import PARTS
@@ -35,6 +36,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _pilot(chosen),
         _doubted(chosen),
         _length(chosen),
+        _start_up(chosen),
         _far(chosen),
         _grows(chosen),
         _numa(chosen),
@@ -42,6 +44,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         *unlike.differences(chosen),
         _assumed(chosen),
         _batch(chosen),
+        _gpus(chosen),
         _cores(chosen),
         _crowded(chosen),
         _image(chosen),
@@ -157,6 +160,22 @@ def _length(chosen: Chosen) -> str | None:
     return f"{whole}, unless the results state their length (column params.epochs, params.steps or params.amount)"
 
 
+def _start_up(chosen: Chosen) -> str | None:
+    """Short runs of another length, most of whose time may have been start-up."""
+    curve, time = chosen.curve, chosen.prediction.value
+    unit = units(chosen.request, curve) if curve and startup.is_whole(curve.series) and not curve.start_up else None
+    if unit is None or time is None or (scale := unit.count * unit.unit_scale) == 1:
+        return None
+    measured = (time - (chosen.prediction.start_up or 0.0)) / scale
+    if measured >= startup.LEAST_RUN:
+        return None
+    done = 1 / unit.unit_scale
+    length = counted(done, unit.per) if unit.per in PARTS else f"{cell(done)} {unit.per}"
+    wrong = f"if that is mostly start-up, it is much too {'long' if scale > 1 else 'short'}"
+    how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric"
+    return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}, or measure a longer run"
+
+
 def _far(chosen: Chosen) -> str | None:
     if chosen.prediction.extrapolation <= FAR_DOUBLINGS:
         return None
@@ -227,6 +246,19 @@ def _batch(chosen: Chosen) -> str | None:
         return None
     unsaid = f"the results behind the time do not state batch_size: it is that of their own, which may not be the requested {asked}"
     return f"{unsaid}; if it is known, load them again with 'modak load --set batch_size=…'"
+
+
+def _gpus(chosen: Chosen) -> str | None:
+    """Training on nodes without GPUs of a system that has others, where the request says nothing of them."""
+    request, system = chosen.request, chosen.target.system
+    options, asked = request.job_options, request.optimisation
+    said = options.request_gpus is not None or options.partition or options.queue or asked.opt_build.acc_type
+    if system is None or said or chosen.shape.gpus_per_node or asked.app_type not in LEARNING:
+        return None
+    closed = dict(chosen.target.closed)
+    having = [one for one in system.partitions if one.node.accelerators and one.name not in closed]
+    named = listed([f"{one.name} ({one.node.accelerators} x {one.node.accelerator})" for one in having], MOST_NAMED)
+    return f"{system.name} has nodes with GPUs: {named}; set job_options.request_gpus to use them" if having else None
 
 
 def _cores(chosen: Chosen) -> str | None:

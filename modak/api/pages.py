@@ -254,7 +254,7 @@ def _asked(service: Service, values: Mapping[str, str]) -> dict[str, Any]:
         "values": values,
         "document": values.get("document", ""),
         "faults": [],
-        "choices": {form.PROGRAM: form.programs(), "system": systems, "minimise": form.OBJECTIVES},
+        "choices": {form.PROGRAM: form.programs(), form.RUNTIME: form.runtimes(), "system": systems, "minimise": form.OBJECTIVES},
         "applications": service.store.applications(),
     }
 
@@ -277,17 +277,21 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
     name = work.get("application") or asked.get("app_tag")
     build, said = job.get("build_content") or "", made.get("warnings", ())
     in_words: Callable[[str], str] = str
-    if form.filled(request):
+    if by_form := form.filled(request) is not None:
         said, in_words = [{**one, "field": form.called(one.get("field", ""))[0]} for one in said], form.in_words
+    warnings, decisions, advice = (
+        [*map(in_words, texts)] for texts in (choices.warnings(said), made.get("decisions", ()), made.get("advice", ()))
+    )
     return {
         "id": made["id"],
         "name": asked.get("app_tag") or name or "Plan",
         "target": section(job, "target").get("name"),
         "configuration": choices.configuration(made),
         "steps": list(choices.next_steps(job, "job.sh", "build.sh")),
-        "warnings": list(map(in_words, choices.warnings(said))),
-        "decisions": list(map(in_words, made.get("decisions", ()))),
-        "advice": list(map(in_words, made.get("advice", ()))),
+        "warnings": warnings,
+        "decisions": decisions,
+        "advice": advice,
+        "unnamed": form.unnamed([*warnings, *decisions, *advice]) if by_form else None,
         "alternatives": listings.as_text(*choices.alternatives(made)),
         "application": name if made["prediction"].get("results_used") else None,
         "results_used": made["prediction"].get("results_used"),

@@ -289,7 +289,7 @@ def _of_length(predicted: Columns, scale: Array, width: Sides) -> Sides:
     """Half-widths, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
     if predicted.whole is None:
         return width
-    parts = start_up_correction(np.where(predicted.whole, scale, 1.0))[predicted.portion]
+    parts = start_up_correction(np.where(predicted.whole, scale, 1.0)[predicted.portion], predicted.value)
     wider = width.each(np.hypot, Sides(below=np.fmin(parts, 0.0), above=np.fmax(parts, 0.0)))
     return wider.each(lambda side: np.minimum(side, MOST))
 

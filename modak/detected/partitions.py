@@ -110,7 +110,7 @@ def _alike(kind: NodeKind, machine: Machine) -> bool:
     sockets, cores, threads = machine.processor.topology if machine.processor else (None, None, None)
     if not (sockets and cores and threads):
         return False
-    if first.sockets:
+    if first.sockets and not (first.counts_cpus_alone and first.cpus == cores):
         return (first.sockets, first.cores, first.threads_per_core) == (sockets, cores, threads)
     return first.cpus in (cores, cores * threads)
 
@@ -155,6 +155,7 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
     if processor is None:
         return Findings(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
     accelerator, of_accelerator = _accelerator(kind, machine, known)
+    kind = _as_shown(kind, own)
     topology = _topology(kind.node, own)
     limited = not _gives_no_memory(kind, cluster.scheduler)
     node = {**topology, **_node(kind, machine, topology, taken=bool(trouble), limited=limited), "processor": processor.name}
@@ -177,6 +178,13 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
         on_unnamed=tuple((kind.name, note) for note in of_accelerator) if unnamed else (),
         shown_lists=tuple((kind.name, name) for name in LISTS if cluster.shows_lists and dict(kind.partition.lists).get(name) != ()),
     )
+
+
+def _as_shown(kind: NodeKind, own: SeenProcessor) -> NodeKind:
+    """The nodes without sockets and cores that Slurm only supposes, where a machine with as many cores shows them."""
+    if not (kind.node.counts_cpus_alone and kind.node.cpus == own.cores):
+        return kind
+    return replace(kind, nodes=tuple(replace(node, sockets=None, cores=None, threads_per_core=None) for node in kind.nodes))
 
 
 def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:

@@ -58,6 +58,11 @@ class SeenNode:
     gpus: tuple[GpuCount, ...] = ()
     features: tuple[str, ...] = ()
 
+    @property
+    def counts_cpus_alone(self) -> bool:
+        """Whether each CPU is a socket of one core: what Slurm says of nodes whose site gives their number of CPUs and no more."""
+        return (self.sockets, self.cores, self.threads_per_core) == (self.cpus, self.cpus, 1)
+
 
 @dataclass(frozen=True)
 class SeenQos:

@@ -98,7 +98,7 @@ def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
     scale = next((length / done[name] for name, length in wanted.items() if name in done), 1.0)
     if scale == 1:
         return found
-    reach = start_up_correction(scale)
+    reach = start_up_correction(scale, found.value)
     width = found.width.each(np.hypot, Sides(below=np.fmin(reach, 0.0), above=np.fmax(reach, 0.0)))
     return replace(found, value=found.value * scale, width=width)
 

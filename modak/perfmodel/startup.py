@@ -32,6 +32,8 @@ STARTING: Final = 0.1
 """Upper end (90 %) of the fraction of a measured run that was start-up, if nothing is known of it. Judgement."""
 LEAST_RUN: Final = 600.0
 """Seconds that a run takes at least whose whole time counts as that of its work: of this, a start-up of a minute is :data:`STARTING`."""
+MOST_STARTING: Final = 0.9
+"""The same fraction of the shortest runs, most of whose time may be start-up. Judgement."""
 UNSTEADY: Final = 0.25
 """Usual standard deviation of start-up times, as a fraction of the median; counts as :data:`USUAL` runs beside measured ones. Judgement:
 files are read from disk or memory, images are present or have to be fetched."""
@@ -134,9 +136,14 @@ def lengths(params: Mapping[str, str]) -> dict[str, float]:
     return {name: count for name, count in counts.items() if count} | ({amount.counts: amount.number} if amount else {})
 
 
-def start_up_correction(scale: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """What unknown start-up adds to the log time of a run ``scale`` times as long as a measured one: above 0 if it is shorter."""
-    found: npt.NDArray[np.float64] = np.log(1 - STARTING + STARTING / np.asarray(scale, dtype=np.float64))
+def start_up_correction(scale: npt.ArrayLike, measured: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """What unknown start-up adds to the log time of a run ``scale`` times as long as one of ``measured`` seconds: above 0 if it is shorter.
+
+    >>> start_up_correction([0.5, 2.0], 3600.0).round(3).tolist(), start_up_correction([0.5, 2.0], 75.0).round(3).tolist()
+    ([0.095, -0.051], [0.588, -0.511])
+    """
+    part = np.clip(STARTING * LEAST_RUN / np.asarray(measured, dtype=np.float64), STARTING, MOST_STARTING)
+    found: npt.NDArray[np.float64] = np.log(1 - part + part / np.asarray(scale, dtype=np.float64))
     return found
 
 

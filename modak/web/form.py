@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from modak.text.documents import with_value
 
 PROGRAM, SPREAD = "program", "distributed"
 """The fields that say what kind of program it is; every other one is a field of the request."""
+RUNTIME: Final = "runtime"
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,23 @@ _RUN: Final = (
         "application",
         "Application",
         "optimisation.workload.application",
-        "its name in the results: they are the evidence for the prediction",
+        "any name: results are kept under it, and the prediction rests on those of the same name",
     ),
     Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
     Field("epochs", "Epochs", "optimisation.workload.epochs", "if results are times of an epoch", "number", "20"),
     Field("samples", "Samples per epoch", "optimisation.workload.samples", "if results are samples per second", "number", "60000"),
+    Field("batch", "Batch size", "optimisation.workload.batch_size", "of one process or GPU; the command sets it", "number", "64"),
     Field(
         "amount", "Amount of work", "optimisation.workload.amount", "of the whole run, if results are rates like ns/day", example="100 ns"
     ),
-    Field("image", "Container image", "application.container_runtime", "empty: MODAK chooses", example="docker://name/image:tag"),
+    Field(RUNTIME, "Container", "target.container_runtime", "what starts it; none: the program is in an environment of yours", "select"),
+    Field(
+        "image",
+        "Container image",
+        "application.container_runtime",
+        "empty: MODAK chooses; so it does for training, unless yours is under Images",
+        example="docker://name/image:tag",
+    ),
 )
 _PLACE: Final = (
     Field("system", "System", "target.name", "where the job runs", "select"),
@@ -98,10 +107,15 @@ _DECIDED_BY: Final = {
 _NAMES: Final = {
     **{name: field for path, field in PATHS.items() for name in (path, path.removeprefix("optimisation."))},
     "max_nodes": PATHS["optimisation.objective.max_nodes"],
+    "node_count": PATHS["job_options.node_count"],
+    "request_gpus": PATHS["job_options.request_gpus"],
     "application.app_tag": PATHS["optimisation.workload.application"],
+    "config.distributed_training": next(field for field in _RUN if field.name == SPREAD),
 }
 """What sentences call the fields of a request."""
 _NAMED: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(map(re.escape, _NAMES), reverse=True))})(?![\w-]|\.\w)")
+_OTHER: Final = re.compile(r"(?<![\w./-])(?:application|target|optimisation|workload|objective|config|job_options)(?:\.[a-z_]+)+")
+"""Any field of a request."""
 OBJECTIVES: Final = (("", "default"), *((name, name.replace("_", "-")) for name in Objective.allowed("minimise")))
 
 
@@ -124,6 +138,17 @@ def called(path: str) -> tuple[str, str]:
 def in_words(text: str) -> str:
     """A text with the labels of the form in place of names of the request's fields."""
     return _NAMED.sub(lambda found: f"'{_NAMES[found[0]].label}'", text)
+
+
+def unnamed(texts: Iterable[str]) -> str | None:
+    """The first name of a field in texts that the form does not have, or calls otherwise; ``None``: there is none."""
+    return next((found[0] for text in texts if (found := _OTHER.search(text))), None)
+
+
+def runtimes() -> list[tuple[str, str]]:
+    """What may start the container, with titles; the programs of one's own first."""
+    known = sorted(one.name for one in all_of("runtimes") if one.name != "none")
+    return [("", "MODAK chooses"), ("none", "none: installed on the system, or by me"), *((name, name) for name in known)]
 
 
 def place(name: str) -> int:

@@ -66,6 +66,52 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
     assert "about 0.75 epochs" in text
 
 
+@pytest.mark.parametrize(
+    ("request_says", "told"),
+    [
+        ({}, True),
+        ({"job_options": {"request_gpus": 0}}, False),
+        ({"job_options": {"partition": "default"}}, False),
+        ({"optimisation": {"app_type": "ai_training", "opt_build": {"acc_type": "none"}}}, False),
+        ({"optimisation": {"app_type": "hpc"}}, False),
+    ],
+)
+def test_training_beside_gpus_is_told_of_them(known: Known, request_says: dict[str, Any], told: bool) -> None:
+    """Where the default partition has none and the request says nothing of GPUs or nodes."""
+    facts = known(None)
+    system = facts.systems["zenith"]
+    (plain,) = system.partitions
+    node = plain.node.model_copy(update={"accelerator": "a100-sxm4-40gb", "accelerators": 4})
+    both = (plain.model_copy(update={"default": True}), plain.model_copy(update={"name": "gpu", "node": node, "default": False}))
+    facts = replace(facts, systems={**facts.systems, "zenith": system.model_copy(update={"partitions": both})})
+    job = {"target": {"name": "zenith"}, "optimisation": {"app_type": "ai_training"}, **request_says}
+    advice = optimise(normalise({"job": job}).request, facts).plan.advice
+    said = "zenith has nodes with GPUs: gpu (4 x a100-sxm4-40gb); set job_options.request_gpus to use them"
+    assert [text for text in advice if "GPUs" in text] == [said] * told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asked", "said"),
+    [
+        (20.0, 50, "the predicted time is 25 x the 20 s of a run of 2 epochs: if that is mostly start-up, it is much too long; "),
+        (20.0, 1, "the predicted time is 0.5 x the 20 s of a run of 2 epochs: if that is mostly start-up, it is much too short; "),
+        (20.0, 2, None),
+        (2000.0, 50, None),
+    ],
+)
+def test_the_start_up_of_a_short_pilot_is_told(known: Known, seconds: float, asked: int, said: str | None) -> None:
+    """Where another length is asked for; how to measure it, too."""
+    key = SeriesKey(application="a", system="supermuc-ng", metric="wall_time", unit="s", params={"epochs": "2"})
+    models = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=seconds)])
+    job = {
+        "target": {"name": "supermuc-ng"},
+        "optimisation": {"workload": {"application": "a", "epochs": asked}, "objective": {"max_nodes": 1}},
+    }
+    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric, or measure a longer run"
+    assert [text for text in advice if "start-up" in text] == ([f"{said}{how}"] if said else [])
+
+
 @pytest.mark.parametrize(("src", "said"), [("https://example.org/a.git", True), ("${HOME}/a/.git", False), (None, False)])
 def test_sources_that_may_be_others_tomorrow_are_named(known: Known, src: str | None, said: bool) -> None:
     """The address has no commit; a clone of the user's has one."""

@@ -226,6 +226,14 @@ def test_advice_on_a_form_names_the_fields_of_the_form(web: TestClient) -> None:
     )
 
 
+def test_advice_of_fields_that_the_form_does_not_have_says_where_they_are(web: TestClient) -> None:
+    """Such as the job before in a chain; a plan without such names has no such line."""
+    chained = web.post("/ui/plans", data={**FILLED, "wall_time": "00:10:00", "deadline": "", "confidence": ""}).text
+    said = re.findall("Names like <code>(.*?)</code> are fields that the form does not have", chained)
+    plain = web.post("/ui/plans", data={"command": "./a"}).text
+    assert (said, "Names like" in plain) == (["job_options.job_dependency"], False)
+
+
 def test_commands_to_type_next_stand_apart_from_the_sentence(web: TestClient) -> None:
     """So that each can be copied."""
     job = {"application": {"executable": "a", "container_runtime": "docker://a/b:1"}, "target": {"container_runtime": "charliecloud"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -491,6 +492,16 @@ def test_the_nearest_length_answers_before_more_sizes(known: Known) -> None:
     assert optimise(request, facts).plan.prediction.value == pytest.approx(1200.0)
     short, _ = asked(known, [], nodes=1, epochs=2.0)
     assert optimise(short, facts).plan.prediction.value == pytest.approx(200.0)
+
+
+@pytest.mark.parametrize(("seconds", "least"), [(20.0, 1.995), (75.0, 1.461), (600.0, 0.101), (6000.0, 0.101)])
+def test_most_of_a_short_pilot_may_be_start_up(known: Known, seconds: float, least: float) -> None:
+    """A minute of it: the interval of a run 25 times as long reaches so much further down, in logs; no further up."""
+    pilot = runs(values=(seconds,), params={"epochs": "2"})
+    found, same = (plan(known, pilot, nodes=1, epochs=epochs).prediction.model_dump() for epochs in (50.0, 2.0))
+    below, own = (math.log(one["value"] / one["lower"]) for one in (found, same))
+    assert math.sqrt(below**2 - own**2) == pytest.approx(least, rel=0.01)
+    assert found["upper"] / found["value"] == pytest.approx(same["upper"] / same["value"])
 
 
 def test_a_run_of_known_amount_takes_as_much_longer(known: Known) -> None:

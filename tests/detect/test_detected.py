@@ -66,6 +66,15 @@ def test_the_recorded_slurm_has_its_partitions_nodes_and_limits() -> None:
     assert (gpu.default, gpu.nodes, gpu.max_wall_time_s, gpu.node.sockets, gpu.node.usable_memory_gb) == (False, 2, 14400, 32, 134.217728)
 
 
+@pytest.mark.parametrize(("cpus", "sockets"), [(2, 1), (32, 32)])
+def test_sockets_that_slurm_only_supposes_are_those_of_the_machine(cpus: int, sockets: int) -> None:
+    """A site that gives CPUs alone has each shown as a socket of one core; a machine with as many cores shows how many there are."""
+    nodes = read("scontrol-node.txt").replace("CPUTot=2 ", f"CPUTot={cpus} ").replace("Sockets=2 ", f"Sockets={cpus} ")
+    files = {name: f"{name}.txt" for name in SLURM if name != "scontrol-node"} | {"lscpu": "lscpu-epyc-vm.json"}
+    found = partition(seen(files, scontrol_node=nodes), "main").node
+    assert (found.sockets, found.cores) == (sockets, cpus)
+
+
 @pytest.mark.parametrize(("default", "named"), [("Default=YES", None), ("Default=NO", "always")])
 def test_scripts_name_their_partition_where_the_scheduler_has_no_default(default: str, named: str | None) -> None:
     """Slurm then refuses a job that names none."""

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from modak.normalise import normalise
+from modak.plugins import names
 from modak.web import form
 
 FILLED = {
     **{"command": "python3 train.py --epochs 20", "program": "tensorflow", "distributed": "yes", "application": "3dgan"},
     **{"dataset": "clic-calorimeter", "epochs": "20", "system": "supermuc-ng", "account": "pr12ab", "partition": ""},
     **{"image": " ", "wall_time": "02:00:00", "minimise": "node_hours", "deadline": "01:00:00", "confidence": "0.9", "max_nodes": "64"},
-    **{"nodes": "", "gpus": ""},
+    **{"nodes": "", "gpus": "", "batch": "8", "runtime": "charliecloud"},
 }
 
 
@@ -23,11 +24,11 @@ def test_fields_become_the_request_that_they_mean() -> None:
         "job": {
             "application": {"app_type": "python", "executable": "python3 train.py --epochs 20"},
             "job_options": {"account": "pr12ab", "wall_time_limit": "02:00:00"},
-            "target": {"name": "supermuc-ng"},
+            "target": {"name": "supermuc-ng", "container_runtime": "charliecloud"},
             "optimisation": {
                 "app_type": "ai_training",
                 "ai_training": {"config": {"distributed_training": True}, "tensorflow": {}},
-                "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20},
+                "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20, "batch_size": 8},
                 "objective": {"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.9, "max_nodes": 64},
             },
         }
@@ -58,6 +59,19 @@ def test_a_fault_is_told_at_the_field_of_the_form() -> None:
         ("System", "system"),
     )
     assert form.called("optimisation.ai_training.caffe") == ("Kind of program", "program")
+
+
+def test_each_runtime_is_offered_and_none_first() -> None:
+    """A program or Python environment of one's own is what most have; a choice is read without a warning."""
+    offered = [key for key, _ in form.runtimes()]
+    asked = [normalise(form.document({"command": "./a", "runtime": key}), strict=True).request.target.container_runtime for key in offered]
+    assert (offered[:2], asked[0], asked[1:], set(offered) >= set(names("runtimes"))) == (["", "none"], None, offered[1:], True)
+
+
+def test_a_name_that_the_form_does_not_have_is_found() -> None:
+    """The first of a field of the request; files and addresses are none."""
+    texts = ["'Epochs' of 1.0; see /etc/target.toml, my-config.d", "submit it with job_options.signal, or application.threads"]
+    assert (form.unnamed(texts[:1]), form.unnamed(texts)) == (None, "job_options.signal")
 
 
 def test_sentences_name_fields_as_the_form_does() -> None:
