@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from modak.dsl import LEARNING, Notice, Request
 from modak.errors import Fault, Infeasible, unknown
-from modak.facts import VENDORS, Facts, Node, Partition, System
+from modak.facts import VENDORS, Facts, Node, Partition, Queue, System
 from modak.prepared import prepared
 from modak.text.amounts import counted
 from modak.text.units import clock
@@ -193,7 +193,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
-    has = node.job_memory_gb
+    has = with_part(partition, partition.queues, system).node.job_memory_gb
     if memory and has and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
     threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
@@ -208,6 +208,25 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
         return ""
     longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
     return f"runs such jobs for at most {clock(int(longest))}" if longest and seconds > longest else ""
+
+
+def with_part(partition: Partition, queues: Sequence[Queue], system: System) -> Partition:
+    """The partition with the part of a node that jobs get in its ``queues``, if each gives them a part only: other cores are not theirs."""
+    node, changed = partition.node, dict[str, object]()
+    cpus = _most([one.cpus_of_node for one in queues])
+    memory = _most([one.memory_of_node_gb() for one in queues])
+    cores = max(1, int(cpus) // (node.threads_per_core if system.cpu_unit == "thread" else 1)) if cpus else node.cores
+    if cores < node.usable_cores:
+        changed["reserved_cores"] = node.cores - cores
+    if memory and memory < (node.job_memory_gb or math.inf):
+        changed["usable_memory_gb"] = memory
+    return partition.model_copy(update={"node": node.model_copy(update=changed)}) if changed else partition
+
+
+def _most(limits: Sequence[float | None]) -> float | None:
+    """What a job may have in one of several queues; ``None``: one has no limit, or there are no queues."""
+    known = [limit for limit in limits if limit is not None]
+    return max(known) if known and len(known) == len(limits) else None
 
 
 def _nodes(request: Request) -> int | None:

@@ -27,7 +27,7 @@ from modak.facts import (
     same_name,
     same_runtime,
 )
-from modak.partition import Where, beyond, closed_to, processors_of, ran_on_gpus, refused, where_of
+from modak.partition import Where, beyond, closed_to, processors_of, ran_on_gpus, refused, where_of, with_part
 from modak.prepared import prepared
 
 
@@ -127,7 +127,9 @@ class Target:
     @property
     def gives_parts(self) -> bool:
         """Whether jobs get parts of nodes, and none for themselves."""
-        return self.partition is not None and self.is_recorded and (self.partition.shared_nodes or self.node != self.whole_node)
+        if self.partition is None or self.node is None or self.whole_node is None or not self.is_recorded:
+            return False
+        return self.partition.shared_nodes or self.node.usable_cores < self.whole_node.usable_cores
 
     @property
     def largest_job(self) -> int | None:
@@ -233,22 +235,12 @@ def resolve(request: Request, facts: Facts) -> Target:
         decisions=(*where.why, *_any_of(request, where), *why),
         warnings=(*notes, *where.notes, *other_runtime),
     )
-    return replace(found, partition=_with_part(partition, found.queues, system))
+    return replace(found, partition=with_part(partition, found.queues, system))
 
 
 def _as_known(qos: str | None, partition: Partition) -> str | None:
     """The quality of service as the partition's queues spell it: Slurm reads it in any case."""
     return next((queue.qos for queue in partition.queues if qos and queue.qos and queue.qos.casefold() == qos.casefold()), qos)
-
-
-def _with_part(partition: Partition, queues: Sequence[Queue], system: System) -> Partition:
-    """The partition with the part of a node that jobs get in its ``queues``, if each gives them a part only: other cores are not theirs."""
-    node, limits = partition.node, [queue.max_cpus for queue in queues]
-    cpus_per_core = node.threads_per_core if system.cpu_unit == "thread" else 1
-    cores = max((max(1, limit // cpus_per_core) for limit in limits if limit), default=node.cores)
-    if None in limits or cores >= node.usable_cores:
-        return partition
-    return partition.model_copy(update={"node": node.model_copy(update={"reserved_cores": node.cores - cores})})
 
 
 def _any_of(request: Request, where: Where) -> tuple[str, ...]:

@@ -165,20 +165,29 @@ LIMITED = (
     Queue(name="batch", qos="part", max_nodes=1, max_cpus=16),
     Queue(name="batch", qos="large", max_nodes=8, min_cpus=96),
     Queue(name="batch", qos="cards", max_nodes=8, min_gpus=1),
+    Queue(name="batch", qos="lean", max_nodes=8, max_memory_gb=20, min_memory_gb=12),
+    Queue(name="batch", qos="each", max_nodes=8, max_cpus_per_node=16, max_memory_per_node_gb=10),
 )
 
 
 def in_quality(
-    known: Known, qos: str | None, application: str | None = None, *, shared: bool = False, whole: bool = False, **job: Any
+    known: Known,
+    qos: str | None,
+    name: str | None = None,
+    *,
+    shared: bool = False,
+    whole: bool = False,
+    given: float | None = 0.1,
+    **job: Any,
 ) -> Answer:
     """The answer to a request with a quality of service of :data:`LIMITED`, on SuperMUC-NG with those."""
-    facts = known(application)
+    facts = known(name)
     here = facts.systems["supermuc-ng"]
     gives = {"shared_nodes": shared, "whole_nodes": whole}
-    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": 0.1, **gives})
+    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": given, **gives})
     document = {
         "target": {"name": "supermuc-ng"},
-        "application": {"app_tag": application or "new", "app_type": "mpi", "executable": "./a", **job.pop("application", {})},
+        "application": {"app_tag": name or "new", "app_type": "mpi", "executable": "./a", **job.pop("application", {})},
         "job_options": {"qos": qos, **job},
     }
     system = here.model_copy(update={"partitions": (thin,)})
@@ -195,8 +204,47 @@ def test_a_job_has_the_part_of_a_node_that_its_quality_of_service_gives(applicat
 
 
 @pytest.mark.parametrize(
+    ("qos", "options", "given", "asks"),
+    [
+        ("lean", {"node_count": 1, "process_count_per_node": 48}, 0.1, 20e9),
+        ("lean", {"node_count": 2, "process_count_per_node": 48}, 0.1, 10e9),
+        ("lean", {"node_count": 2, "process_count_per_node": 48}, 0.5, 10e9),  # by default a node would give 48 GB
+        ("lean", {"node_count": 1, "process_count_per_node": 48}, None, 20e9),  # or, without a default, all that it has
+        ("lean", {"node_count": 1, "process_count_per_node": 1}, 0.1, 12e9),
+        ("lean", {"node_count": 1, "process_count_per_node": 1, "memory_limit": "15 GB"}, 0.1, 15e9),
+        ("each", {"node_count": 4, "process_count_per_node": 8}, 0.1, 10e9),
+        ("each", {"node_count": 4, "process_count_per_node": 2}, 0.1, 77e9 / 48 * 2),
+        ("part", {"node_count": 1, "process_count_per_node": 8}, None, None),
+        ("part", {"node_count": 1, "process_count_per_node": 8}, 4.0, None),
+    ],
+)
+def test_a_job_asks_for_memory_within_the_limits_of_its_quality_of_service(
+    qos: str, options: dict[str, Any], given: float | None, asks: float | None, known: Known
+) -> None:
+    """Of each of its nodes, whatever the scheduler gives to a job that asks for none: Slurm would let it wait for ever."""
+    lines = in_quality(known, qos, application={"threads": 1}, given=given, **options).texts.job_script.splitlines()
+    asked = [line for line in lines if line.startswith("#SBATCH --mem")]
+    least = [f"#SBATCH --mem={-(-int(asks) // 2**20) if asks == 12e9 else int(asks) // 2**20}M"] if asks else []
+    assert asked == least
+
+
+@pytest.mark.parametrize(
     ("qos", "options", "says"),
     [
+        (
+            "lean",
+            {"node_count": 2, "memory_limit": "11 GB"},
+            "job_options.memory_limit: a job with qos lean on supermuc-ng has at most 20 GB",
+        ),
+        ("lean", {"node_count": 2, "memory_limit": "5 GB"}, "has at least 12 GB of memory, and this one has 5 GB on each of 2 nodes"),
+        ("lean", {"memory_limit": "30 GB"}, "30 GB per node requested, but only 20 GB are usable on nodes of supermuc-ng with qos lean"),
+        ("lean", {"node_count": 2, "minimum_memory_per_processor": "300 MB"}, "job_options.minimum_memory_per_processor: a job with qos"),
+        ("each", {"node_count": 4, "memory_limit": "11 GB"}, "11 GB per node requested, but only 10 GB are usable"),
+        (
+            "each",
+            {"process_count_per_node": 17},
+            "application.threads: jobs with qos each on supermuc-ng get parts of nodes, 8 cores of each",
+        ),
         ("part", {"node_exclusive": True}, "job_options.node_exclusive: jobs with qos part on supermuc-ng get parts of nodes"),
         (
             "part",
@@ -217,9 +265,10 @@ def test_a_job_that_its_quality_of_service_does_not_take_is_refused(
         in_quality(known, qos, **options)
 
 
-def test_a_job_without_a_time_is_not_sent_to_a_longer_queue_for_parts_of_nodes(known: Known) -> None:
+@pytest.mark.parametrize("limit", [{"max_cpus": 16}, {"max_memory_gb": 100.0}, {"max_memory_per_node_gb": 10.0}])
+def test_a_job_without_a_time_is_not_sent_to_a_longer_queue_for_parts_of_nodes(limit: dict[str, Any], known: Known) -> None:
     """It would be refused there, and has whole nodes in the other one."""
-    long = Queue(name="batch", qos="long", max_nodes=8, max_cpus=16, max_wall_time_s=604_800)
+    long = Queue(name="batch", qos="long", max_nodes=8, max_wall_time_s=604_800, **limit)
     script = nobody_ran_this(known, (Queue(name="batch", max_nodes=8), long), job_options={"wall_time_limit": None}).texts.job_script
     assert "--qos" not in script
 

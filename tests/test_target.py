@@ -313,6 +313,20 @@ def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, as
     assert found.partition_for(asked.get("node_count", 1), asked.get("wall_time_limit")) == partition
 
 
+@pytest.mark.parametrize(("memory", "partition"), [("50 GB", None), ("60 GB", "fat")])
+def test_another_partition_takes_a_job_with_more_memory_than_jobs_of_the_default_one_have(
+    known: Known, memory: str, partition: str | None
+) -> None:
+    """By a quality of service of its own, whatever its nodes have."""
+    facts = known(None)
+    node = ONE.node.model_copy(update={"usable_memory_gb": 65.6})
+    lean = Queue(name="lean", max_nodes=8, max_memory_gb=50.0)
+    partitions = (Partition(name="lean", nodes=8, node=node, default=True, queues=(lean,)), Partition(name="fat", nodes=2, node=node))
+    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
+    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, memory_limit=memory)
+    assert found.scheduler_partition == partition
+
+
 @pytest.mark.parametrize(("policy", "partition"), [(None, "two"), ("always", "two"), ("never", "one")])
 def test_no_other_partition_is_chosen_where_scripts_name_none(known: Known, policy: str | None, partition: str) -> None:
     """The job could not ask for it."""

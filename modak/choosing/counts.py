@@ -182,7 +182,9 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
     asked = request.job_options.memory_limit
     if usable and asked and asked > round(usable * 1e9):
         requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
-        message = f"{requested} per node requested, but only {there} are usable on nodes of {target.title}"
+        most = target.whole_node.job_memory_gb if target.whole_node else None
+        there_for = f"{target.title} with qos {target.qos}" if target.qos and usable != most else target.title
+        message = f"{requested} per node requested, but only {there} are usable on nodes of {there_for}"
         raise Infeasible(message, field="job_options.memory_limit")
     if request.job_options.request_gpus and target.node and not target.node.accelerators:
         raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))

@@ -13,7 +13,7 @@ from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
 from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain
 from modak.facts import Accelerator, Partition, Processor
-from modak.facts.systems import MOST_FEATURES
+from modak.facts.systems import MOST_FEATURES, PARTS
 from modak.grouping import grouped
 from modak.schedulers.slurm import GPUS
 from modak.text.amounts import counted, listed
@@ -22,8 +22,8 @@ from modak.text.grammar import Name
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LISTS: Final = ("allowed_qos", "denied_qos", "allowed_accounts", "denied_accounts")
-JOB_LIMITS: Final = ("min_cpus", "min_gpus", "max_gpus")
-"""Of the jobs of a queue, beside their nodes."""
+JOB_LIMITS: Final = tuple(name for name in PARTS if name != "max_cpus")
+"""Of the jobs of a queue, beside their nodes. The most CPUs of all jobs are told of the partition's nodes."""
 EXCLUSIVE: Final = ("whole_nodes", "shared_nodes")
 LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULTS, "queues", "qos", *EXCLUSIVE, *LISTS)
 """What the scheduler says of a partition, not of its nodes."""
@@ -266,8 +266,8 @@ def _whole_nodes(limit: int | None, of_node: int | None, fewest: int | None) -> 
     return max(fewest or 1, limit // of_node) if limit and of_node else None
 
 
-def _is_part(limit: int | None, of_node: int | None) -> bool:
-    """Whether a limit of CPUs or GPUs is below what a node has."""
+def _is_part(limit: float | None, of_node: float | None) -> bool:
+    """Whether a limit of CPUs, GPUs or memory is below what a node has."""
     return bool(limit and of_node and limit < of_node)
 
 
@@ -275,7 +275,19 @@ def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, 
     """The partition as a queue by size, and then for jobs that name a quality of service, each with its limits. As these are narrower, no
     other job gets one."""
     seen = kind.partition
-    usual = SeenQos(called, seen.min_nodes, largest, min_cpus=seen.min_job_cpus, min_gpus=seen.min_gpus, max_gpus=seen.max_gpus)
+    usual = SeenQos(
+        called,
+        min_nodes=seen.min_nodes,
+        max_nodes=largest,
+        min_cpus=seen.min_job_cpus,
+        min_gpus=seen.min_gpus,
+        max_gpus=seen.max_gpus,
+        min_memory_gb=seen.min_memory_gb,
+        max_memory_gb=seen.max_memory_gb,
+        cpus_per_node=seen.cpus_per_node,
+        gpus_per_node=seen.gpus_per_node,
+        memory_per_node_gb=seen.memory_per_node_gb,
+    )
     yield {"name": called, **_job_limits(usual, kind.node, largest)}
     as_usual = _job_limits(replace(usual, max_wall_time_s=seen.max_wall_time_s), kind.node, largest)
     named = [(one.name, _job_limits(one, kind.node, largest)) for one in seen.qualities if not fault_in(Name, one.name)]
@@ -283,19 +295,27 @@ def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, 
     yield from ({"name": called, "qos": name, **limits} for name, limits in there[:MOST_QUALITIES])
 
 
-def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, int]:
+def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, float]:
     """The fields of a queue. The most CPUs or GPUs of a job become whole nodes, and are said only if a node has more; the fewest do, too,
-    and are always said, but for one CPU, which every job has."""
-    cpus, gpus = node.cpus, sum(gpu.number for gpu in node.gpus)
-    fewest = max(one.min_nodes or 1, math.ceil((one.min_cpus or 1) / cpus) if cpus else 1)
+    and are always said, but for one CPU, which every job has. Of memory, which jobs may ask for in any amount, only the least becomes
+    nodes, and the most is said if the nodes have more. Where Slurm does not know what they have, jobs ask for none."""
+    cpus, gpus, memory = node.cpus, sum(gpu.number for gpu in node.gpus), node.usable_memory_gb
+    needed = ((one.min_cpus, cpus), (one.min_memory_gb, memory))
+    fewest = max(one.min_nodes or 1, *(math.ceil(limit / of_node) for limit, of_node in needed if limit and of_node), 1)
     sizes = (_whole_nodes(one.max_cpus, cpus, fewest), _whole_nodes(one.max_gpus, gpus, fewest))
-    limits = {
+    max_nodes = least(one.max_nodes, *sizes, largest)
+    limits: dict[str, float | None] = {
         "min_nodes": fewest,
-        "max_nodes": least(one.max_nodes, *sizes, largest),
+        "max_nodes": max_nodes,
         "min_cpus": one.min_cpus if one.min_cpus != 1 else None,
         "max_cpus": one.max_cpus if _is_part(one.max_cpus, cpus) else None,
         "min_gpus": one.min_gpus,
         "max_gpus": one.max_gpus if _is_part(one.max_gpus, gpus) else None,
+        "min_memory_gb": one.min_memory_gb if memory else None,
+        "max_memory_gb": one.max_memory_gb if memory and _is_part(one.max_memory_gb, memory * (max_nodes or 1)) else None,
+        "max_cpus_per_node": one.cpus_per_node if _is_part(one.cpus_per_node, cpus) else None,
+        "max_gpus_per_node": one.gpus_per_node if _is_part(one.gpus_per_node, gpus) else None,
+        "max_memory_per_node_gb": one.memory_per_node_gb if _is_part(one.memory_per_node_gb, memory) else None,
         "max_wall_time_s": one.max_wall_time_s,
     }
     return {name: value for name, value in limits.items() if value is not None}

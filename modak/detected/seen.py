@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from modak.facts import Vendor
 from modak.facts.systems import MOST_ALLOWED
@@ -18,6 +18,9 @@ _LISTED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 NOT_THERE: Final = "not found"
 """The trouble of a command that is not installed, which is no reason for a note."""
+
+
+Limit = TypeVar("Limit", int, float)
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,13 @@ class SeenQos:
     min_cpus: int | None = None
     min_gpus: int | None = None
     max_gpus: int | None = None
+    min_memory_gb: float | None = None
+    max_memory_gb: float | None = None
+    """On all of its nodes together."""
+    cpus_per_node: int | None = None
+    """The most on each of them."""
+    gpus_per_node: int | None = None
+    memory_per_node_gb: float | None = None
     max_wall_time_s: int | None = None
     others: tuple[str, ...] = ()
     """Limits that no field can say, in the scheduler's words."""
@@ -101,6 +111,13 @@ class SeenPartition:
     min_gpus: int | None = None
     max_gpus: int | None = None
     """The same for the GPUs of a job."""
+    min_memory_gb: float | None = None
+    max_memory_gb: float | None = None
+    """The same for its memory."""
+    cpus_per_node: int | None = None
+    gpus_per_node: int | None = None
+    memory_per_node_gb: float | None = None
+    """What a job may have of each of its nodes."""
     max_wall_time_s: int | None = None
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
@@ -248,7 +265,7 @@ def count(text: str | None) -> int | None:
     return whole(text) or None
 
 
-def least(*limits: int | None) -> int | None:
+def least(*limits: Limit | None) -> Limit | None:
     """The narrowest of several limits, of which each may be unknown.
 
     >>> least(8, None, 4), least(None)
@@ -257,7 +274,7 @@ def least(*limits: int | None) -> int | None:
     return min(filter(None, limits), default=None)
 
 
-def most(*limits: int | None) -> int | None:
+def most(*limits: Limit | None) -> Limit | None:
     """The narrowest of several limits from below.
 
     >>> most(8, None, 4), most(None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from modak.detected.seen import (
     LONGEST_VALUE,
@@ -64,10 +64,25 @@ TIMED: Final = "require_timelimit"
 OWN_RULES: Final = (
     "JobSubmitPlugins=lua: the site's own rules may change or reject jobs; compare a script with an example from its documentation"
 )
-QOS_FORMAT: Final = "Name,MaxWall,MaxTRES,MinTRES"
-"""The fields of ``sacctmgr show qos``: the limits of a job. Jobs beyond them are rejected, or wait for ever."""
-COUNTED: Final = ("node", "cpu", "gres/gpu")
+TRES: Final = ("MaxTRES", "MinTRES", "MaxTRESPU", "MaxTRESPA", "GrpTRES", "MaxTRESPerNode")
+"""The most and the least of a job; the most of all jobs of a user, of an account, of all users, which one job cannot exceed either; the
+most of each node of a job."""
+QOS_FORMAT: Final = f"Name,MaxWall,{','.join(TRES)}"
+"""The fields of ``sacctmgr show qos``. Jobs beyond these limits are rejected, or wait for ever."""
+COUNTED: Final = ("node", "cpu", "gres/gpu", "mem")
 """What a system file counts of a job, beside its time."""
+LARGEST: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{name: name for name in ("max_nodes", "max_gpus", "max_memory_gb", "max_wall_time_s")},
+        **{name: name for name in ("cpus_per_node", "gpus_per_node", "memory_per_node_gb")},
+        "max_cpus": "max_job_cpus",
+    }
+)
+"""Limits of a quality of service from above, each with that of a partition for its jobs."""
+SMALLEST: Final[Mapping[str, str]] = MappingProxyType(
+    {**{name: name for name in ("min_nodes", "min_gpus", "min_memory_gb")}, "min_cpus": "min_job_cpus"}
+)
+"""The same from below."""
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
@@ -123,23 +138,42 @@ def qualities(text: str) -> Mapping[str, SeenQos]:
     return {one.name.casefold(): one for one in found if one.name}
 
 
-def _quality(name: str, wall: str, largest_job: str, smallest_job: str) -> SeenQos:
-    largest, smallest = (dict(each.partition("=")[::2] for each in text.split(",")) for text in (largest_job, smallest_job))
+def _quality(name: str, wall: str, *tres: str) -> SeenQos:
+    limits = {kind: dict(each.partition("=")[::2] for each in text.split(",") if each) for kind, text in zip(TRES, tres, strict=True)}
+    job, smallest, *shared, on_node = limits.values()
+    largest = (job, *shared)
+
+    def narrowest(what: str) -> int | None:
+        return least(*(count(one.get(what)) for one in largest))
+
     return SeenQos(
         name[:LONGEST_VALUE],
         min_nodes=count(smallest.get("node")),
-        max_nodes=count(largest.get("node")),
+        max_nodes=narrowest("node"),
         min_cpus=count(smallest.get("cpu")),
-        max_cpus=count(largest.get("cpu")),
+        max_cpus=narrowest("cpu"),
         min_gpus=count(smallest.get("gres/gpu")),
-        max_gpus=count(largest.get("gres/gpu")),
+        max_gpus=narrowest("gres/gpu"),
+        min_memory_gb=amount_gb(smallest.get("mem")),
+        max_memory_gb=least(*(amount_gb(one.get("mem")) for one in largest)),
+        cpus_per_node=count(on_node.get("cpu")),
+        gpus_per_node=count(on_node.get("gres/gpu")),
+        memory_per_node_gb=amount_gb(on_node.get("mem")),
         max_wall_time_s=seconds(wall),
-        others=(*_others(f"QOS {name}: MaxTRES", largest), *_others(f"QOS {name}: MinTRES", smallest)),
+        others=tuple(
+            f"QOS {name}: {kind} {what}={limit}" for kind, one in limits.items() for what, limit in one.items() if what not in COUNTED
+        ),
     )
 
 
-def _others(what: str, limits: Mapping[str, str]) -> Iterator[str]:
-    return (f"{what} {name}={limit}" for name, limit in limits.items() if name and name not in COUNTED)
+def amount_gb(text: str | None) -> float | None:
+    """GB (10^9 bytes) of an amount of memory as ``sacctmgr`` prints it, in MiB or a larger unit; ``None``: there is none.
+
+    >>> amount_gb("4000M"), amount_gb("1.50T"), amount_gb("0"), amount_gb(None)
+    (4.194304, 1649.267441664, None, None)
+    """
+    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]+)?)([MGTP]?)", text or "")
+    return float(found[1]) * 1024 ** (2 + "MGTP".index(found[2] or "M")) / 10**9 or None if found else None
 
 
 def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQos]) -> SeenPartition:
@@ -162,31 +196,15 @@ def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQ
 
 def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:
     one = _within(by, seen)
-    return replace(
-        seen,
-        min_nodes=one.min_nodes,
-        max_nodes=one.max_nodes,
-        max_cpus=least(seen.max_cpus, by.max_cpus),
-        min_job_cpus=one.min_cpus,
-        max_job_cpus=one.max_cpus,
-        min_gpus=one.min_gpus,
-        max_gpus=one.max_gpus,
-        max_wall_time_s=one.max_wall_time_s,
-    )
+    limits: dict[str, Any] = {there: getattr(one, name) for name, there in (*LARGEST.items(), *SMALLEST.items())}
+    return replace(seen, max_cpus=least(seen.max_cpus, by.max_cpus), **limits)
 
 
 def _within(one: SeenQos, seen: SeenPartition) -> SeenQos:
     """What a quality of service allows a job in the partition."""
-    return SeenQos(
-        one.name,
-        min_nodes=most(one.min_nodes, seen.min_nodes),
-        max_nodes=least(one.max_nodes, seen.max_nodes),
-        min_cpus=most(one.min_cpus, seen.min_job_cpus),
-        max_cpus=least(one.max_cpus, seen.max_job_cpus),
-        min_gpus=most(one.min_gpus, seen.min_gpus),
-        max_gpus=least(one.max_gpus, seen.max_gpus),
-        max_wall_time_s=least(one.max_wall_time_s, seen.max_wall_time_s),
-    )
+    limits: dict[str, Any] = {name: least(getattr(one, name), getattr(seen, there)) for name, there in LARGEST.items()}
+    limits |= {name: most(getattr(one, name), getattr(seen, there)) for name, there in SMALLEST.items()}
+    return SeenQos(one.name, **limits)
 
 
 def nodes(text: str) -> tuple[SeenNode, ...]:

@@ -34,6 +34,13 @@ MOST_ALLOWED: Final = 256
 """Names of qualities of service, or of accounts, that a partition takes or refuses."""
 
 
+PARTS: Final = (
+    *("min_cpus", "max_cpus", "min_gpus", "max_gpus", "min_memory_gb", "max_memory_gb"),
+    *("max_cpus_per_node", "max_gpus_per_node", "max_memory_per_node_gb"),
+)
+"""The limits of a queue on what jobs get of nodes."""
+
+
 class Queue(Fact):
     """What the scheduler calls a partition for jobs of some size."""
 
@@ -51,15 +58,35 @@ class Queue(Fact):
     """The fewest GPUs of a job."""
     max_gpus: Count | None = None
     """The most GPUs of a job."""
+    min_memory_gb: Positive | None = None
+    """The least memory of a job, on all of its nodes together."""
+    max_memory_gb: Positive | None = None
+    """The most memory of a job, on all of its nodes together."""
+    max_cpus_per_node: Count | None = None
+    """The most CPUs of each node that a job may have, where a node has more."""
+    max_gpus_per_node: Count | None = None
+    """The most GPUs of each node that a job may have."""
+    max_memory_per_node_gb: Positive | None = None
+    """The most memory of each node that a job may have."""
     max_wall_time_s: Count | None = None
     """The longest wall time of a job, in seconds; not given: that of the partition."""
     qos: Name | None = None
     """The quality of service for these jobs. Queues of one name may differ in it."""
 
     @property
-    def limits_cpus_or_gpus(self) -> bool:
-        """Whether it takes only jobs with more, or fewer, CPUs or GPUs."""
-        return any((self.min_cpus, self.max_cpus, self.min_gpus, self.max_gpus))
+    def limits_parts(self) -> bool:
+        """Whether it takes only jobs with more, or less, than some number of CPUs or GPUs, or some memory."""
+        return any(getattr(self, what) for what in PARTS)
+
+    @property
+    def cpus_of_node(self) -> int | None:
+        """The most CPUs of a node that a job may have; ``None``: all."""
+        return min(filter(None, (self.max_cpus, self.max_cpus_per_node)), default=None)
+
+    def memory_of_node_gb(self, nodes: int = 1) -> float | None:
+        """The most memory of each of so many nodes that a job may have; ``None``: all."""
+        share = self.max_memory_gb / nodes if self.max_memory_gb else None
+        return min(filter(None, (share, self.max_memory_per_node_gb)), default=None)
 
 
 class Partition(Fact):
@@ -140,9 +167,9 @@ class Partition(Fact):
 
     def queue_for(self, taking: Sequence[Queue], seconds: int | None) -> Queue | None:
         """The first of these queues that takes a job for that long; if none does or the time is unknown, the one with the longest limit.
-        Without a time, one that limits the CPUs or GPUs of a job is taken only if all do."""
+        Without a time, one that limits the CPUs, GPUs or memory of a job is taken only if all do."""
         if seconds is None:
-            taking = [queue for queue in taking if not queue.limits_cpus_or_gpus] or taking
+            taking = [queue for queue in taking if not queue.limits_parts] or taking
         if len(taking) < 2:
             return taking[0] if taking else None
         enough = (queue for queue in taking if seconds is not None and self.longest_in(queue) >= seconds)

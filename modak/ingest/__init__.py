@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from modak.ingest.csv import Csv
 from modak.ingest.extrap import ExtraP, ExtraPText
 from modak.ingest.google_benchmark import GoogleBenchmark
+from modak.ingest.hpl import Hpl
 from modak.ingest.hyperfine import Hyperfine
 from modak.ingest.json import Json
 from modak.ingest.markdown import Markdown
@@ -59,6 +60,7 @@ BUILTIN: Final[tuple[Format, ...]] = (
     ExtraP(),
     ExtraPText(),
     Markdown(),
+    Hpl(),
     Json(),
     Csv(),
 )

@@ -19,6 +19,7 @@ from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format, checking, values, wide
 from modak.ingest.columns import canonical, header_faults, is_known
 from modak.ingest.headings import folded, no_measurement, unit_in
+from modak.ingest.programs import table_of
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Cells, Options, Point, Raw, Table, first_faults
 from modak.ingest.values import NUMERIC, quoted
@@ -38,6 +39,8 @@ OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old office programs begin."""
 BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
 """How Parquet, Arrow, HDF5, SQLite and NumPy files begin."""
+GENERAL: Final = ("json", "csv")
+"""Formats that recognise almost any text."""
 CELLS_A_POINT: Final = 100
 """Average number of cells that a row to predict may have, if there are as many rows as allowed."""
 
@@ -133,8 +136,8 @@ def _check_size(rows: int, columns: int, most: int, name: str) -> None:
 
 
 def _installed() -> Sequence[Format]:
-    """Built-in formats and those of plug-ins. JSON and CSV come last, because they recognise almost any text."""
-    return sorted(plugins.all_of("ingest"), key=lambda each: each.name in ("json", "csv"))
+    """Built-in formats and those of plug-ins. The general ones come last."""
+    return sorted(plugins.all_of("ingest"), key=lambda each: each.name in GENERAL)
 
 
 def _format(source: Source, options: Options, formats: Sequence[Format], *, loading: bool = True) -> Format:
@@ -149,8 +152,10 @@ def _format(source: Source, options: Options, formats: Sequence[Format], *, load
 
 
 def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
+    """The first that recognises it; no general one, if a program is known whose output it is."""
     head = source.head()
-    return next((each for each in formats if each.recognises(head, source.name.removesuffix(".gz"))), None)
+    found = next((each for each in formats if each.recognises(head, source.name.removesuffix(".gz"))), None)
+    return None if found is not None and found.name in GENERAL and table_of(head) else found
 
 
 def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = True) -> str:
@@ -164,13 +169,19 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "a compressed file of a kind that is not read (gzip is); unpack it first"
     if not head.strip():
         return "the file is empty"
+    if way := table_of(head):
+        return way
     if mark := _separator(head.decode(errors="replace")):
         return f"its cells are separated by {mark}; separate them by commas, semicolons or tabs"
     if _rows_of_numbers(head.decode(errors="replace")):
         return (
             "rows of numbers without names; the first line has to name the columns; commas, semicolons or tabs separate them, and the cells"
         )
-    own = "records of your own are a list: [{…}, …]" if head.lstrip()[:1] == b"{" else "write what a program printed into a table, as CSV"
+    own = (
+        "records of your own are a list: [{…}, …]"
+        if head.lstrip()[:1] == b"{"
+        else "write what a program printed into a table, as CSV: application,nodes,metric,value,unit"
+    )
     hint = f"; {own}" if loading else ""
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
 

@@ -80,7 +80,8 @@ SAID: Final = _by_word(
         "gpu_name accelerator",
         "'batch_size' is that of each worker: divide it by the GPUs of the run, or by its ranks if there are none": "global_batch "
         "global_batch_size total_batch total_batch_size effective_batch_size",
-        "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node cpus_per_node",
+        "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node cpus_per_node "
+        "kerne_pro_knoten nucleos_por_nodo coeurs_par_noeud",
         "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
         "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
         "configuration decomposition",

@@ -16,6 +16,7 @@ from modak.detect import ALWAYS, OF_EACH, QOS, SLURM, WITHOUT_SCONTROL
 from modak.detected import UNASKED, Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
 from modak.detected.drift import Drift, drift
 from modak.detected.seen import NOT_THERE, CommandOutput, SeenGpu, SeenProcessor, gigabytes
+from modak.detected.slurm import QOS_FORMAT
 from modak.errors import DataError
 from modak.facts import Partition, Processor, Queue, System
 from modak.knowledge import packaged_root, read_all, read_array, read_system
@@ -47,7 +48,10 @@ def answers(files: Mapping[str, str], **texts: str) -> dict[str, CommandOutput]:
 def seen(
     files: Mapping[str, str], host: str = "login1", probes: Mapping[str, Mapping[str, str]] | None = None, **texts: str
 ) -> Description:
-    """The description that these outputs give."""
+    """The description that these outputs give; of ``sacctmgr``, the last columns of a row may be left out."""
+    if "sacctmgr" in texts:
+        columns = QOS_FORMAT.count(",")
+        texts["sacctmgr"] = "".join(f"{row}{'|' * (columns - row.count('|'))}\n" for row in texts["sacctmgr"].splitlines())
     probed = {name: answers(given) for name, given in (probes or {}).items()}
     return describe(answers(files, **texts), probed, Asked(host, DAY), PROCESSORS, ACCELERATORS)
 
@@ -297,10 +301,21 @@ def test_a_quality_of_service_that_limits_cpus_is_a_queue() -> None:
         ("|cpu=4000|", None),
         ("|gres/gpu=1|", None),
         ("||cpu=1,node=1", None),
+        ("|cpu=100|||cpu=20", {"max_nodes": 1, "max_cpus": 20}),
+        ("||||cpu=20", {"max_nodes": 1, "max_cpus": 20}),
+        ("|||||node=2,cpu=4000", {"max_nodes": 2}),
+        ("||||||cpu=20,mem=1000M", {"max_nodes": 4, "max_cpus_per_node": 20, "max_memory_per_node_gb": 1.048576}),
+        ("||||||cpu=80,mem=1T", None),
+        ("|mem=100G|", {"max_nodes": 4, "max_memory_gb": 107.3741824}),
+        ("|||mem=1000M|mem=500M|mem=2G", {"max_nodes": 4, "max_memory_gb": 0.524288}),
+        ("|mem=9T|", None),
+        ("||mem=1000M", {"max_nodes": 4, "min_memory_gb": 1.048576}),
+        ("||mem=250G", {"min_nodes": 2, "max_nodes": 4, "min_memory_gb": 268.435456}),
     ],
 )
-def test_a_quality_of_service_limits_the_cpus_and_gpus_of_its_jobs(limits: str, queue: dict[str, int] | None) -> None:
-    """Of nodes with 80 CPUs and no GPUs; one that limits nothing there is no queue."""
+def test_a_quality_of_service_limits_what_its_jobs_have(limits: str, queue: dict[str, float] | None) -> None:
+    """Of nodes with 80 CPUs, 192 GB and no GPUs; one that limits nothing there is no queue. One job has no more than all jobs of its
+    user, of its account and of all users may have."""
     shown = f"special|{limits}\n"
     found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
     named = partition(found, "batch").queues[1:]
@@ -310,19 +325,19 @@ def test_a_quality_of_service_limits_the_cpus_and_gpus_of_its_jobs(limits: str, 
 def test_limits_of_a_quality_of_service_that_no_field_can_say_are_noted() -> None:
     """With the partitions that take its jobs."""
     files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    notes = seen(files, sacctmgr="lean||cpu=8,mem=4000M|gres/gpu=1,license/matlab=1\n").notes
+    notes = seen(files, sacctmgr="lean||cpu=8,license/ansys=2|gres/gpu=1,license/matlab=1\n").notes
     where = "(partition batch, gpu.v100, arm) is not entered: requests, or mandatory_directives, have to comply with it"
-    told = [f"QOS lean: {limit} {where}" for limit in ("MaxTRES mem=4000M", "MinTRES license/matlab=1")]
+    told = [f"QOS lean: {limit} {where}" for limit in ("MaxTRES license/ansys=2", "MinTRES license/matlab=1")]
     assert [note for note in notes if note.startswith("QOS")] == told
 
 
 def test_limits_of_many_qualities_of_service_are_one_note() -> None:
     """A site may have hundreds of them."""
     files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    notes = seen(files, sacctmgr="".join(f"q{number}||mem=4000M|\n" for number in range(300))).notes
+    notes = seen(files, sacctmgr="".join(f"q{number}||license/ansys=2|\n" for number in range(300))).notes
     (told,) = (note for note in notes if note.startswith("QOS"))
-    assert told.startswith("QOS q0: MaxTRES mem=4000M; QOS q1: MaxTRES mem=4000M; ")
-    assert "QOS q7: MaxTRES mem=4000M and 292 more (partition batch, gpu.v100, arm) are not entered: " in told
+    assert told.startswith("QOS q0: MaxTRES license/ansys=2; QOS q1: MaxTRES license/ansys=2; ")
+    assert "QOS q7: MaxTRES license/ansys=2 and 292 more (partition batch, gpu.v100, arm) are not entered: " in told
 
 
 def test_a_partition_whose_own_quality_of_service_wants_gpus_takes_no_other_jobs() -> None:

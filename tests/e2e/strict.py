@@ -13,8 +13,14 @@ QUALITIES = {
     "part": "MaxTRESPerJob=cpu=4 Flags=DenyOnLimit",
     "many": "MinTRESPerJob=cpu=6 Flags=DenyOnLimit",
     "ongpus": "Flags=DenyOnLimit",
+    "lean": "MaxTRESPerJob=mem=3001M Flags=DenyOnLimit",
+    "roomy": "MinTRESPerJob=mem=5001M Flags=DenyOnLimit",
+    "each": "MaxTRESPerNode=cpu=4,mem=1500M Flags=DenyOnLimit",
+    "mine": "MaxTRESPerUser=cpu=4 Flags=DenyOnLimit",
+    "group": "GrpTRES=node=1,mem=3000M Flags=DenyOnLimit",
+    "onegpu": "Flags=DenyOnLimit",
 }
-OF = {"chem": "normal,debug,long,part,many", "ai": "normal,debug,large"}
+OF = {"chem": "normal,debug,long,part,many,lean,roomy,each,mine,group", "ai": "normal,debug,large,onegpu"}
 """Accounts, with their qualities of service."""
 
 STRICT = Site(
@@ -33,6 +39,7 @@ STRICT = Site(
         "gpu Nodes=gpu1 MaxTime=4:00:00 DefMemPerCPU=2000 MaxMemPerNode=60000 AllowAccounts=ai,vision QOS=ongpus",
         f"quick Nodes=thin[1-2] MaxTime=4:00:00 QOS=quickly {MEMORY}",
         f"thick Nodes=thick1 MaxTime=1:00:00 {MEMORY}",
+        "unsaid Nodes=thin[1-2],thick1 MaxTime=1:00:00",
         "large Nodes=p[01-64] MinNodes=4 MaxNodes=32 MaxTime=2-00:00:00 AllowQos=large,normal",
     ),
     gpus={"gpu1": "Type=a100 File={folder}/dev/nvidia[0-1]"},
@@ -48,5 +55,5 @@ STRICT = Site(
         *(f"add account {name} Description=none Organization=none" for name in OF),
         *(f"add user {user} account={name} qos={qos} defaultqos=normal" for name, qos in OF.items() for user in ("root", "nobody")),
     ),
-    limits=("modify qos ongpus set MinTRESPerJob=gres/gpu=1",),
+    limits=("modify qos ongpus set MinTRESPerJob=gres/gpu=1", "modify qos onegpu set MaxTRESPerNode=gres/gpu=1"),
 )

@@ -16,6 +16,7 @@ import pytest
 
 from modak.errors import DataError
 from modak.ingest import csvrows
+from modak.ingest.programs import PROGRAMS
 from modak.ingest.reading import parse_pairs, table, tables
 from modak.ingest.sources import from_bytes, from_stream
 from modak.ingest.table import Options, also
@@ -426,7 +427,48 @@ def test_a_text_without_names_above_numbers_is_no_table(content: str) -> None:
     """What a program prints, and a number a line: no format reads that, so the message names a way that works."""
     (message,) = faults(content, "r.txt")
     assert "of no known format" in message
-    assert message.endswith("; write what a program printed into a table, as CSV")
+    assert message.endswith("; write what a program printed into a table, as CSV: application,nodes,metric,value,unit")
+
+
+OUTPUTS = {
+    "STREAM": "-----\nSTREAM version $Revision: 5.10 $\n-----\nThis system uses 8 bytes per array element.\n",
+    "OSU's benchmarks": "\n# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n1           0.46\n2           0.36\n",
+    "Intel's MPI benchmarks": "#-----\n#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n#-----\n  #bytes  t[usec]\n  0  0.50\n",
+    "HPCG": "HPCG-Benchmark\nversion=3.1\nMachine Summary::Distributed Processes=48\n",
+    "IOR": "IOR-4.0.0: MPI Coordinated Test of Parallel I/O\nBegan               : Tue Nov 24 10:11:12 2026\n",
+    "mdtest": "-- started at 11/24/2026 10:11:12 --\n\nmdtest-4.0.0 was launched with 32 total task(s) on 2 node(s)\n",
+    "fio": "w: (g=0): rw=write, bs=(R) 1MiB-1MiB, (W) 1MiB-1MiB, (T) 1MiB-1MiB, ioengine=psync, iodepth=1\nfio-3.33\nStarting 1 process\n",
+}
+"""How the outputs of other benchmarks begin."""
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_the_output_of_a_benchmark_names_the_table_that_loads(name: str) -> None:
+    """Its header with the row below it is a table."""
+    (message,) = faults(OUTPUTS[name], "job.out")
+    assert message.startswith(f"job.out: the output of {name}, which is not read; write its figures into a table, as CSV: ")
+    header, row = message.split("'")[-4::2]
+    (batch,) = table(from_bytes(f"{header}\n{row}\n".encode(), "r.csv")).batches()
+    assert (len(batch), batch.notes) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("fio", '{\n  "fio version" : "fio-3.33",\n  "timestamp" : 1795938198,\n  "jobs" : []\n}\n'),
+        ("fio", 'fio: file hash not empty\n{\n  "fio version" : "fio-3.33",\n  "jobs" : []\n}\n'),
+        ("IOR", '{\n  "Version": "4.0.0",\n  "Began": "Tue Nov 24 10:11:12 2026",\n  "tests": []\n}\n'),
+    ],
+)
+def test_a_benchmark_is_known_by_its_json(name: str, text: str) -> None:
+    """It is an object, not a list of records, and may follow a warning."""
+    (message,) = faults(text, "r.json")
+    assert f"the output of {name}, which is not read" in message
+
+
+def test_every_benchmark_whose_output_is_not_read_is_tried() -> None:
+    """One that is added is seen to work."""
+    assert [one.name for one in PROGRAMS] == [*OUTPUTS]
 
 
 def test_a_log_without_a_training_run_says_so() -> None:

@@ -39,6 +39,8 @@ SAMPLES: dict[str, tuple[str, int, int]] = {
     "hyperfine-1.15.json": ("hyperfine", 3, 3),
     "hyperfine-1.15-failed.json": ("hyperfine", 0, 2),
     "hyperfine-2.0.json": ("hyperfine", 2, 1),
+    "hpcc-1.5.txt": ("hpl", 6, 2),
+    "hpl-2.3.out": ("hpl", 2, 0),
     "sacct-22.05.txt": ("sacct", 5, 3),
     "sacct-24.11.txt": ("sacct", 5, 3),
     "sacct-22.05.json": ("sacct_json", 5, 3),
@@ -81,8 +83,9 @@ def test_every_sample_is_recognised_and_read(name: str) -> None:
     found = table(from_bytes((DATA / name).read_bytes(), "results"))
     assert found.format == form
     (batch,) = found.batches()
-    assert (len(batch), len(batch.notes)) == (count, left)
-    assert all(note.startswith("results:") and note.endswith("left out") for note in batch.notes)
+    notes = [note for note in batch.notes if "column 'total_ranks': without 'nodes'" not in note]
+    assert (len(batch), len(notes)) == (count, left)
+    assert all(note.startswith("results:") and note.endswith("left out") for note in notes)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -286,6 +289,50 @@ def test_hyperfine_runs_that_failed_are_left_out() -> None:
         ("wait 1", {"n": "1"}, 0), ("wait 1", {"n": "1"}, 1), ("wait 1", {"n": "1"}, 2),
     ]  # fmt: skip
     assert [(row["value"], row["params"]) for row in rows("hyperfine-2.0.json")] == [(1.52, {"grid": "64"}), (1.49, {"grid": "64"})]
+
+
+def test_a_line_of_hpl_is_a_time_and_a_rate() -> None:
+    """The ranks are those of the grid, which makes no problem of its own: runs on other grids are runs of one series."""
+    found = rows("hpcc-1.5.txt")
+    assert [(row["metric"], row["params"]["N"], row["ranks_per_node"], row["value"], row["source"]) for row in found] == [
+        ("time", "1000", 2, 0.46, "HPL, P=1, Q=2"), ("performance", "1000", 2, 1.453e9, "HPL, P=1, Q=2"),
+        ("time", "512", 2, 0.08, "HPL, P=2, Q=1"), ("performance", "512", 2, 1.16e9, "HPL, P=2, Q=1"),
+        ("time", "1000", 2, 0.4, "HPL, P=2, Q=1"), ("performance", "1000", 2, 1.677e9, "HPL, P=2, Q=1"),
+    ]  # fmt: skip
+    assert found[0]["params"] == found[4]["params"] == {"N": "1000", "NB": "80", "variant": "WR11C2R4"}
+
+
+def test_a_run_of_hpl_with_a_wrong_solution_is_left_out() -> None:
+    """It is named with the line of its time, like other benchmarks of HPC Challenge."""
+    others, failed, _ = loaded("hpcc-1.5.txt").notes
+    assert failed.endswith(":444: WR11C2R4 with N=512, NB=80, P=1, Q=2 failed the check of its residual; left out")
+    assert "other than HPL (MPIRandomAccess, StarRandomAccess, SingleRandomAccess, " in others
+
+
+def test_outputs_of_hpl_on_more_and_more_ranks_are_one_series() -> None:
+    """A curve goes through them; on a known number of nodes, their ranks are spread over these."""
+    text = (DATA / "hpl-2.3.out").read_text()
+    more = text.replace("     2     4             180.02", "     4     8              45.86")
+    assert more != text
+    (batch,) = table(from_bytes((text + more).encode(), "job.out"), Options(fill={"ranks_per_node": "4"})).batches()
+    assert len(batch.series) == 2
+    assert batch.numbers["nodes"].tolist() == [2, 2, 8, 8]
+
+
+def test_the_same_line_of_hpl_twice_is_a_repeat() -> None:
+    """As in the output of a job that runs it in a loop."""
+    text = (DATA / "hpl-2.3.out").read_bytes()
+    (batch,) = table(from_bytes(text + text, "job.out")).batches()
+    assert batch.numbers["repeat"].tolist() == [0, 0, 1, 1]
+
+
+def test_hpl_for_gpus_runs_a_process_for_each() -> None:
+    """NVIDIA's tells the rate of one beside that of all."""
+    heading = "T/V                N    NB     P     Q         Time          Gflops (   per GPU)"
+    line = "WC0           299008  1024     2     4        52.88       3.370e+05 ( 4.213e+04)"
+    (batch,) = table(from_bytes(f"{heading}\n{'-' * 80}\n{line}\n".encode(), "job.out"), Options(fill={"gpus_per_node": "4"})).batches()
+    assert [batch.numbers[name][0] for name in ("nodes", "ranks_per_node", "gpus_per_node")] == [2, 4, 4]
+    assert batch.values.tolist() == [52.88, 3.37e14]
 
 
 @pytest.mark.parametrize(("command", "noted"), [("solve -t 1", False), ("solve -t 2", True)])

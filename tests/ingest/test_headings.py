@@ -39,6 +39,7 @@ SAID = {
     "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
+    "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node Kerne_pro_Knoten coeurs_par_noeud",
     "the counts of a layout have a column each": "layout config",
     "the scatter is computed from repeats": "std stddev min max time_std time_max min_s",
     "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency "

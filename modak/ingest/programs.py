@@ -1,0 +1,54 @@
+"""Benchmarks whose output no format reads: how it is known, and what a table of it looks like."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+
+class Program(NamedTuple):
+    """A benchmark program."""
+
+    name: str
+    mark: re.Pattern[bytes]
+    """What its output begins with, in one of the first lines."""
+    header: str
+    row: str
+    """One of its figures, below ``header``."""
+
+
+def _program(name: str, mark: bytes, header: str, row: str) -> Program:
+    return Program(name, re.compile(mark, re.MULTILINE), header, row)
+
+
+PROGRAMS: Final = (
+    _program(
+        "STREAM", rb"^STREAM version |^Function +Best Rate MB/s", "application,nodes,params.kernel", "stream,1,Triad,bandwidth,182000,MB/s"
+    ),
+    _program("OSU's benchmarks", rb"^# OSU .*(Test|Benchmark)", "application,nodes,params.size", "osu_latency,2,8,latency,1.23,us"),
+    _program("Intel's MPI benchmarks", rb"^# +Intel\(R\) MPI Benchmarks", "application,nodes,params.size", "pingpong,2,8,latency,1.23,us"),
+    _program("HPCG", rb"^HPCG-Benchmark", "application,nodes,total_ranks", "hpcg,2,96,performance,43.2,GFLOP/s"),
+    _program(
+        "IOR",
+        rb'^IOR-[0-9].*: MPI Coordinated|\A\s*\{\s*"Version".*\s*"Began"',
+        "application,nodes,total_ranks,params.access,params.transfer",
+        "ior,2,32,write,1 MiB,bandwidth,1520.7,MiB/s",
+    ),
+    _program("mdtest", rb"^mdtest-[0-9]", "application,nodes,total_ranks,params.operation", "mdtest,2,32,File creation,rate,9500,1/s"),
+    _program(
+        "fio",
+        rb'^\S+: \(g=[0-9]+\): rw=|\A(?!\[)[^{]*\{\s*"fio version"',
+        "application,nodes,params.access,params.block",
+        "fio,1,randread,4k,bandwidth,52758540,B/s",
+    ),
+)
+_BEGINNING: Final = 4096
+
+
+def table_of(head: bytes) -> str:
+    """How to load the output that begins so, for a message; empty: it is not of :data:`PROGRAMS`."""
+    found = next((one for one in PROGRAMS if one.mark.search(head[:_BEGINNING])), None)
+    if found is None:
+        return ""
+    header = f"{found.header},metric,value,unit"
+    return f"the output of {found.name}, which is not read; write its figures into a table, as CSV: {header!r} above rows as {found.row!r}"
