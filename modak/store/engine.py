@@ -41,6 +41,8 @@ WRITTEN: Final = "modak_written"
 """Marks a connection, until it is given back, that a transaction of :func:`writing` has used."""
 REVISION: Final = "modak_revision"
 """Option of an engine: the version of the tables that it may write to."""
+FILE: Final = "modak_file"
+"""Option of an engine for SQLite: its :class:`DatabaseFile`."""
 WRITERS: Final = 0x6D6F6461
 """Key of the PostgreSQL advisory lock that writers of data take in turn."""
 VANISHED: Final = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3, "tcp_user_timeout": 60_000}
@@ -88,7 +90,7 @@ _SETTING: Final = "MODAK_DATABASE_URL"
 def connect(url: URL) -> Engine:
     """An engine for the database. Nothing is opened yet, but SQLite's folder is made."""
     if url.drivername == "sqlite":
-        return _sqlite(url)
+        return _sqlite(url, DatabaseFile(url))
     here = {name.replace("tcp_keep", "keep"): number for name, number in VANISHED.items()}
     usual = {"connect_timeout": 10, "application_name": "modak", **here}
     said = {name: value for name, value in usual.items() if name not in url.query}
@@ -126,6 +128,35 @@ def _shared() -> dict[str, Any]:
     return {"pool_timeout": POOL_WAIT_S, "execution_options": {"turns": BoundedSemaphore(MOST_WAITING)}}
 
 
+class DatabaseFile:
+    """The file of an SQLite database while it is in use.
+
+    Whoever has a file open goes on with it after it was removed or replaced, and SQLite does not say so: what is written is lost. A second
+    connection would even make an empty database in its place.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._url, self._path = url, Path(url.database or "").absolute()
+        self._first: tuple[int, int] | None = None
+
+    def opened(self) -> None:
+        """The first connection is open: from now on this file is meant."""
+        self._first = self._first or self._there()
+
+    def check(self) -> None:
+        """Raise :class:`modak.errors.Unavailable` if it is no longer the file that was opened first."""
+        if self._first and self._there() != self._first:
+            reason = "its file was removed or replaced while it was in use; stop MODAK, put the file back, start again"
+            raise _unreached(self._url, reason, Unavailable)
+
+    def _there(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+
 def quick(engine: Engine) -> Engine:
     """The same database for writes that may be lost when the power fails (not when a process is killed), or that can do without the lock.
 
@@ -133,10 +164,13 @@ def quick(engine: Engine) -> Engine:
     """
     if engine.dialect.name != "sqlite":
         return engine
-    return _sqlite(engine.url, synchronous="NORMAL", busy_ms=QUICK_MS, writer_kib=CACHE_KIB)
+    file: DatabaseFile = engine.get_execution_options()[FILE]
+    return _sqlite(engine.url, file, synchronous="NORMAL", busy_ms=QUICK_MS, writer_kib=CACHE_KIB)
 
 
-def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, writer_kib: int = LOAD_CACHE_KIB) -> Engine:
+def _sqlite(
+    url: URL, file: DatabaseFile, *, synchronous: str = "FULL", busy_ms: int | None = None, writer_kib: int = LOAD_CACHE_KIB
+) -> Engine:
     path = Path(url.database or "")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +179,11 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
     _private(path)
     journal = "DELETE" if on_network(path) else "WAL"
     engine = create_engine(url, **_shared())
+    engine.update_execution_options(**{FILE: file})
+
+    @event.listens_for(engine, "do_connect")
+    def _before(*_: Any) -> None:
+        file.check()
 
     @event.listens_for(engine, "connect")
     def _open(connection: sqlite3.Connection, _record: Any) -> None:
@@ -158,6 +197,7 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
             f"cache_size=-{CACHE_KIB}",
         ):
             connection.execute(f"PRAGMA {pragma}")
+        file.opened()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -165,6 +205,10 @@ def _sqlite(url: URL, *, synchronous: str = "FULL", busy_ms: int | None = None, 
         if writer_kib != CACHE_KIB:
             connection.exec_driver_sql(f"PRAGMA cache_size=-{writer_kib if write else CACHE_KIB}")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    @event.listens_for(engine, "commit")
+    def _commit(_connection: Connection) -> None:
+        file.check()
 
     return engine
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, event, insert, select, update
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from modak.store.engine import WRITTEN, translated
+from modak.store.engine import FILE, WRITTEN, DatabaseFile, translated
 from modak.store.schema import meta, now, stored
 
 NEVER: Final = "0"
@@ -80,7 +80,9 @@ class VersionWatch:
         if not self.local:
             with self._engine.connect() as connection:
                 return current(connection)
+        file: DatabaseFile = self._engine.get_execution_options()[FILE]
         with self._lock:
+            file.check()
             if self._open is None:
                 self._open = sqlite3.connect(str(self._engine.url.database), timeout=30, isolation_level=None, check_same_thread=False)
             try:

@@ -794,6 +794,40 @@ def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[1])] == [0o660] * 3
 
 
+def test_a_database_that_was_removed_or_replaced_takes_nothing(tmp_path: Path) -> None:
+    """Who has the file open could go on with it, and all that is answered would be lost. When it is back, all is well."""
+    file, away = tmp_path / "a.db", tmp_path / "away.db"
+    with open_store(f"sqlite:///{file}", fill=False) as store:
+        uses = (
+            lambda: store.load([csv_table(ROWS)], ME),
+            lambda: store.access.note(ME, "load", "", "refused"),
+            store.ready,
+            store.version,
+        )
+
+        def refused() -> None:
+            for use in uses:
+                with pytest.raises(Unavailable, match="its file was removed or replaced while it was in use"):
+                    use()
+
+        file.rename(away)
+        refused()
+        assert not file.exists()
+        file.write_bytes(away.read_bytes())
+        refused()
+        away.replace(file)
+        for use in uses:
+            use()
+        assert len(results_of(store, "3dgan")) == 8
+
+
+def test_a_database_that_is_removed_during_a_write_does_not_lose_it_unsaid(tmp_path: Path) -> None:
+    """The end of the transaction is an error."""
+    file = tmp_path / "a.db"
+    with open_store(f"sqlite:///{file}", fill=False) as store, pytest.raises(Unavailable, match="removed or replaced"):
+        store.load([csv_table(ROWS)], ME, progress=lambda *_: file.unlink(missing_ok=True))
+
+
 def test_a_backup_of_a_damaged_database_is_refused(tmp_path: Path) -> None:
     """In one line that says so, wherever the damage is, and without a copy."""
     file, folder = tmp_path / "a.db", tmp_path / "backups"
