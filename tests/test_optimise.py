@@ -212,6 +212,7 @@ def test_a_job_has_the_part_of_a_node_that_its_quality_of_service_gives(applicat
         ("lean", {"node_count": 1, "process_count_per_node": 48}, None, 20e9),  # or, without a default, all that it has
         ("lean", {"node_count": 1, "process_count_per_node": 1}, 0.1, 12e9),
         ("lean", {"node_count": 1, "process_count_per_node": 1, "memory_limit": "15 GB"}, 0.1, 15e9),
+        ("lean", {"node_count": 1, "process_count_per_node": 1, "node_exclusive": True}, 0.1, 20e9),  # whole, but for its memory
         ("each", {"node_count": 4, "process_count_per_node": 8}, 0.1, 10e9),
         ("each", {"node_count": 4, "process_count_per_node": 2}, 0.1, 77e9 / 48 * 2),
         ("part", {"node_count": 1, "process_count_per_node": 8}, None, None),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from modak.ingest import documents
-from modak.ingest.documents import RowCollector
+from modak.ingest.documents import RowCollector, instant
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 from modak.text.amounts import listed
@@ -19,6 +19,10 @@ _HEADING: Final = re.compile(r"\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\
 _RUN: Final = re.compile(r"\s*(W[RC]\S+) +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +(\S+) +([^\s(]+)\s*(\([^)]*\))?\s*")
 """A line of the table. The first word encodes how processes are mapped (R, C) and which algorithms solve the system."""
 _CHECK: Final = re.compile(r"\s*\|\|Ax-b\|\|.*\s(PASSED|FAILED)\s*")
+_STARTED: Final = re.compile(r"\s*HPL_pdgesv\(\) start time (\S.{0,60}?)\s*")
+"""Below a line of the table, by the clock of the machine."""
+_NOW: Final = re.compile(r"Current time \(([0-9]+)\) is .*")
+"""Written by HPC Challenge between its benchmarks, in seconds since 1970."""
 _OTHER: Final = re.compile(r"\s*Begin of (?!HPL |Summary )(\w+) section\.\s*")
 _SHOWN: Final = 4
 
@@ -36,6 +40,9 @@ class _Run:
     seconds: str
     gflops: str
     on_gpus: bool
+    when: str | None
+    """When its benchmark began, in seconds since 1970."""
+    started: str = ""
     failed: bool = False
 
 
@@ -54,14 +61,19 @@ class Hpl:
         runs: list[_Run] = []
         others: dict[str, None] = {}
         heading: re.Match[str] | None = None
+        now: str | None = None
         for line, row in lines:
             heading = _HEADING.fullmatch(row) or heading
             if heading and (run := _RUN.fullmatch(row)):
                 variant, size, block, down, across, seconds, gflops, _ = run.groups()
                 grid = (int(down[:9]), int(across[:9]))
-                runs.append(_Run(line, variant, size, block, grid, seconds, gflops, on_gpus=heading[1] is not None))
+                runs.append(_Run(line, variant, size, block, grid, seconds, gflops, heading[1] is not None, now))
+            elif runs and (started := _STARTED.fullmatch(row)):
+                runs[-1].started = f", started {started[1]}"
             elif runs and (check := _CHECK.fullmatch(row)):
                 runs[-1].failed |= check[1] == "FAILED"
+            elif clock := _NOW.fullmatch(row):
+                now = clock[1]
             elif other := _OTHER.fullmatch(row):
                 others[other[1]] = None
         seen: Counter[tuple[object, ...]] = Counter()
@@ -86,7 +98,8 @@ def _add(run: _Run, seen: Counter[tuple[object, ...]], found: RowCollector) -> N
         "total_gpus": ranks if run.on_gpus else None,  # NVIDIA's HPL runs a process for each GPU
         **{"params.N": run.size, "params.NB": run.block, "params.variant": run.variant},
         "repeat": seen[key],
-        "source": f"HPL, {grid}",
+        "measured_at": instant(run.when),
+        "source": f"HPL, {grid}{run.started}",
     }
     seen[key] += 1
     found.row(run.line, **cells, metric="time", value=run.seconds, unit="s")

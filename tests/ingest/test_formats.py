@@ -299,6 +299,7 @@ def test_a_line_of_hpl_is_a_time_and_a_rate() -> None:
         ("time", "512", 2, 0.08, "HPL, P=2, Q=1"), ("performance", "512", 2, 1.16e9, "HPL, P=2, Q=1"),
         ("time", "1000", 2, 0.4, "HPL, P=2, Q=1"), ("performance", "1000", 2, 1.677e9, "HPL, P=2, Q=1"),
     ]  # fmt: skip
+    assert {row["when"] for row in found} == {1_795_938_442 * 1_000_000}
     assert found[0]["params"] == found[4]["params"] == {"N": "1000", "NB": "80", "variant": "WR11C2R4"}
 
 
@@ -317,6 +318,11 @@ def test_outputs_of_hpl_on_more_and_more_ranks_are_one_series() -> None:
     (batch,) = table(from_bytes((text + more).encode(), "job.out"), Options(fill={"ranks_per_node": "4"})).batches()
     assert len(batch.series) == 2
     assert batch.numbers["nodes"].tolist() == [2, 2, 8, 8]
+
+
+def test_a_run_of_hpl_is_known_by_the_time_at_which_it_began() -> None:
+    """So two that took as long are two; nothing tells the time zone."""
+    assert {row["source"] for row in rows("hpl-2.3.out")} == {"HPL, P=2, Q=4, started Sat Nov 28 22:41:17 2026"}
 
 
 def test_the_same_line_of_hpl_twice_is_a_repeat() -> None:
