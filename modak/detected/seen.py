@@ -87,6 +87,8 @@ class SeenQos:
     gpus_per_node: int | None = None
     memory_per_node_gb: float | None = None
     max_wall_time_s: int | None = None
+    first: bool = False
+    """Whether its limits hold in place of those of a partition's own."""
     others: tuple[str, ...] = ()
     """Limits that no field can say, in the scheduler's words."""
 

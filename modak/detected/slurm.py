@@ -67,7 +67,7 @@ OWN_RULES: Final = (
 TRES: Final = ("MaxTRES", "MinTRES", "MaxTRESPU", "MaxTRESPA", "GrpTRES", "MaxTRESPerNode")
 """The most and the least of a job; the most of all jobs of a user, of an account, of all users, which one job cannot exceed either; the
 most of each node of a job."""
-QOS_FORMAT: Final = f"Name,MaxWall,{','.join(TRES)}"
+QOS_FORMAT: Final = f"Name,MaxWall,{','.join(TRES)},Flags"
 """The fields of ``sacctmgr show qos``. Jobs beyond these limits are rejected, or wait for ever."""
 COUNTED: Final = ("node", "cpu", "gres/gpu", "mem")
 """What a system file counts of a job, beside its time."""
@@ -138,7 +138,8 @@ def qualities(text: str) -> Mapping[str, SeenQos]:
     return {one.name.casefold(): one for one in found if one.name}
 
 
-def _quality(name: str, wall: str, *tres: str) -> SeenQos:
+def _quality(name: str, wall: str, *more: str) -> SeenQos:
+    *tres, flags = more
     limits = {kind: dict(each.partition("=")[::2] for each in text.split(",") if each) for kind, text in zip(TRES, tres, strict=True)}
     job, smallest, *shared, on_node = limits.values()
     largest = (job, *shared)
@@ -160,6 +161,7 @@ def _quality(name: str, wall: str, *tres: str) -> SeenQos:
         gpus_per_node=count(on_node.get("gres/gpu")),
         memory_per_node_gb=amount_gb(on_node.get("mem")),
         max_wall_time_s=seconds(wall),
+        first="OverPartQOS" in flags.split(","),
         others=tuple(
             f"QOS {name}: {kind} {what}={limit}" for kind, one in limits.items() for what, limit in one.items() if what not in COUNTED
         ),
@@ -190,8 +192,15 @@ def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQ
     return replace(
         seen,
         qualities=tuple(one for one in within if one != _within(SeenQos(one.name), seen)),
-        conditions=(*seen.conditions, *(text for one in (*([own] if own else []), *named) for text in one.others)),
+        conditions=(*seen.conditions, *(text for one in (*([own] if own else []), *named) for text in (*one.others, *_instead(one, own)))),
     )
+
+
+def _instead(one: SeenQos, own: SeenQos | None) -> tuple[str, ...]:
+    """That the limits of a quality of service hold in place of those of the partition's own, of which the narrower ones are entered."""
+    if own is None or one is own or not one.first:
+        return ()
+    return (f"QOS {one.name}: OverPartQOS, so that its limits hold in place of those of QOS {own.name}",)
 
 
 def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:

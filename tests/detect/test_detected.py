@@ -331,6 +331,16 @@ def test_limits_of_a_quality_of_service_that_no_field_can_say_are_noted() -> Non
     assert [note for note in notes if note.startswith("QOS")] == told
 
 
+def test_a_quality_of_service_that_lifts_limits_of_a_partition_is_noted() -> None:
+    """The narrower limits are entered, so that jobs with it are refused which Slurm would take."""
+    shown = read(MIXED["scontrol-partition"]).replace("TotalCPUs=160", "QoS=cards TotalCPUs=160")
+    cards = "cards||gres/gpu=1|||||\nbig||gres/gpu=2||||||DenyOnLimit,OverPartQOS\n"
+    notes = seen({"scontrol-node": MIXED["scontrol-node"], **XEON}, scontrol_partition=shown, sacctmgr=cards).notes
+    assert [note.partition(" is not entered")[0] for note in notes if note.startswith("QOS")] == [
+        "QOS big: OverPartQOS, so that its limits hold in place of those of QOS cards (partition gpu.v100)"
+    ]
+
+
 def test_limits_of_many_qualities_of_service_are_one_note() -> None:
     """A site may have hundreds of them."""
     files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
