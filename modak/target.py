@@ -106,10 +106,12 @@ class Target:
 
     @cached_property
     def _requested_queues(self) -> Sequence[Queue]:
-        """The queues that the request names; of those, or of all, the ones with its quality of service, if there are any."""
+        """The queues that the request names; of those, or of all, the ones with its quality of service, or with that of jobs which name
+        none, if there are any."""
         queues = self.partition.queues if self.partition else ()
         named = [queue for queue in queues if queue.name == self.scheduler_partition]
-        return [queue for queue in named or queues if self.qos and queue.qos == self.qos] or named
+        qos = self.qos or (self.partition.qos if self.partition and self.is_recorded else None)
+        return [queue for queue in named or queues if qos and queue.qos == qos] or named
 
     @cached_property
     def job_nodes(self) -> tuple[int, int] | None:

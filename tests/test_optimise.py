@@ -178,13 +178,14 @@ def in_quality(
     shared: bool = False,
     whole: bool = False,
     given: float | None = 0.1,
+    usual: str | None = None,
     **job: Any,
 ) -> Answer:
     """The answer to a request with a quality of service of :data:`LIMITED`, on SuperMUC-NG with those."""
     facts = known(name)
     here = facts.systems["supermuc-ng"]
     gives = {"shared_nodes": shared, "whole_nodes": whole}
-    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": given, **gives})
+    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": given, "qos": usual, **gives})
     document = {
         "target": {"name": "supermuc-ng"},
         "application": {"app_tag": name or "new", "app_type": "mpi", "executable": "./a", **job.pop("application", {})},
@@ -201,6 +202,15 @@ def test_a_job_has_the_part_of_a_node_that_its_quality_of_service_gives(applicat
     asked = dict(line.removeprefix("#SBATCH --").split("=", 1) for line in lines if line.startswith("#SBATCH --") and "=" in line)
     assert (asked["nodes"], int(asked["ntasks-per-node"]) * int(asked["cpus-per-task"])) == ("1", 8)
     assert asked["mem"] == f"{int(77e9 / 48 * 8) // 2**20}M"
+
+
+def test_a_job_that_names_no_quality_of_service_has_the_limits_of_the_usual_one(known: Known) -> None:
+    """Its script names that one, and would wait for ever beyond them; a job that names another has those."""
+    script = in_quality(known, None, usual="part").texts.job_script
+    assert all(f"#SBATCH {option}\n" in script for option in ("--qos=part", "--nodes=1", "--ntasks-per-node=8"))
+    with pytest.raises(Infeasible, match="a job with qos part on supermuc-ng has at most 16 CPUs, and this one has 32"):
+        in_quality(known, None, usual="part", node_count=2)
+    assert "#SBATCH --ntasks-per-node=48\n" in in_quality(known, "large", usual="part", node_count=2).texts.job_script
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ LIMITS: Final = ("max_nodes", "max_wall_time_s", "default_wall_time_s", *DEFAULT
 """What the scheduler says of a partition, not of its nodes."""
 MOST_CONDITIONS: Final = 8
 """Conditions of the same partitions with a note each: a site may have hundreds of qualities of service."""
+USUAL_QOS: Final = "normal"
+"""The quality of service that Slurm gives to jobs which name none, unless their user has another default."""
 _COMPLY: Final = "requests, or mandatory_directives, have to comply with it"
 MOST_QUALITIES: Final = 16
 """Qualities of service that are entered for a partition, at most."""
@@ -388,6 +390,9 @@ def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str
     if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
         yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
         yield f"{kind.label}: a job with all of these CPUs may ask for all memory; lower usable_memory_gb to leave some to other partitions"
+    if any(one.name.casefold() == USUAL_QOS for one in seen.qualities):
+        limits = f"QOS {USUAL_QOS} has limits, and is that of jobs which name none, unless their user has another default"
+        yield f"{limits}: enter 'qos = \"{USUAL_QOS}\"' into the partitions where they are to be planned within these limits"
     if _gives_no_memory(kind, scheduler):
         silent = "the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
         yield f"{kind.label}: {silent}, so resource_directives ask for none"

@@ -341,6 +341,14 @@ def test_a_quality_of_service_that_lifts_limits_of_a_partition_is_noted() -> Non
     ]
 
 
+@pytest.mark.parametrize(("name", "noted"), [("normal", 1), ("Normal", 1), ("lean", 0)])
+def test_limits_of_the_usual_quality_of_service_are_noted_once(name: str, noted: int) -> None:
+    """Slurm gives it to jobs that name none, whose users may have another default."""
+    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
+    notes = seen(files, sacctmgr=f"{name}||cpu=8|\n").notes
+    assert sum("enter 'qos = \"normal\"' into the partitions" in note for note in notes) == noted
+
+
 def test_limits_of_many_qualities_of_service_are_one_note() -> None:
     """A site may have hundreds of them."""
     files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}

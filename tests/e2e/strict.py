@@ -39,6 +39,7 @@ STRICT = Site(
         "gpu Nodes=gpu1 MaxTime=4:00:00 DefMemPerCPU=2000 MaxMemPerNode=60000 AllowAccounts=ai,vision QOS=ongpus",
         f"quick Nodes=thin[1-2] MaxTime=4:00:00 QOS=quickly {MEMORY}",
         f"thick Nodes=thick1 MaxTime=1:00:00 {MEMORY}",
+        f"usual Nodes=thick1 MaxTime=1:00:00 {MEMORY}",
         "unsaid Nodes=thin[1-2],thick1 MaxTime=1:00:00",
         "large Nodes=p[01-64] MinNodes=4 MaxNodes=32 MaxTime=2-00:00:00 AllowQos=large,normal",
     ),

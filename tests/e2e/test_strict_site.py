@@ -36,13 +36,15 @@ def folder(strict: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def detected(strict: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with the site as `modak systems detect` describes it; the administrator enters the model of its GPUs."""
+    """A database with the site as `modak systems detect` describes it; the administrator enters the model of its GPUs, and which quality
+    of service jobs of a partition have that name none."""
     place = tmp_path_factory.mktemp("strict")
     modak = Modak(strict, place)
     modak("systems", "detect", "-o", "out")
     (file,) = (place / "out").glob("strict.toml")
     system = tomllib.loads(file.read_text())
     (gpu,) = [one for one in system["partitions"] if one["name"] == "gpu"]
+    next(one for one in system["partitions"] if one["name"] == "usual")["qos"] = "part"
     gpu["node"] |= {"accelerator": "a100-sxm4-80gb", "accelerators": 2}
     fields = ["partitions.gpu.node.accelerator", "partitions.gpu.node.accelerators"]
     system["sources"].append({"fields": fields, "citation": "the administrator"})
@@ -106,6 +108,8 @@ AI = {"account": "ai"}
         ({}, {"partition": "pairs", "qos": "lean"}, "--nodes=2 --ntasks-per-node=2 --mem=1500M"),
         ({"mpi_ranks": 2}, {"partition": "thick", "qos": "lean"}, "--ntasks-per-node=2 --mem=3001M"),
         ({"mpi_ranks": 1}, {"partition": "unsaid", "qos": "lean"}, "--mem=2000M"),  # without a default, Slurm gives all of a node
+        ({}, {"partition": "usual"}, "--qos=part --ntasks-per-node=4"),
+        ({}, {"partition": "usual", "qos": "many"}, "--qos=many --ntasks-per-node=8"),
         ({"mpi_ranks": 1}, {"partition": "thick", "qos": "lean", "node_exclusive": True}, "--exclusive --mem=3001M"),
         ({}, {"partition": "unsaid", "qos": "group"}, "--nodes=1 --mem=3000M"),
         ({"mpi_ranks": 4}, {"partition": "pairs", "qos": "roomy"}, "--nodes=2 --mem=4000M"),
@@ -172,6 +176,7 @@ def test_a_script_is_taken(
             {"partition": "gpu", "qos": "onegpu", "request_gpus": 2, **AI},
             "a job with qos onegpu on strict/gpu has at most 1 GPU per node, and this one has 2",
         ),
+        ({"mpi_ranks": 8}, {"partition": "usual"}, "application.mpi_ranks: 8 ranks requested, on at least 2 nodes"),
         ({}, {"partition": "gpu", **AI}, "job_options.request_gpus: a job on strict/gpu has at least 1 GPU, and this one has 0"),
     ],
 )
