@@ -57,14 +57,15 @@ def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
 
 
 def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
-    """Cores of a rank: one for each thread. With GPUs and without a word of the request on cores, its part of those that go with them, if
-    these are more: so ranks lie as far apart as their GPUs, and have cores to feed them."""
-    cores = shape.cores_per_rank(node.threads_per_core if node else 1)
+    """Cores of a rank: one for each thread, or more if the request gives more and the node has them. With GPUs and without a word of the
+    request on cores, its part of those that go with them, if these are more: so ranks lie as far apart as their GPUs, and have cores to
+    feed them."""
+    cores, ranks = shape.cores_per_rank(node.threads_per_core if node else 1), shape.ranks_per_node
     options = request.job_options
-    said = options.core_count_per_process or options.core_count
-    if node is None or said or not shape.gpus_per_node:
-        return cores
-    return max(cores, cores_with(request, node, shape.gpus_per_node) // shape.ranks_per_node)
+    said = options.core_count_per_process or (options.core_count or 0) // ranks
+    if options.core_count_per_process or options.core_count:
+        return max(cores, min(said, node.usable_cores // ranks) if node else said)
+    return max(cores, cores_with(request, node, shape.gpus_per_node) // ranks) if node and shape.gpus_per_node else cores
 
 
 def _memory_share(node: Node, cores: int, needed: float, queue: Queue | None, nodes: int) -> int | None:
