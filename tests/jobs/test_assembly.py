@@ -200,6 +200,13 @@ def test_ranks_have_the_cores_that_the_request_gives_them(options: dict[str, Any
     assert re.findall("^export OMP_PROC_BIND=(.*)", text, re.MULTILINE) == ([binding] if binding else [])
 
 
+@pytest.mark.parametrize(("gigabytes", "ranks", "cores"), [(20, 24, 2), (2, 56, 1)])
+def test_ranks_that_fill_the_memory_share_all_cores(gigabytes: int, ranks: int, cores: int) -> None:
+    """On neighbouring cores they would fill the memory of one NUMA domain, and leave the other's empty."""
+    text = script(GPUS, {"request_gpus": 0}, {**PURE, "workload": {"memory_per_rank_gb": gigabytes}})
+    assert f"#SBATCH --ntasks-per-node={ranks}\n#SBATCH --cpus-per-task={cores}\n" in text
+
+
 @pytest.mark.parametrize(
     ("asked", "threads", "told"),
     [
