@@ -146,11 +146,13 @@ def _with_parallel(search: CandidateSearch, serial: Iterable[Shape]) -> Shapes:
 
 
 def _fitting(search: CandidateSearch, found: Shapes) -> Shapes:
-    """The shapes that fit a node and its memory; if none does, all where the nodes are not known. Raises :class:`Infeasible` elsewhere."""
+    """The shapes that fit a node and its memory; if none does, all where the nodes are not known, elsewhere those by rules of thumb. Raises
+    :class:`Infeasible` if these do not fit either."""
     target, shapes = search.target, found.shapes
-    fitting = tuple(shape for shape in shapes if _fits(shape, target.node) and memory.obstacle(search.request, target, shape) is None)
-    if fitting or not target.is_recorded:
-        return found._replace(shapes=fitting or shapes)
+    for each in (found, topology_shapes(search)):
+        fitting = tuple(one for one in each.shapes if _fits(one, target.node) and memory.obstacle(search.request, target, one) is None)
+        if fitting or not target.is_recorded:
+            return each._replace(shapes=fitting or shapes)
     least = min(shapes, key=lambda shape: shape.ranks_per_node)
     unlike = Fault("optimisation.workload", f"no layout fits the GPUs or NUMA modes of nodes of {target.title}")
     fault = memory.obstacle(search.request, target, least) or unlike

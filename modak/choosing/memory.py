@@ -1,8 +1,9 @@
-"""Whether what a run needs fits the memory of a node and of its GPUs. GB are 10^9 bytes."""
+"""Whether what a run needs fits the memory of a node and of its GPUs, and the cores that go with it. GB are 10^9 bytes."""
 
 from __future__ import annotations
 
 from modak.choosing.shapes import Shape
+from modak.choosing.wishes import cores_with
 from modak.dsl import Request
 from modak.errors import Fault
 from modak.target import Target
@@ -20,6 +21,33 @@ def usable_gb(target: Target) -> float | None:
     return target.node.job_memory_gb if target.node else None
 
 
+def most_ranks(request: Request, target: Target) -> int | None:
+    """The most ranks of a node that fit its memory, if possible as many in each of its NUMA domains; ``None``: too little is known."""
+    work, node, usable = request.optimisation.workload, target.node, usable_gb(target)
+    if node is None or usable is None or not work.memory_per_rank_gb:
+        return None
+    fitting = (_bytes(usable) - _bytes(work.memory_aside_gb or 0.0)) // max(1, _bytes(work.memory_per_rank_gb))
+    domains = node.standard_numa_domains
+    return fitting - fitting % domains if fitting >= domains else fitting
+
+
+def cores_of_rank(request: Request, target: Target, shape: Shape) -> int:
+    """Cores of a rank: one for each thread, or more if the request gives more and the node has them. Without a word of the request on
+    cores, with GPUs its part of those that go with them, if these are more: so ranks lie as far apart as their GPUs, and have cores to
+    feed them. Where no more ranks fit the node's memory, its part of all cores: so they have the memory of all NUMA domains.
+    """
+    node, ranks, options = target.node, shape.ranks_per_node, request.job_options
+    cores = shape.cores_per_rank(node.threads_per_core if node else 1)
+    said = options.core_count_per_process or (options.core_count or 0) // ranks
+    if node is None:
+        return max(cores, said)
+    if options.core_count_per_process or options.core_count:
+        return max(cores, min(said, node.usable_cores // ranks))
+    if shape.gpus_per_node:
+        return max(cores, cores_with(request, node, shape.gpus_per_node) // ranks)
+    return max(cores, node.usable_cores // ranks) if ranks == most_ranks(request, target) else cores
+
+
 def gigabytes(amount: float) -> str:
     """An amount in GB with the digits of its bytes: of two amounts that are compared, a reader sees which is larger."""
     return f"{amount:.12g} GB"
@@ -34,7 +62,7 @@ def _asked_per_core(request: Request, target: Target, shape: Shape) -> int:
     options, node = request.job_options, target.node
     if node is None or not options.minimum_memory_per_processor or options.memory_limit:
         return 0
-    cores = shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core)
+    cores = shape.ranks_per_node * cores_of_rank(request, target, shape)
     return options.minimum_memory_per_processor * min(cores, node.usable_cores)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from modak.choosing import memory
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import (
@@ -54,7 +55,7 @@ class Shapes(NamedTuple):
 
 def topology_shapes(search: CandidateSearch) -> Shapes:
     """Shapes by the rules of thumb, and warnings."""
-    counts, node, warnings = search.counts, search.target.node, list[Notice]()
+    counts, node, warnings, why = search.counts, search.target.node, list[Notice](), list[str]()
     shapes: list[Shape] = []
     gpus = _topology_gpus(search)
     share = cores_with(search.request, node, gpus) if node else 1
@@ -62,14 +63,17 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
         _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
     )
     for most, numa in _rank_counts(search, gpus):
-        ranks = counts.even_ranks(min(most, _on_enough_nodes(search)))
+        ranks = counts.even_ranks(min(most, _on_enough_nodes(search), fitting := _with_memory(search, gpus)))
+        if fitting < most:
+            each = memory.gigabytes(search.request.optimisation.workload.memory_per_rank_gb or 0.0)
+            why.append(f"ranks per node: at most {fitting}, because each needs {each} of its memory")
         threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
         smt = node is not None and node.needs_hyperthreads(ranks * threads)
         if node and ranks * threads > node.hardware_threads:
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {node.usable_cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))
         shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
-    return Shapes(tuple(dict.fromkeys(shapes)), warnings=tuple(warnings))
+    return Shapes(tuple(dict.fromkeys(shapes)), tuple(why), tuple(warnings))
 
 
 def _software(search: CandidateSearch) -> Shape:
@@ -131,6 +135,12 @@ def _on_enough_nodes(search: CandidateSearch) -> int:
         return sys.maxsize
     few = math.ceil(total / least)
     return few if math.ceil(total / few) >= least else total // least
+
+
+def _with_memory(search: CandidateSearch, gpus: int) -> int:
+    """The most ranks of a node that fit its memory, if the request leaves their number open."""
+    fitting = memory.most_ranks(search.request, search.target)
+    return sys.maxsize if fitting is None or gpus or search.counts.ranks_per_node else max(1, fitting)
 
 
 def _most(search: CandidateSearch) -> int:

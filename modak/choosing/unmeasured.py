@@ -70,10 +70,10 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
 
 
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
-    """One rank per node, per socket and per NUMA domain, with the cores shared among them, and for a hybrid program one per core, if the
-    request does not give the layout. A program with MPI alone has no threads to share cores with: one rank per core. One with OpenMP alone
-    may be faster on a part of the cores, where its threads share a socket, or suffice for the memory's bandwidth: halves of them, down to
-    half of the fewest threads that are known.
+    """One rank per node, per socket and per NUMA domain, with the cores shared among them, and for a hybrid program one per core, or as
+    many as fit the memory, if the request does not give the layout. A program with MPI alone has no threads to share cores with: one rank
+    per core. One with OpenMP alone may be faster on a part of the cores, where its threads share a socket, or suffice for the memory's
+    bandwidth: halves of them, down to half of the fewest threads that are known.
     """
     like, node, given = next(shape for shape in found.shapes if not shape.inferred), target.node, found.given
     total = given.ranks or request.application.allowed_ranks
@@ -82,8 +82,9 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
     shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains}
-    per_core = {node.usable_cores} if found.single_threaded or is_hybrid(request) else set()
-    layouts = [(ranks, node.usable_cores // ranks) for ranks in sorted(shared | per_core)]
+    fitting = memory.most_ranks(request, target)
+    per_core = {min(node.usable_cores, fitting or node.usable_cores)} if found.single_threaded or is_hybrid(request) else set()
+    layouts = [(ranks, 1 if found.single_threaded else node.usable_cores // ranks) for ranks in sorted(shared | per_core)]
     if not found.distributed:
         fewest = min(threads for _, threads in known)
         halves = [node.usable_cores >> halved for halved in range(node.usable_cores.bit_length())]

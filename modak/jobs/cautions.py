@@ -19,6 +19,7 @@ from modak.jobs.spec import JobSpec
 from modak.jobs.starters import is_python, program_name
 from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
+from modak.text.amounts import counted
 from modak.text.grammar import version_range
 from modak.text.words import Word, expandable
 from modak.tuning.setting import setting_of
@@ -46,6 +47,7 @@ def of_configuration(
         *stated_beyond(request, target.accelerator if shape.gpus_per_node else None),
         *_unlisted(request, target, shape, spec, host),
         *_other_version(request, target, shape, software, spec),
+        *_other_cores(request, spec),
     )
 
 
@@ -134,6 +136,22 @@ def _other_version(request: Request, target: Target, shape: Shape, software: Sof
         return ()
     text = f"the ranks use the {host.family} of {target.title}, which is version {host.version}, not {asked.version}"
     return (Notice(field="optimisation.options.version", message=text),)
+
+
+# --- the cores
+
+
+def _other_cores(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if the ranks have fewer cores than the request gives them, because the node has no more, or more, one for each thread.
+    Without threads in the request, its cores are those, and a warning says if they do not fit."""
+    asked, has = request.job_options.core_count_per_process, spec.resources
+    if asked in (None, has.cores_per_rank) or request.application.threads is None:
+        return ()
+    why = f"the {counted(has.ranks_per_node, 'rank')} of a node share its {has.node_cores}"
+    if asked < has.cores_per_rank:
+        why = f"each of its {has.threads_per_rank} threads has one"
+    text = f"{counted(asked or 0, 'core')} for each rank requested, but {why}: a rank gets {has.cores_per_rank}"
+    return (Notice(field="job_options.core_count_per_process", message=text),)
 
 
 # --- the request's own texts

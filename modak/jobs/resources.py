@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from modak.choosing.memory import gigabytes, needed_gb
+from modak.choosing.memory import cores_of_rank, gigabytes, needed_gb
 from modak.choosing.shapes import Shape
 from modak.choosing.software import gpu_vendor
-from modak.choosing.wishes import cores_with
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Node, Queue
@@ -24,7 +23,7 @@ def resources_of(request: Request, target: Target, shape: Shape, nodes: int) -> 
     """What the job of a shape asks for on a number of nodes."""
     node, whole_node, options = target.node, target.whole_node, request.job_options
     per_core = node.threads_per_core if node else 1
-    cores = _cores_per_rank(request, node, shape)
+    cores = cores_of_rank(request, target, shape)
     mode = next((mode for mode in node.numa_modes if mode.domains == shape.numa_mode), None) if node else None
     oversubscribed = _oversubscribed(target, shape)
     whole = options.node_exclusive or oversubscribed or target.gives_whole_nodes
@@ -54,17 +53,6 @@ def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
     """The number of ranks in the request, if it is not nodes x ranks per node."""
     asked = request.application.mpi_ranks
     return asked if asked and asked < nodes * shape.ranks_per_node else None
-
-
-def _cores_per_rank(request: Request, node: Node | None, shape: Shape) -> int:
-    """Cores of a rank: one for each thread. With GPUs and without a word of the request on cores, its part of those that go with them, if
-    these are more: so ranks lie as far apart as their GPUs, and have cores to feed them."""
-    cores = shape.cores_per_rank(node.threads_per_core if node else 1)
-    options = request.job_options
-    said = options.core_count_per_process or options.core_count
-    if node is None or said or not shape.gpus_per_node:
-        return cores
-    return max(cores, cores_with(request, node, shape.gpus_per_node) // shape.ranks_per_node)
 
 
 def _memory_share(node: Node, cores: int, needed: float, queue: Queue | None, nodes: int) -> int | None:

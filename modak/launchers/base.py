@@ -85,6 +85,8 @@ def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
 def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
     """OpenMP's ``OMP_NUM_THREADS`` (threads, not cores), and one place per core, or per hardware thread if hyper-threads are used.
 
+    Where a rank has more cores than threads, these lie apart, for the memory's bandwidth and for what else runs there.
+
     Without places if the ranks are not ``bound``: threads of all ranks would be bound to the node's first cores. Nor for a single thread,
     which is where its rank is, and would hold what the program starts beside OpenMP on one core; nor if ranks share cores: each would bind
     its threads from the first hardware thread on.
@@ -96,4 +98,5 @@ def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
         return {**threads, "OMP_PROC_BIND": "false"}
     if has.threads_per_rank == 1:
         return threads
-    return {**threads, "OMP_PLACES": "threads" if has.hyperthreads else "cores", "OMP_PROC_BIND": "close"}
+    binding = "spread" if has.threads_per_rank < has.cores_per_rank else "close"
+    return {**threads, "OMP_PLACES": "threads" if has.hyperthreads else "cores", "OMP_PROC_BIND": binding}

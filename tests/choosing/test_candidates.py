@@ -17,11 +17,12 @@ from modak.choosing.grids import node_grid
 from modak.choosing.unmeasured import with_unmeasured
 from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Layout, Queue, Result, SeriesKey
+from modak.facts import Facts, Layout, Node, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.target import Target, resolve
+from tests.systems import site
 
 Known = Callable[[str | None], Facts]
 TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
@@ -1051,6 +1052,35 @@ def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> No
     """Four ranks of 20 GB exceed the 77 GB of a thin node; two do not."""
     workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 20}}
     assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0), (2, 48, 0)}
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "section", "chosen"),
+    [
+        (1, {"mpi": {}}, (48, 1, 0)),
+        (4, {"mpi": {}}, (18, 1, 0)),
+        (60, {"mpi": {}}, (1, 1, 0)),
+        (60, {"mpi": {}, "openmp": {}}, (1, 48, 0)),
+    ],
+)
+def test_as_many_ranks_as_fit_the_memory_are_tried(known: Known, gigabytes: int, section: dict[str, Any], chosen: tuple[int, ...]) -> None:
+    """Of the 77 GB of a node, as many on each of its two sockets: 18 ranks of 4 GB, of 19 that fit."""
+    asked = {"app_type": "hpc", "hpc": section, "workload": {"memory_per_rank_gb": gigabytes}}
+    found = candidates(known, optimisation=asked, application__app_type="mpi")
+    assert layouts(found) == {chosen}
+    assert any(why.startswith("ranks per node: at most") for why in found.decisions) is (gigabytes > 1)
+
+
+def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does() -> None:
+    """Ranks of a larger problem need more of it than those of the measured one."""
+    series = SeriesKey(application="solver", system="site", metric="wall_time", unit="s")
+    full = {nodes: Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in (1, 2)}
+    results = [Result(series=series, layout=layout, value=900 / nodes) for nodes, layout in full.items()]
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "workload": {"memory_per_rank_gb": 10}}
+    job = {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
+    request, node = normalise({"job": job}).request, Node(processor="epyc", sockets=2, cores=48, memory_gb=192)
+    facts = Facts(version="1", systems={"site": site(node)}, models=tuple(fit(results)))
+    assert layouts(enumerate_candidates(request, resolve(request, facts), facts.models)) == {(18, 1, 0)}
 
 
 def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:

@@ -15,7 +15,7 @@ from tests.ingest.test_reading import only
 NEAREST = {
     "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten Anzahl_Knoten nodos Número_de_nodos",
     "ranks_per_node": "ppn tasks/node ntasks-per-node Prozesse_pro_Knoten",
-    "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads",
+    "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads ntomp",
     "unit": "time_unit",
     "gpus_per_node": "gpus/node num_gpus_per_node",
     "batch_size": "batch bs batch_size_per_gpu",
@@ -34,7 +34,7 @@ NEAREST = {
     "source": "comment job_id",
 }
 SAID = {
-    "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks cores ncores cpus np num_procs "
+    "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks ntmpi cores ncores cpus np num_procs "
     "numTasks CPU_cores Number_of_CPU_cores core_count total_threads Procesos Núcleos Prozesse processus",
     "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",

@@ -183,6 +183,47 @@ def test_ranks_with_gpus_have_the_cores_that_go_with_them(options: dict[str, Any
     assert f"--cpus-per-task={cores}\n" in script(GPUS, {"node_count": 2, **options}, **application)
 
 
+@pytest.mark.parametrize(
+    ("options", "threads", "cores", "binding"),
+    [
+        ({"process_count_per_node": 14, "core_count_per_process": 4}, 1, 4, None),
+        ({"process_count_per_node": 14, "core_count_per_process": 4}, 2, 4, "spread"),
+        ({"process_count_per_node": 14, "core_count_per_process": 4}, 4, 4, "close"),
+        ({"process_count_per_node": 14, "core_count": 56}, 2, 4, "spread"),
+        ({"process_count_per_node": 14}, 2, 2, "close"),
+    ],
+)
+def test_ranks_have_the_cores_that_the_request_gives_them(options: dict[str, Any], threads: int, cores: int, binding: str | None) -> None:
+    """Those of ranks that fill the memory before the cores, or start more than OpenMP's threads, which then lie apart."""
+    text = script(GPUS, {"request_gpus": 0, **options}, threads=threads)
+    assert f"#SBATCH --cpus-per-task={cores}\n" in text
+    assert re.findall("^export OMP_PROC_BIND=(.*)", text, re.MULTILINE) == ([binding] if binding else [])
+
+
+@pytest.mark.parametrize(("gigabytes", "ranks", "cores"), [(20, 24, 2), (2, 56, 1)])
+def test_ranks_that_fill_the_memory_share_all_cores(gigabytes: int, ranks: int, cores: int) -> None:
+    """On neighbouring cores they would fill the memory of one NUMA domain, and leave the other's empty."""
+    text = script(GPUS, {"request_gpus": 0}, {**PURE, "workload": {"memory_per_rank_gb": gigabytes}})
+    assert f"#SBATCH --ntasks-per-node={ranks}\n#SBATCH --cpus-per-task={cores}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "threads", "told"),
+    [
+        (8, 2, ["8 cores for each rank requested, but the 14 ranks of a node share its 56: a rank gets 4"]),
+        (1, 2, ["1 core for each rank requested, but each of its 2 threads has one: a rank gets 2"]),
+        (4, 2, []),
+    ],
+)
+def test_other_cores_of_a_rank_than_requested_are_told(asked: int, threads: int, told: list[str]) -> None:
+    """Nothing that the request gives is changed without a word."""
+    counts = {"request_gpus": 0, "process_count_per_node": 14, "core_count_per_process": asked}
+    application = {"app_type": "mpi", "executable": "./solver", "threads": threads}
+    job = {"job_options": counts, "application": application, "target": {"name": "here"}, "optimisation": PURE}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": GPUS})).plan.warnings
+    assert [each.message for each in warnings if each.field == "job_options.core_count_per_process"] == told
+
+
 @pytest.mark.parametrize("options", [{}, {"core_count_per_process": 2}], ids=str)
 def test_a_choice_that_is_fixed_keeps_its_cores(options: dict[str, Any]) -> None:
     """An answer that is sent again, and the trials of a search, ask for as many cores as the choice, though they give its threads."""
