@@ -46,7 +46,7 @@ _RUN: Final = (
         "any name: results are kept under it, and the prediction rests on those of the same name",
     ),
     Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
-    Field("epochs", "Epochs", "optimisation.workload.epochs", "if results are times of an epoch", "number", "20"),
+    Field("epochs", "Epochs", "optimisation.workload.epochs", "that the command trains", "number", "20"),
     Field("samples", "Samples per epoch", "optimisation.workload.samples", "if results are samples per second", "number", "60000"),
     Field("batch", "Batch size", "optimisation.workload.batch_size", "of one process or GPU; the command sets it", "number", "64"),
     Field(
@@ -110,6 +110,7 @@ _NAMES: Final = {
     "node_count": PATHS["job_options.node_count"],
     "request_gpus": PATHS["job_options.request_gpus"],
     "application.app_tag": PATHS["optimisation.workload.application"],
+    "config.parallelisation": next(field for field in _RUN if field.name == PROGRAM),
     "config.distributed_training": next(field for field in _RUN if field.name == SPREAD),
 }
 """What sentences call the fields of a request."""

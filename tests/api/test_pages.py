@@ -26,7 +26,7 @@ from modak.ingest.table import Options
 from modak.settings import Settings
 from modak.store.audit import Actor
 from tests.api.site import Site
-from tests.conftest import tool
+from tests.conftest import ROOT, tool
 from tests.web.test_form import FILLED
 
 PAGES = [
@@ -34,7 +34,7 @@ PAGES = [
     "/ui/models",
     "/ui/models?application=3dgan",
     "/ui/results",
-    *(f"/ui/{kind}" for kind in ("systems", "images", "rules", "api")),
+    *(f"/ui/{kind}" for kind in ("systems", "images", "rules", "api", "words")),
 ]
 HOSTILE = "<script>alert(1)</script>&\"'"
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -86,6 +86,17 @@ def test_the_page_of_addresses_says_what_the_openapi_document_says(web: TestClie
     loading = text[text.index('id="post_results"') :]
     assert '<span class="quiet">scope load</span>' in loading[: loading.index("</h3>")]
     assert "\nsolver,supermuc-ng,4,48,wall_time,812.5,s\n" in loading[: loading.index("</section>")]
+
+
+def test_the_page_of_words_is_the_glossary(web: TestClient) -> None:
+    """Word for word, without its links into the documentation; the form leads there."""
+    rows = [line.strip("| ").split(" | ") for line in (ROOT / "docs/first-steps.md").read_text().partition("## Glossary")[2].splitlines()]
+    said = [[re.sub(r" ?\(\[.*?\]\(.*?\)\)|[`*]", "", cell) for cell in row] for row in rows if len(row) == 2]
+    shown = re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", web.get("/ui/words").text)
+    assert [[unescape(re.sub("<.*?>", "", cell)) for cell in row] for row in shown] == [
+        row for row in said if row[0] not in ("Term", "Basis")
+    ]
+    assert 'href="words"' in web.get("/ui/").text
 
 
 def test_the_first_page_is_found_without_its_address(web: TestClient) -> None:
