@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
 import pytest
@@ -250,6 +251,23 @@ def test_commands_to_type_next_stand_apart_from_the_sentence(web: TestClient) ->
     job = {"application": {"executable": "a", "container_runtime": "docker://a/b:1"}, "target": {"container_runtime": "charliecloud"}}
     steps = web.post("/ui/plans", data={"document": json.dumps({"job": job})}).text.partition("<h2>Next</h2>")[2].partition("</ol>")[0]
     assert re.findall("<code>(.*?)</code>", steps) == ["ch-image pull a/b:1", "ch-convert -i ch-image -o dir a/b:1 b_1", "bash job.sh"]
+
+
+@pytest.mark.parametrize(
+    ("application", "loaded"),
+    [
+        ({"app_tag": "a"}, "modak load modak-result-*.json"),
+        ({"app_tag": "a", "result_file": "out/a.json"}, "modak load out/a.json"),
+        ({"app_tag": "a", "write_result": False}, None),
+        ({}, None),
+    ],
+)
+def test_how_the_result_comes_back_is_the_last_step(web: TestClient, application: dict[str, Any], loaded: str | None) -> None:
+    """Where the job writes one that counts for an application."""
+    job = {"application": {"executable": "a", "threads": 1, **application}}
+    steps = web.post("/ui/plans", data={"document": json.dumps({"job": job})}).text.partition("<h2>Next</h2>")[2].partition("</ol>")[0]
+    assert unescape(steps).count("<code>") == 1 + bool(loaded)
+    assert not loaded or f"<code>{loaded}</code>, when it has ended" in unescape(steps)
 
 
 def test_a_request_with_sections_as_text_has_a_page(web: TestClient) -> None:
