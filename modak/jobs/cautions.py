@@ -168,8 +168,8 @@ def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
 
 
 def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image may
-    have scripts in PATH."""
+    """A warning if the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image
+    may have scripts in PATH."""
     first = request.application.command[0] if request.application.command else ""
     name = program_name(first)
     ending = name.rpartition(".")[2] if "." in name else ""
