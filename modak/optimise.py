@@ -231,11 +231,20 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
             decision.amounts_needed,
             _unused_length(request, decision),
             in_document(request, (*decision.relaxed, *decision.given_up.values())),
+            _of_first(request, decision),
         ),
         decisions=(*target.decisions, *why(request, decision)),
         advice=(*sentences.advise(chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
         least_work=least if math.isfinite(least) else None,
     )
+
+
+def _of_first(request: Request, decision: Decision) -> tuple[Notice, ...]:
+    """What should be known of the image that the best candidate's job would run in, or why no job can be written for it."""
+    try:
+        return _software(request, decision, decision.best)[0].warnings
+    except ModakError as error:
+        return tuple(Notice(field=fault.field, message=fault.message) for fault in error.faults)
 
 
 def _check_known(target: Target, decision: Decision, facts: Facts) -> None:

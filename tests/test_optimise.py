@@ -1105,6 +1105,17 @@ def test_the_same_request_gives_the_same_answer(known: Known, training: Answer) 
     assert answer(example("3dgan-supermuc-ng"), known) == training
 
 
+@pytest.mark.parametrize("runtime", ["podman-hpc", "sarus"])
+def test_an_image_that_the_runtime_cannot_run_is_told(known: Known, runtime: str) -> None:
+    """A file, where it knows registries alone: no job is written, and a ranking says why."""
+    job = {"application": {"executable": "a", "container_runtime": "own.sif"}, "target": {"container_runtime": runtime}}
+    request = normalise({"job": job}).request
+    told = f"{runtime} runs images of a registry, not the file own.sif"
+    with pytest.raises(Conflict, match=rf"^application\.container_runtime: {told}$"):
+        optimise(request, known(None))
+    assert told in [one.message for one in recommend(request, known(None)).warnings]
+
+
 def test_recommendations_start_with_the_choice_of_the_plan(known: Known, training: Answer) -> None:
     """Both doors rank alike."""
     first = recommend(example("3dgan-supermuc-ng"), known("3dgan")).choices[0]

@@ -57,6 +57,7 @@ def add_routes(app: FastAPI) -> None:
         ("/ui/results", results),
         ("/ui/plans/{id}", plan),
         ("/ui/api", addresses),
+        ("/ui/words", words),
         *((f"/ui/{kind}", _listing(kind)) for kind in ("systems", "images", "rules")),
     )
     for path, make in pages:
@@ -150,6 +151,11 @@ def models(request: Request, application: Label = "", id: Label = "", used_by: U
     doubted = sum(one.count for one in service.store.doubted(application)[application]) if application else 0
     told = {"doubted": counted(doubted, "doubted result") if doubted else "", "id": id, "used_by": used_by}
     return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures, **told}
+
+
+def words(request: Request) -> Shown:
+    """What the words on the other pages mean."""
+    return "words", {}
 
 
 def addresses(request: Request) -> Shown:

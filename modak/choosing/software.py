@@ -15,6 +15,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.wishes import DEEPSPEED, carrier, compilers_on, distribution, is_build, library, mpi_asked
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
+from modak.errors import Conflict
 from modak.facts import ARCHITECTURES, VENDORS, Facts, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
@@ -87,8 +88,9 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
     chosen = Software(image=choice.image, recipe=recipe, own_image=own, gpu_vendor=gpu_vendor(request, target, shape))
     if choice.image or recipe:
         chosen = replace(chosen, other_mpi=own_mpi(shape, request) not in (None, chosen.mpi))
-    if own and chosen.reference == own:
+    if own and target.runtime and chosen.reference == own:
         target.check_place(own, "image", "application.container_runtime")
+        _check_read(own, target.runtime.name)
     applied = rules.apply(prepared(facts).rulebook, _situation(request, target, in_image(shape, chosen), nodes, launcher, chosen))
     return replace(
         chosen,
@@ -100,6 +102,13 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
             *_other_mpi(case, chosen),
         ),
     )
+
+
+def _check_read(own: str, name: str) -> None:
+    """Raise :class:`modak.errors.Conflict` for a file where the runtime knows images of registries alone."""
+    runtime = plugins.named("runtimes", name)
+    if "://" not in own and runtime and runtime.reads and not any(one.startswith(".") for one in runtime.reads):
+        raise Conflict(f"{name} runs images of a registry, not the file {own}", field="application.container_runtime")
 
 
 @dataclass(frozen=True)

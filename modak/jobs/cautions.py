@@ -30,6 +30,7 @@ _INTERPRETERS: Final[Mapping[str, str]] = {"sh": "bash", "bash": "bash", "R": "R
 _OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
 """Programs that run another one in an environment: ``conda run python train.py``."""
 _INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
+_SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
 _HOMES: Final = ("/home/", "/users/")
 _IN_IMAGES: Final = ("/usr/", "/bin/", "/opt/", "/root/")
@@ -185,13 +186,16 @@ def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
 
 
 def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the command begins with a file that a shell does not start as it is written. An image may have scripts in PATH."""
+    """A warning if the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image
+    may have scripts in PATH."""
     first = request.application.command[0] if request.application.command else ""
     name = program_name(first)
     ending = name.rpartition(".")[2] if "." in name else ""
     if ending == "ipynb":
         how = f"'jupyter nbconvert --to script {name}' makes a program of it"
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
+    if name in _SUBMITTERS:
+        return (Notice(field="application.executable", message=f"{name} only queues another job: name what that job is to run"),)
     if ending in _INTERPRETERS and first == name and spec.container is None:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)

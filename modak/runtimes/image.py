@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from modak.dsl import Notice
-from modak.errors import Conflict
 from modak.jobs.spec import Container, JobSpec
 from modak.launchers.family import WITHOUT_MPI
 from modak.script.bash import Expansion, Line, assign, holds, installed, need, run, variable, word
@@ -78,12 +77,9 @@ def _without(separators: str, names: tuple[str, ...]) -> tuple[Line, ...]:
     return (need(check, NO_BIND, *paths, advice),)
 
 
-def registry_name(job: JobSpec, runtime: str) -> str:
-    """The image's name without its scheme. Raises :class:`modak.errors.Conflict` for a file: the runtime knows registries alone."""
-    reference = container(job).reference
-    if "://" not in reference:
-        raise Conflict(f"{runtime} runs images of a registry, not the file {reference}", field="application.container_runtime")
-    return reference.split("://", 1)[1]
+def registry_name(job: JobSpec) -> str:
+    """The image's name without its scheme."""
+    return container(job).reference.rpartition("://")[2]
 
 
 def untagged(name: str) -> str:

@@ -60,7 +60,7 @@ class PodmanHpc(Runtime):
 
     def _called(self, job: JobSpec) -> str:
         """The image's name in its storage."""
-        name = image.registry_name(job, self.name)
+        name = image.registry_name(job)
         return _full(name) if image.container(job).reference.startswith("docker://") else name
 
     def _connected(self, job: JobSpec) -> tuple[str, ...]:

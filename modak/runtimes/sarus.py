@@ -36,11 +36,11 @@ class Sarus(Runtime):
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """The image's name."""
-        return (assign("MODAK_IMAGE", image.registry_name(job, self.name)),)
+        return (assign("MODAK_IMAGE", image.registry_name(job)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks of the command, the image in its storage, and what is bound."""
-        name = image.untagged(image.registry_name(job, self.name)).removeprefix("library/")
+        name = image.untagged(image.registry_name(job)).removeprefix("library/")
         listed = image.listed(self.name, name, self.fetching(job))
         return (image.runtime_present(self.name), listed, *image.bind_paths(job, ","))
 

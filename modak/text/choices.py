@@ -78,7 +78,7 @@ Step = tuple[tuple[bool, str], ...]
 
 
 def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterator[Step]:
-    """What to do with the files of a plan, from the first lines of its scripts: get the image, build, submit, in this order."""
+    """What to do with the files of a plan, as its scripts say: get the image, build, submit, load the job's result, in this order."""
     script, build = job["job_content"], job.get("build_content")
     if not build and (image := re.search(r"^# image: (.*)", script, re.MULTILINE)):
         yield (False, "the image, once: "), *_commands(image[1])
@@ -86,6 +86,10 @@ def next_steps(job: Mapping[str, Any], job_file: str, build_file: str) -> Iterat
         said = re.search(r"^# submit: (.*)FILE(.*)", text, re.MULTILINE)
         if said and name:
             yield (True, said[1] + shlex.quote(name)), (False, said[2] + when)
+    result = re.search(r'^MODAK_RESULT="\$\{MODAK_HERE\}"/(.*)', script, re.MULTILINE)
+    if result and job_file and re.search("^MODAK_RECORD=", script, re.MULTILINE):
+        file = re.sub(r'"\$\{.*?\}"', "*", result[1])
+        yield (True, f"modak load {file}"), (False, ", when it has ended: the next prediction rests on its result, too")
 
 
 def _commands(how: str) -> Step:

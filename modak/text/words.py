@@ -137,7 +137,8 @@ def check_program(words: tuple[Word, ...], *, field: str = "") -> None:
     if not first and not (words and isinstance(words[0], Joined)):
         raise RequestError("the program's name is empty", field=field)
     if "=" in first or first.startswith("-"):
-        raise RequestError("the first word is the program: it may hold no '=' and not start with '-'", field=field)
+        how = "; to set a variable, begin with env NAME=value" if "=" in first else ""
+        raise RequestError(f"the first word is the program: it may hold no '=' and not start with '-'{how}", field=field)
 
 
 def lead(word: Word) -> str:
@@ -253,10 +254,22 @@ def _piece(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variab
             raise ValueError(f"character {at + 1}: a backslash with nothing after it")
         return [text[at + 1]], at + 2
     shown = "a line break" if sign == "\n" else repr(sign)
-    hint = _MEANT.get(sign, "")
+    first = next((instead for begins, instead in _FIRST.items() if sign in "&;" and begins.match(text)), "")
+    hint = first or _MEANT.get(sign, "")
     raise ValueError(f"character {at + 1}: a shell acts on {shown}; put it in single quotes where it is meant literally{hint}")
 
 
+_FIRST: Final[Mapping[re.Pattern[str], str]] = {
+    re.compile(begins): f"; {instead}"
+    for begins, instead in {
+        r"\s*(?:(?:source|[.])\s+\S*activate|(?:conda|mamba|micromamba)\s+activate)\b": "in place of opening an environment, begin with "
+        "the path of its Python: ${HOME}/env/bin/python",
+        r"\s*(?:module|ml)\s": "load modules before you submit the script, which gets your environment (job_options.copy_environment)",
+        r"\s*export\s": "to set a variable, begin with env NAME=value",
+        r"\s*cd\s": "leave cd out, and submit the script from that folder: it starts there",
+    }.items()
+}
+"""By what a line of several commands begins with: what to write in place of the first."""
 _MEANT: Final[Mapping[str, str]] = {
     "~": "; write ${HOME} for '~'",
     **dict.fromkeys("<>|&;$", "; for a shell to act on it, write sh -c '…'"),

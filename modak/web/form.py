@@ -15,6 +15,7 @@ from modak.text.documents import with_value
 PROGRAM, SPREAD = "program", "distributed"
 """The fields that say what kind of program it is; every other one is a field of the request."""
 RUNTIME: Final = "runtime"
+METRIC: Final = "optimisation.workload.metric"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,14 @@ _RUN: Final = (
         "any name: results are kept under it, and the prediction rests on those of the same name",
     ),
     Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
-    Field("epochs", "Epochs", "optimisation.workload.epochs", "if results are times of an epoch", "number", "20"),
+    Field("epochs", "Epochs", "optimisation.workload.epochs", "that the command trains", "number", "20"),
+    Field(
+        "pattern",
+        "Time of an epoch in the output",
+        f"{METRIC}.pattern",
+        "if the program prints it: a pattern with the seconds in brackets, so that they are told from start-up",
+        example="epoch [0-9]+: ([0-9.]+) s",
+    ),
     Field("samples", "Samples per epoch", "optimisation.workload.samples", "if results are samples per second", "number", "60000"),
     Field("batch", "Batch size", "optimisation.workload.batch_size", "of one process or GPU; the command sets it", "number", "64"),
     Field(
@@ -106,10 +114,12 @@ _DECIDED_BY: Final = {
 """How names of other fields begin that these of the form decide."""
 _NAMES: Final = {
     **{name: field for path, field in PATHS.items() for name in (path, path.removeprefix("optimisation."))},
+    "workload.metric": PATHS[f"{METRIC}.pattern"],
     "max_nodes": PATHS["optimisation.objective.max_nodes"],
     "node_count": PATHS["job_options.node_count"],
     "request_gpus": PATHS["job_options.request_gpus"],
     "application.app_tag": PATHS["optimisation.workload.application"],
+    "config.parallelisation": next(field for field in _RUN if field.name == PROGRAM),
     "config.distributed_training": next(field for field in _RUN if field.name == SPREAD),
 }
 """What sentences call the fields of a request."""
@@ -169,6 +179,8 @@ def document(values: Mapping[str, str]) -> dict[str, Any]:
     for path, field in PATHS.items():
         if text := given.get(field.name):
             made = with_value(made, ("job", *path.split(".")), _number(text) if field.kind == "number" else text)
+    for name, value in {"name": "epoch_time", "unit": "s"}.items() if "pattern" in given else ():
+        made = with_value(made, ("job", *METRIC.split("."), name), value)
     return dict(made)
 
 

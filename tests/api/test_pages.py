@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
 import pytest
@@ -26,7 +27,7 @@ from modak.ingest.table import Options
 from modak.settings import Settings
 from modak.store.audit import Actor
 from tests.api.site import Site
-from tests.conftest import tool
+from tests.conftest import ROOT, tool
 from tests.web.test_form import FILLED
 
 PAGES = [
@@ -34,7 +35,7 @@ PAGES = [
     "/ui/models",
     "/ui/models?application=3dgan",
     "/ui/results",
-    *(f"/ui/{kind}" for kind in ("systems", "images", "rules", "api")),
+    *(f"/ui/{kind}" for kind in ("systems", "images", "rules", "api", "words")),
 ]
 HOSTILE = "<script>alert(1)</script>&\"'"
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -86,6 +87,17 @@ def test_the_page_of_addresses_says_what_the_openapi_document_says(web: TestClie
     loading = text[text.index('id="post_results"') :]
     assert '<span class="quiet">scope load</span>' in loading[: loading.index("</h3>")]
     assert "\nsolver,supermuc-ng,4,48,wall_time,812.5,s\n" in loading[: loading.index("</section>")]
+
+
+def test_the_page_of_words_is_the_glossary(web: TestClient) -> None:
+    """Word for word, without its links into the documentation; the form leads there."""
+    rows = [line.strip("| ").split(" | ") for line in (ROOT / "docs/first-steps.md").read_text().partition("## Glossary")[2].splitlines()]
+    said = [[re.sub(r" ?\(\[.*?\]\(.*?\)\)|[`*]", "", cell) for cell in row] for row in rows if len(row) == 2]
+    shown = re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", web.get("/ui/words").text)
+    assert [[unescape(re.sub("<.*?>", "", cell)) for cell in row] for row in shown] == [
+        row for row in said if row[0] not in ("Term", "Basis")
+    ]
+    assert 'href="words"' in web.get("/ui/").text
 
 
 def test_the_first_page_is_found_without_its_address(web: TestClient) -> None:
@@ -239,6 +251,23 @@ def test_commands_to_type_next_stand_apart_from_the_sentence(web: TestClient) ->
     job = {"application": {"executable": "a", "container_runtime": "docker://a/b:1"}, "target": {"container_runtime": "charliecloud"}}
     steps = web.post("/ui/plans", data={"document": json.dumps({"job": job})}).text.partition("<h2>Next</h2>")[2].partition("</ol>")[0]
     assert re.findall("<code>(.*?)</code>", steps) == ["ch-image pull a/b:1", "ch-convert -i ch-image -o dir a/b:1 b_1", "bash job.sh"]
+
+
+@pytest.mark.parametrize(
+    ("application", "loaded"),
+    [
+        ({"app_tag": "a"}, "modak load modak-result-*.json"),
+        ({"app_tag": "a", "result_file": "out/a.json"}, "modak load out/a.json"),
+        ({"app_tag": "a", "write_result": False}, None),
+        ({}, None),
+    ],
+)
+def test_how_the_result_comes_back_is_the_last_step(web: TestClient, application: dict[str, Any], loaded: str | None) -> None:
+    """Where the job writes one that counts for an application."""
+    job = {"application": {"executable": "a", "threads": 1, **application}}
+    steps = web.post("/ui/plans", data={"document": json.dumps({"job": job})}).text.partition("<h2>Next</h2>")[2].partition("</ol>")[0]
+    assert unescape(steps).count("<code>") == 1 + bool(loaded)
+    assert not loaded or f"<code>{loaded}</code>, when it has ended" in unescape(steps)
 
 
 def test_a_request_with_sections_as_text_has_a_page(web: TestClient) -> None:

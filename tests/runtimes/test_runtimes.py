@@ -506,10 +506,3 @@ def test_a_script_says_first_how_its_image_comes(name: str) -> None:
     told = [text for text in render(having(runtime=name), "slurm").text.splitlines() if text.startswith("# image: ")]
     assert len(told) == 1
     assert " x/y:1" in told[0].replace("docker://", "").replace("docker.io/", "")
-
-
-@pytest.mark.parametrize("name", ["podman-hpc", "sarus"])
-def test_runtimes_of_registries_take_no_file(name: str) -> None:
-    """It is refused with the field's name."""
-    with pytest.raises(Conflict, match=r"^application\.container_runtime: .* runs images of a registry, not the file own\.sif"):
-        setup(name, having(reference="own.sif", file="own.sif"))

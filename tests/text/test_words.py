@@ -76,6 +76,13 @@ def test_what_a_shell_acts_on_is_refused_with_its_position(sign: str) -> None:
     assert caught.value.faults[0].field == "application.arguments"
 
 
+def test_a_variable_before_the_program_is_told_how_to_set() -> None:
+    """For bash it would be an assignment for this command; an option gets no such hint."""
+    for text, hint in (("A=1 ./a", "; to set a variable, begin with env NAME=value"), ("-a", "")):
+        with pytest.raises(RequestError, match=f"the first word is the program: .* and not start with '-'{hint}$"):
+            words.command(text)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -83,6 +90,13 @@ def test_what_a_shell_acts_on_is_refused_with_its_position(sign: str) -> None:
         ("a ~/b", "character 3: a shell acts on '~'; .*; write \\$\\{HOME\\} for '~'$"),
         ("a (b", "character 3: a shell acts on '\\('; put it in single quotes where it is meant literally$"),
         ("a 'b", "character 3: the quote is not closed"),
+        ("a & b", "character 3: a shell acts on '&'; .*; for a shell to act on it, write sh -c '…'$"),
+        ("conda activate e && python a.py", "character 18: .* meant literally; in place of opening an environment, begin with the path"),
+        ("source ~/e/bin/activate; python a.py", "character 8: a shell acts on '~'"),
+        ("source e/bin/activate; python a.py", "character 22: .*; in place of opening an environment, begin with the path of its Python"),
+        ("module load gcc; ./a", "character 16: .*; load modules before you submit the script, which gets your environment"),
+        ("export A=1; ./a", "character 11: .*; to set a variable, begin with env NAME=value$"),
+        ("cd run && ./a", "character 8: .*; leave cd out, and submit the script from that folder: it starts there$"),
         ('a "b`c`"', "character 5: a shell acts on '`'; put it in single quotes where it is meant literally$"),
     ],
 )

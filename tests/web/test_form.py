@@ -14,8 +14,9 @@ FILLED = {
     **{"command": "python3 train.py --epochs 20", "program": "tensorflow", "distributed": "yes", "application": "3dgan"},
     **{"dataset": "clic-calorimeter", "epochs": "20", "system": "supermuc-ng", "account": "pr12ab", "partition": ""},
     **{"image": " ", "wall_time": "02:00:00", "minimise": "node_hours", "deadline": "01:00:00", "confidence": "0.9", "max_nodes": "64"},
-    **{"nodes": "", "gpus": "", "batch": "8", "runtime": "charliecloud"},
+    **{"nodes": "", "gpus": "", "batch": "8", "runtime": "charliecloud", "pattern": "took ([0-9.]+) s"},
 }
+METRIC = {"name": "epoch_time", "unit": "s", "pattern": "took ([0-9.]+) s"}
 
 
 def test_fields_become_the_request_that_they_mean() -> None:
@@ -28,7 +29,7 @@ def test_fields_become_the_request_that_they_mean() -> None:
             "optimisation": {
                 "app_type": "ai_training",
                 "ai_training": {"config": {"distributed_training": True}, "tensorflow": {}},
-                "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20, "batch_size": 8},
+                "workload": {"application": "3dgan", "dataset": "clic-calorimeter", "epochs": 20, "batch_size": 8, "metric": METRIC},
                 "objective": {"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.9, "max_nodes": 64},
             },
         }
