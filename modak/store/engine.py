@@ -87,6 +87,16 @@ _ALLOWED: Final = "sqlite:///FILE, postgresql://USER@HOST/NAME, of several serve
 _SETTING: Final = "MODAK_DATABASE_URL"
 
 
+def existing(url: str) -> URL:
+    """The address of a database, as :func:`supported`, whose file has to be there: :func:`connect` would make a missing one."""
+    address = supported(url)
+    try:
+        Path(address.database or "").stat() if address.drivername == "sqlite" else None
+    except OSError as error:
+        raise Unavailable(f"there is no database {address_shown(address)}: {error.strerror}", public_message=OUT_OF_REACH) from None
+    return address
+
+
 def connect(url: URL) -> Engine:
     """An engine for the database. Nothing is opened yet, but SQLite's folder is made."""
     if url.drivername == "sqlite":
