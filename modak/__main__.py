@@ -1,22 +1,39 @@
-"""``python -m modak`` is ``modak``: the command line in a process of its own, which Ctrl-C ends in one line."""
+"""``python -m modak`` is ``modak``: the command line in a process of its own, which Ctrl-C and SIGTERM end in one line."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 from modak.interrupts import INTERRUPTED, ignore_further
 
 
 def main() -> int:
-    """Run the command that this process was started with; its exit status."""
+    """Run the command that this process was started with; its exit status.
+
+    SIGTERM is another Ctrl-C: what is not finished is taken back, such as half a file. Then the process ends of it.
+    """
+    terminated: list[int] = []
+
+    def terminate(number: int, _frame: object) -> None:
+        ignore_further(signal.SIGTERM)
+        terminated.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         from modak.cli import main as run
 
-        return run()
+        status = run()
     except KeyboardInterrupt:  # while modules are read, or the last of the output is written
         ignore_further()
         sys.stderr.write("modak: interrupted\n")
-        return INTERRUPTED
+        status = INTERRUPTED
+    for number in terminated:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return status
 
 
 if __name__ == "__main__":

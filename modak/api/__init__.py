@@ -115,7 +115,8 @@ class _Database:
         """The use cases. Raises :class:`~modak.errors.Unavailable` where the database does not answer."""
         with self._lock:
             if self._opened is None:
-                self._opened = open_service(self._settings, plan_days=self._settings.plan_days)
+                # `modak serve` has made it: a file that is missing by now is somewhere else, and an empty one would be taken for it
+                self._opened = open_service(self._settings, plan_days=self._settings.plan_days, make=False)
             return self._opened
 
     def at_hand(self) -> Service | None:

@@ -408,12 +408,12 @@ class Service:
         )
 
 
-def open_service(settings: Settings, *, plan_days: int | None = None) -> Service:
-    """The use cases on the database of the settings; a missing SQLite database is created and filled.
+def open_service(settings: Settings, *, plan_days: int | None = None, make: bool = True) -> Service:
+    """The use cases on the database of the settings; with ``make``, a missing SQLite database is created and filled.
 
     Raises :class:`~modak.errors.Unavailable` where the database cannot be used.
     """
-    return Service(open_store(database(settings)), settings.max_points, plan_days)
+    return Service(open_store(database(settings), make=make), settings.max_points, plan_days)
 
 
 def database(settings: Settings) -> str:

@@ -49,8 +49,8 @@ VANISHED: Final = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tc
 """When either end of a connection to PostgreSQL gives up a host that vanished, in the server's words: seconds, seconds and number of probes
 of a silent connection; milliseconds for data on their way, beside which the system sends no probes. Its own limits are two hours and a
 quarter of an hour: for so long a host that lost its power while it loaded results would keep the lock of writers."""
-NO_RIGHT: Final = "42501"
-"""PostgreSQL's code for a role that may not do that."""
+NOT_READY: Final = frozenset(("42501", "42P01"))
+"""PostgreSQL's codes for a role that may not do that, and for a table that is not there (a backup is being restored)."""
 OUT_OF_REACH: Final = "the database is out of reach"
 NETWORK: Final = frozenset(
     ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "afs", "ceph", "panfs", "9p", "fuse.sshfs", "fuse.glusterfs")
@@ -85,6 +85,16 @@ def supported(url: str) -> URL:
 
 _ALLOWED: Final = "sqlite:///FILE, postgresql://USER@HOST/NAME, of several servers postgresql://USER@/NAME?host=HOST:PORT&host=HOST:PORT"
 _SETTING: Final = "MODAK_DATABASE_URL"
+
+
+def existing(url: str) -> URL:
+    """The address of a database, as :func:`supported`, whose file has to be there: :func:`connect` would make a missing one."""
+    address = supported(url)
+    try:
+        Path(address.database or "").stat() if address.drivername == "sqlite" else None
+    except OSError as error:
+        raise Unavailable(f"there is no database {address_shown(address)}: {error.strerror}", public_message=OUT_OF_REACH) from None
+    return address
 
 
 def connect(url: URL) -> Engine:
@@ -306,7 +316,7 @@ def translated(engine: Engine) -> Iterator[None]:
         kind = Locked if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY else Unavailable
         raise _failed(engine.url, error.orig, kind) from error
     except DatabaseError as error:
-        if type(error) is not DatabaseError and getattr(error.orig, "sqlstate", "") != NO_RIGHT:
+        if type(error) is not DatabaseError and getattr(error.orig, "sqlstate", "") not in NOT_READY:
             raise
         raise _failed(engine.url, error.orig) from error
     except driver.DatabaseError as error:  # of a connection past SQLAlchemy; PostgreSQL's driver has a type for each reason

@@ -25,7 +25,7 @@ from modak.store import audit, catalogue, curves, loading, migrate, results, sta
 from modak.store.access import Access, UsedToken, entry_names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
-from modak.store.engine import AT_ONCE, REVISION, address_shown, connect, on_network, quick, reading, supported, writing
+from modak.store.engine import AT_ONCE, REVISION, address_shown, connect, existing, on_network, quick, reading, supported, writing
 from modak.store.plans import Plans
 from modak.store.results import MOST_WITH_PARAMETERS
 from modak.store.schema import builds, instant, loads, models, series
@@ -38,18 +38,18 @@ JUDGED_SHOWN: Final = 10
 """Most suspicious results that are named when a system is described."""
 
 
-def open_store(url: str, *, fill: bool = True) -> Store:
+def open_store(url: str, *, fill: bool = True, make: bool = True) -> Store:
     """The store at a database address (``sqlite:///FILE`` or ``postgresql://…``).
 
     A missing or empty SQLite database is created and, with ``fill``, given the packaged knowledge: all of it or nothing;
-    a second process that comes meanwhile waits. Raises :class:`modak.errors.Unavailable` where the database cannot be
-    reached, is not ours, or is of another version.
+    a second process that comes meanwhile waits. Without ``make`` the database has to be there. Raises
+    :class:`modak.errors.Unavailable` where it cannot be reached, is not ours, or is of another version.
     """
-    engine = connect(supported(url))
+    engine = connect(supported(url) if make else existing(url))
     try:
         with reading(engine) as connection:
             found = migrate.state(connection)
-        created = str(Path(engine.url.database or "").resolve()) if found == "empty" and engine.dialect.name == "sqlite" else ""
+        created = str(Path(engine.url.database or "").resolve()) if make and found == "empty" and engine.dialect.name == "sqlite" else ""
         if created:
             engine.dispose()
             migrate.upgrade(url, fill=fill)

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import Engine, text
 
-from modak.errors import Conflict, RequestError, Unavailable
+from modak.errors import Conflict, RequestError
 from modak.store import catalogue, migrate
-from modak.store.engine import OUT_OF_REACH, address_shown, connect, reading, supported, translated
+from modak.store.engine import address_shown, connect, existing, reading, supported, translated
 
 
 def backup(url: str, path: Path) -> None:
@@ -44,11 +44,9 @@ def check(url: str) -> tuple[str, ...]:
 @contextmanager
 def _there(url: str, otherwise: str) -> Iterator[Engine]:
     """The SQLite database at an address, as it is."""
-    address = supported(url)
-    if address.drivername != "sqlite":
+    if supported(url).drivername != "sqlite":
         raise RequestError(f"a PostgreSQL database is {otherwise}", field="MODAK_DATABASE_URL")
-    if not Path(address.database or "").exists():
-        raise Unavailable(f"there is no database {address_shown(address)}", public_message=OUT_OF_REACH)
+    address = existing(url)
     engine = connect(address)
     try:
         with reading(engine) as connection:

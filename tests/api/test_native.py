@@ -16,6 +16,7 @@ from modak.api import create_app
 from modak.cli import main
 from modak.facts import Rule
 from modak.settings import Settings
+from modak.store import upgrade
 from modak.store.engine import writing
 
 
@@ -246,14 +247,21 @@ def test_a_service_starts_without_its_database(opened: ExitStack, tmp_path: Path
     """Alive, not ready, 503 with a time to come back; and ready once the database is there."""
     folder = tmp_path / "later"
     folder.write_text("in the way")
-    client = opened.enter_context(
-        TestClient(create_app(Settings(database_url=f"sqlite:///{folder}/modak.db")), raise_server_exceptions=False)
-    )
+    place = f"sqlite:///{folder}/modak.db"
+    client = opened.enter_context(TestClient(create_app(Settings(database_url=place)), raise_server_exceptions=False))
     assert client.get("/health").json() == {"status": "ok"}
     answer = client.post("/optimise", json=document)
     assert (client.get("/ready").status_code, answer.status_code, "retry-after" in answer.headers) == (503, 503, True)
     folder.unlink()
+    upgrade(place)
     assert client.get("/ready").status_code == 200
+
+
+def test_a_worker_makes_no_database_in_place_of_one_that_is_gone(tmp_path: Path) -> None:
+    """It would answer as if nothing had ever been loaded, beside others that have the right one open."""
+    with TestClient(create_app(Settings(database_url=f"sqlite:///{tmp_path}/folder/modak.db"))) as client:
+        assert client.get("/ready").status_code == 503
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_openapi_describes_every_address_and_loads_nothing_from_elsewhere(web: TestClient) -> None:

@@ -26,6 +26,7 @@ from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
 from modak.settings import settings_table
 from tests.cli.conftest import Run
+from tests.conftest import until
 from tests.terminal import read_all
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
@@ -646,6 +647,22 @@ def test_ctrl_c_is_one_line_however_often_it_is_pressed(packaged_database: Path)
         process.stdin.flush()
         assert interrupted(process) == "modak: interrupted\n"
     assert process.returncode in (130, -signal.SIGINT)
+
+
+def test_what_is_terminated_leaves_nothing(packaged_database: Path, tmp_path: Path) -> None:
+    """As after Ctrl-C, also of what a load reads from a pipe; the process ends of the signal, as its caller expects."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}", "TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-m", "modak", "load", "-"]
+    with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        process.stdin.write("application,metric,value\n" + "a,wall_time,1\n" * 1_300_000)  # 18 MB: more than is kept in memory
+        process.stdin.flush()
+        until(lambda: any(tmp_path.iterdir()))
+        process.terminate()
+        assert process.stderr
+        assert process.stderr.read() == "modak: interrupted\n"
+    assert process.returncode == -signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_first_warnings_of_a_service_are_lines_of_its_log(tmp_path: Path) -> None:

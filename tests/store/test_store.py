@@ -736,6 +736,15 @@ def test_a_page_of_models_does_not_follow_a_load(store: Store, url: str) -> None
         assert len(store.models_page(None, 50).items) <= there + 1
 
 
+def test_a_database_without_its_tables_is_out_of_reach(store: Store) -> None:
+    """As it is for a moment while a backup is restored: no defect of the service, which asks again later."""
+    with writing(store.engine) as connection:
+        schema.metadata.drop_all(connection)
+    for use in (store.version, store.snapshot, lambda: store.load([csv_table(ROWS)], ME)):
+        with pytest.raises(Unavailable, match="is out of reach: "):
+            use()
+
+
 def test_a_backup_is_a_whole_database(tmp_path: Path) -> None:
     """A copy made while the store is open opens and holds the results; an existing file is not overwritten."""
     copy = tmp_path / "copy.db"
