@@ -53,6 +53,9 @@ SETTLED: Final = (
     "and one more run does not change that"
 )
 
+LONG_S: Final = 1200.0
+"""A run in which two minutes of start-up are a tenth (judgement): a shorter one measures the speed of a program as well."""
+
 
 @dataclass(frozen=True)
 class Likely:
@@ -134,7 +137,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
         first = _first(decision, most)
-        return Programme(decision, (), None, first, (NOTHING,), (*warnings, *_one_log(request, target, first)))
+        return Programme(decision, (), None, first, (NOTHING, *_shorter(request, first)), (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
     likely, today = _likely(decision, chances), width(known)
@@ -148,6 +151,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
     proposals = proposed(most, budget, least)
     notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
+    notes += tuple(_shorter(request, proposals))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
@@ -178,6 +182,15 @@ def _one_log(request: Request, target: Target, runs: Sequence[Proposal]) -> tupl
     why = f"{shell(log)}: runs at the same time would all write it, and read each other's metric"
     way = f"put ${{{job}}} into its name, also in the command, or submit the runs one after the other"
     return (Notice(field="application.metric_file", message=f"{why}: {way}"),)
+
+
+def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:
+    """That less work tells as much, if the program prints its speed, or the time of an epoch, and a run is, or may be, long."""
+    work, times = request.optimisation.workload, [one.choice.prediction.value for one in runs]
+    length = next((name for name in ("amount", "steps", "epochs") if getattr(work, name) is not None), None)
+    if work.metric and length and any(time is None or time > LONG_S for time in times):
+        way = f"give less in optimisation.workload.{length}, and in the command"
+        yield f"a shorter run tells as much, because the program prints its {work.metric.name}: {way}"
 
 
 def _chosen(request: Request, facts: Facts) -> Decision:

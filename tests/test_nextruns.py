@@ -28,6 +28,7 @@ from tests.test_optimise import example
 Known = Callable[[str | None], Facts]
 LAYOUT = {"job_options__process_count_per_node": 4, "job_options__core_count_per_process": 12}
 """As measured on SuperMUC-NG with the host's MPI."""
+NS_PER_DAY = {"name": "throughput", "unit": "ns/day", "pattern": "Performance: +([0-9.]+)"}
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
 
 
@@ -388,6 +389,31 @@ def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
     assert [nodes for nodes, _, _ in counts(programme)] == [1, 2, 4]
     assert programme.half_width is None
     assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
+
+
+@pytest.mark.parametrize(
+    ("work", "seconds", "told"),
+    [
+        ({"amount": "500 ns", "metric": NS_PER_DAY}, None, "give less in optimisation.workload.amount, and in the command"),
+        ({"amount": "500 ns", "metric": NS_PER_DAY}, 864.0, "give less in optimisation.workload.amount, and in the command"),
+        ({"amount": "0.1 ns", "metric": NS_PER_DAY}, 864.0, None),
+        ({"metric": NS_PER_DAY}, None, None),
+        ({"amount": "500 ns"}, None, None),
+    ],
+)
+def test_a_long_run_is_said_to_tell_no_more_than_a_short_one(
+    known: Known, work: dict[str, Any], seconds: float | None, told: str | None
+) -> None:
+    """The speed of a program, which it prints, is known after a while; a whole run each time would be dear."""
+    series = SERIES.model_copy(update={"metric": "throughput", "unit": "ns/day"})
+    layouts = [Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in (1, 2)] if seconds else []
+    models = fit(Result(series=series, layout=each, value=86400 * (each.nodes or 1) / seconds) for each in layouts if seconds)
+    application = {"app_tag": "solver", "app_type": "mpi"}
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": work}
+    job = {"target": {"name": "supermuc-ng"}, "application": application, "optimisation": asked}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(models)))
+    assert [told in note for note in programme.notes if told and "shorter run" in note] == ([True] if told else [])
+    assert any("shorter run" in note for note in programme.notes) is bool(told)
 
 
 @pytest.mark.parametrize(("log", "warned"), [("log.lammps", True), ("log.${SLURM_JOB_ID}", False), ("${MODAK_SCRATCH}/log", False)])
