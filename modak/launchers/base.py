@@ -85,18 +85,15 @@ def kept_back(program: str, handed_on: frozenset[str], signal: str) -> str:
 def openmp(has: Resources, *, bound: bool = True) -> dict[str, str]:
     """OpenMP's ``OMP_NUM_THREADS`` (threads, not cores), and one place per core, or per hardware thread if hyper-threads are used.
 
-    Where a rank has more cores than threads, these lie apart, for the memory's bandwidth and for what else runs there.
-
     Without places if the ranks are not ``bound``: threads of all ranks would be bound to the node's first cores. Nor for a single thread,
-    which is where its rank is, and would hold what the program starts beside OpenMP on one core; nor if ranks share cores: each would bind
-    its threads from the first hardware thread on.
+    which is where its rank is, or for fewer threads than cores: OpenMP would hold all that the program starts beside them (threads of its
+    own, each with a team) on their cores. Nor if ranks share cores: each would bind its threads from the first hardware thread on.
     """
     threads = {"OMP_NUM_THREADS": str(has.threads_per_rank)}
     if not bound or has.unbound or has.loose_threads:
         return threads
     if has.oversubscribed or has.shares_cores:
         return {**threads, "OMP_PROC_BIND": "false"}
-    if has.threads_per_rank == 1:
+    if has.threads_per_rank == 1 or has.threads_per_rank < has.cores_per_rank:
         return threads
-    binding = "spread" if has.threads_per_rank < has.cores_per_rank else "close"
-    return {**threads, "OMP_PLACES": "threads" if has.hyperthreads else "cores", "OMP_PROC_BIND": binding}
+    return {**threads, "OMP_PLACES": "threads" if has.hyperthreads else "cores", "OMP_PROC_BIND": "close"}

@@ -187,14 +187,15 @@ def test_ranks_with_gpus_have_the_cores_that_go_with_them(options: dict[str, Any
     ("options", "threads", "cores", "binding"),
     [
         ({"process_count_per_node": 14, "core_count_per_process": 4}, 1, 4, None),
-        ({"process_count_per_node": 14, "core_count_per_process": 4}, 2, 4, "spread"),
+        ({"process_count_per_node": 14, "core_count_per_process": 4}, 2, 4, None),
         ({"process_count_per_node": 14, "core_count_per_process": 4}, 4, 4, "close"),
-        ({"process_count_per_node": 14, "core_count": 56}, 2, 4, "spread"),
+        ({"process_count_per_node": 14, "core_count": 56}, 2, 4, None),
         ({"process_count_per_node": 14}, 2, 2, "close"),
     ],
 )
 def test_ranks_have_the_cores_that_the_request_gives_them(options: dict[str, Any], threads: int, cores: int, binding: str | None) -> None:
-    """Those of ranks that fill the memory before the cores, or start more than OpenMP's threads, which then lie apart."""
+    """Those of ranks that fill the memory before the cores, or start more than OpenMP's threads, which would be held on the cores of
+    these."""
     text = script(GPUS, {"request_gpus": 0, **options}, threads=threads)
     assert f"#SBATCH --cpus-per-task={cores}\n" in text
     assert re.findall("^export OMP_PROC_BIND=(.*)", text, re.MULTILINE) == ([binding] if binding else [])
