@@ -155,6 +155,14 @@ def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
     assert "896 times the batch of a worker, which neither the request nor the results state" in text
 
 
+def test_the_batch_of_results_in_another_layout_is_told(known: Known) -> None:
+    """It is none of the request's, and may be the one that the program has."""
+    key = SeriesKey(application="net", system="stampede2", metric="epoch_time", unit="s")
+    (curve,) = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=4, batch_size=64), value=100.0)])
+    (text,) = sentences(known, replace(chosen(known, batch=None), curve=curve), "learning-rate-scaling")
+    assert "896 times the batch of a worker, which the request does not state (the results have 64)" in text
+
+
 def test_the_input_rate_is_that_of_the_guide(known: Known) -> None:
     """42 GB an epoch of 40 s on 448 nodes: 1 GB/s in all, 2.3 MB/s a node."""
     (text,) = sentences(known, chosen(known), "input-rate")
