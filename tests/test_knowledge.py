@@ -454,6 +454,13 @@ def test_many_sources_of_many_figures_are_read_at_once() -> None:
         (
             Image,
             IMAGE,
+            '"2.1", source = "hub"',
+            '"2.1"',
+            "images.docker://tensorflow/tensorflow:2.1.0.labels.source: is required: one of 'hub', 'pip' or 'opt-build'",
+        ),
+        (
+            Image,
+            IMAGE,
             'version = "2.1"',
             'version = "2.1", versoin = "2.1"',
             "images.docker://tensorflow/tensorflow:2.1.0.labels.versoin: unknown key; did you mean 'version'?",

@@ -91,7 +91,7 @@ def test_the_size_that_the_default_efficiency_excludes_is_named(known: Known) ->
     """The next larger one that was predicted, which is faster."""
     found = recommend(example("3dgan-supermuc-ng", optimisation__objective={}, job_options={}), known("3dgan"))
     (line,) = (line for line in found.decisions if line.startswith("nodes: "))
-    assert re.search(r"; 544 nodes \(.+ predicted\) would have an efficiency below 0.5, start-up included$", line), line
+    assert re.search(r"; 544 nodes \(.+ predicted\) would have an efficiency below 0.5, the job's start included$", line), line
 
 
 AT_MOST = "2-00:00:01 requested, but a job of 24 nodes on supermuc-ng/thin may run for at most 2-00:00:00"

@@ -39,7 +39,11 @@ def by_layout(chosen: Chosen) -> str | None:
 def _batch(chosen: Chosen) -> str:
     batch, each = chosen.global_batch, chosen.shape.batch_size
     if batch is None:
-        return f"the global batch is {chosen.workers} times the batch of a worker, which neither the request nor the results state"
+        of_results = chosen.curve.layout.batch_size if chosen.curve else None
+        unsaid = (
+            f"the request does not state (the results have {of_results})" if of_results else "neither the request nor the results state"
+        )
+        return f"the global batch is {chosen.workers} times the batch of a worker, which {unsaid}"
     samples = chosen.request.optimisation.workload.samples
     steps = _steps(samples / batch) if samples else ""
     return f"the global batch is {batch} ({each} on each of {chosen.workers} workers{steps})"

@@ -163,14 +163,16 @@ def _length(chosen: Chosen) -> str | None:
 def _start_up(chosen: Chosen) -> str | None:
     """Short runs of another length, most of whose time may have been start-up."""
     curve, time = chosen.curve, chosen.prediction.value
-    unit = units(chosen.request, curve) if curve and startup.is_whole(curve.series) and not curve.start_up else None
+    if curve is None or curve.start_up or not startup.is_whole(curve.series):
+        return None
+    unit = units(chosen.request, curve)
     if unit is None or time is None or (scale := unit.count * unit.unit_scale) == 1:
         return None
     measured = (time - (chosen.prediction.start_up or 0.0)) / scale
     if measured >= startup.LEAST_RUN:
         return None
     done = 1 / unit.unit_scale
-    length = counted(done, unit.per) if unit.per in PARTS else f"{cell(done)} {unit.per}"
+    length = counted(done, unit.per) if f"{unit.per}s" in startup.lengths(curve.series.params) else f"{cell(done)} {unit.per}"
     wrong = f"if that is mostly start-up, it is much too {'long' if scale > 1 else 'short'}"
     how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric"
     return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}, or measure a longer run"

@@ -315,7 +315,7 @@ def further_than(limit: float) -> str:
 _Default = Literal["useful", "fewest", "growing"]
 """What holds if a request states no objective: the default efficiency; if no size has it, the fewest nodes; in weak scaling, where more
 nodes save no time, the fewest that were measured."""
-_USEFUL: Final = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} of start-up"
+_USEFUL: Final = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} for the job to start"
 _DEFAULTS: Final[Mapping[_Default, str]] = {
     "useful": f"at {_USEFUL}",
     "fewest": f"on the fewest nodes, because no size has {_USEFUL}",

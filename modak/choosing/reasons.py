@@ -234,7 +234,7 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     more = scored.next_larger(decision.best) if decision.ranking.by_default else None
     if more is None or more in decision.ranking.order or not scored.useful[more] < DEFAULT_EFFICIENCY:
         return text
-    return f"{text}; {_size(decision, more)} would have an efficiency below {DEFAULT_EFFICIENCY:g}, start-up included"
+    return f"{text}; {_size(decision, more)} would have an efficiency below {DEFAULT_EFFICIENCY:g}, the job's start included"
 
 
 def _size(decision: Decision, index: int) -> str:

@@ -60,8 +60,8 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
-        return limit, f"wall time: {clock(limit)}, the partition's limit; {bound} plus start-up is {clock(wanted)}"
-    return wanted, f"wall time: {clock(wanted)}, {bound} plus start-up"
+        return limit, f"wall time: {clock(limit)}, the partition's limit; {bound} plus the job's start is {clock(wanted)}"
+    return wanted, f"wall time: {clock(wanted)}, {bound} plus the job's start"
 
 
 def _binding(request: Request, decision: Decision) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -126,7 +126,7 @@ def _message(one: Any, model: type[BaseModel] | None) -> str:
         case "extra_forbidden":
             return _unknown_key(one["loc"], model)
         case "missing":
-            return "is required"
+            return f"is required{_choice(one['loc'], model)}"
         case "value_error":
             return str(one["ctx"]["error"])
     return f"allowed: {_allowed(one, model)}"
@@ -142,6 +142,14 @@ def _allowed(one: Any, model: type[BaseModel] | None) -> str:
     of_text = one["type"] == "too_long" and one["ctx"]["field_type"] == "Value"  # a text's length, looked at after its characters
     template = _ALLOWED.get("string_too_long" if of_text else one["type"])
     return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "")
+
+
+def _choice(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
+    """The words of a field that allows only some, for a message."""
+    here = _model_at(loc[:-1], model)
+    field = here.model_fields.get(str(loc[-1])) if here else None
+    words = get_args(field.annotation) if field and get_origin(field.annotation) is Literal else ()
+    return f": one of {', '.join(map(repr, words[:-1]))} or {words[-1]!r}" if words else ""
 
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:

@@ -339,7 +339,9 @@ def _pattern(text: str) -> str:
     except (re.error, OverflowError):  # the latter of a count that no program takes
         groups = 0
     if groups != 1:
-        raise ValueError("allowed: an extended regular expression with one group around the number, for instance 'throughput: ([0-9.]+)'")
+        lacks = r"without '\d' and the like, " if re.search(r"\\[A-Za-z0-9]", text) else ""
+        says = f"an extended regular expression, {lacks}with one group around the number, for instance 'throughput: ([0-9.]+)'"
+        raise ValueError(f"allowed: {says}")
     return text
 
 

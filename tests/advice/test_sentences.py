@@ -91,25 +91,33 @@ def test_training_beside_gpus_is_told_of_them(known: Known, request_says: dict[s
 
 
 @pytest.mark.parametrize(
-    ("seconds", "asked", "said"),
+    ("seconds", "done", "asked", "said"),
     [
-        (20.0, 50, "the predicted time is 25 x the 20 s of a run of 2 epochs: if that is mostly start-up, it is much too long; "),
-        (20.0, 1, "the predicted time is 0.5 x the 20 s of a run of 2 epochs: if that is mostly start-up, it is much too short; "),
-        (20.0, 2, None),
-        (2000.0, 50, None),
+        (20.0, {"epochs": "2"}, {"epochs": 50}, "25 x the 20 s of a run of 2 epochs: if that is mostly start-up, it is much too long; "),
+        (20.0, {"epochs": "2"}, {"epochs": 1}, "0.5 x the 20 s of a run of 2 epochs: if that is mostly start-up, it is much too short; "),
+        (
+            20.0,
+            {"amount": "5 ns"},
+            {"amount": "50 ns"},
+            "10 x the 20 s of a run of 5 ns: if that is mostly start-up, it is much too long; ",
+        ),
+        (20.0, {"epochs": "2"}, {"epochs": 2}, None),
+        (2000.0, {"epochs": "2"}, {"epochs": 50}, None),
     ],
 )
-def test_the_start_up_of_a_short_pilot_is_told(known: Known, seconds: float, asked: int, said: str | None) -> None:
+def test_the_start_up_of_a_short_pilot_is_told(
+    known: Known, seconds: float, done: dict[str, str], asked: dict[str, Any], said: str | None
+) -> None:
     """Where another length is asked for; how to measure it, too."""
-    key = SeriesKey(application="a", system="supermuc-ng", metric="wall_time", unit="s", params={"epochs": "2"})
+    key = SeriesKey(application="a", system="supermuc-ng", metric="wall_time", unit="s", params=done)
     models = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=seconds)])
     job = {
         "target": {"name": "supermuc-ng"},
-        "optimisation": {"workload": {"application": "a", "epochs": asked}, "objective": {"max_nodes": 1}},
+        "optimisation": {"workload": {"application": "a", **asked}, "objective": {"max_nodes": 1}},
     }
     advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
     how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric, or measure a longer run"
-    assert [text for text in advice if "start-up" in text] == ([f"{said}{how}"] if said else [])
+    assert [text for text in advice if "start-up" in text] == ([f"the predicted time is {said}{how}"] if said else [])
 
 
 @pytest.mark.parametrize(("src", "said"), [("https://example.org/a.git", True), ("${HOME}/a/.git", False), (None, False)])
@@ -145,6 +153,14 @@ def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
     """The factor is known, the batch is not."""
     (text,) = sentences(known, chosen(known, batch=None), "batch-by-layout")
     assert "896 times the batch of a worker, which neither the request nor the results state" in text
+
+
+def test_the_batch_of_results_in_another_layout_is_told(known: Known) -> None:
+    """It is none of the request's, and may be the one that the program has."""
+    key = SeriesKey(application="net", system="stampede2", metric="epoch_time", unit="s")
+    (curve,) = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=4, batch_size=64), value=100.0)])
+    (text,) = sentences(known, replace(chosen(known, batch=None), curve=curve), "learning-rate-scaling")
+    assert "896 times the batch of a worker, which the request does not state (the results have 64)" in text
 
 
 def test_the_input_rate_is_that_of_the_guide(known: Known) -> None:

@@ -197,3 +197,12 @@ def test_the_file_of_an_image(reference: str, file: str) -> None:
 def test_every_pattern_is_told_in_words() -> None:
     """A message never shows a bare regular expression."""
     assert all(allowed and "[A-Z" not in allowed for allowed in grammar.PATTERNS.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [(r"took (\d+) s", r"without '\\d' and the like, with one group"), ("took [0-9]+ s", "expression, with one group")]
+)
+def test_a_pattern_of_other_programs_is_told_what_it_may_not_have(text: str, hint: str) -> None:
+    """grep -E and bash have no backslashed letters, which most other programs have."""
+    with pytest.raises(ValidationError, match=hint):
+        TypeAdapter(grammar.MetricPattern).validate_python(text)
