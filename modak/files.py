@@ -51,6 +51,9 @@ def _mode(path: Path, content: str) -> int:
 
 @contextmanager
 def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
+    for path in modes:
+        if _is_special(path):
+            raise RequestError("cannot be written: no regular file", field=str(path))
     waiting = {path: path.parent / f".{path.name}.{secrets.token_hex(8)}" for path in modes}
     try:
         with ExitStack() as opened:
@@ -72,6 +75,13 @@ def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
         for temporary in waiting.values():
             with suppress(OSError):  # what cannot be there need not be removed, and a message is under way
                 temporary.unlink()
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a device, a pipe or a name of one of this process's streams (/dev/stdout) is there: root could replace even these."""
+    if path.is_symlink() and path.readlink().is_relative_to("/proc"):
+        return True
+    return os.path.exists(path) and not path.is_file() and not path.is_dir()  # noqa: PTH110 - never raises
 
 
 def _new(path: Path, mode: int) -> TextIO:

@@ -37,6 +37,8 @@ CACHE_KIB: Final = 4_096
 """Page cache of each SQLite connection. Small, since it is kept for as long as the connection, and requests rarely read the same pages."""
 LOAD_CACHE_KIB: Final = 65_536
 """The same for a connection that writes data: a load uses the same index pages for each row."""
+LOG_BYTES: Final = 16 << 20
+"""How large SQLite's write-ahead log stays: that of a load is as large as what it stores, and would stay so until nobody uses the file."""
 WRITTEN: Final = "modak_written"
 """Marks a connection, until it is given back, that a transaction of :func:`writing` has used."""
 REVISION: Final = "modak_revision"
@@ -201,6 +203,7 @@ def _sqlite(
         for pragma in (
             f"busy_timeout={BUSY_MS if busy_ms is None else busy_ms}",
             f"journal_mode={journal}",
+            f"journal_size_limit={LOG_BYTES}",
             f"synchronous={synchronous}",
             "foreign_keys=ON",
             "trusted_schema=OFF",

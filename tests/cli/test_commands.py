@@ -79,6 +79,16 @@ def test_output_writes_the_files_and_names_them(run: Run, tmp_path: Path) -> Non
     assert [file.name for file in folder.iterdir() if file.name.startswith(".")] == []
 
 
+def test_output_replaces_no_pipe_and_no_stream(run: Run, tmp_path: Path) -> None:
+    """Root could do so even to /dev/stdout, for every program of the machine: that is a link as the one here."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    for place in (tmp_path / "pipe", tmp_path / "stdout"):
+        before = place.lstat()
+        assert run("results", "export", "-o", str(place)).err == f"modak: {place}: cannot be written: no regular file\n"
+        assert place.lstat() == before
+
+
 def test_output_goes_through_no_link(run: Run, tmp_path: Path) -> None:
     """A link at the place of a file is replaced; what it points to is left alone."""
     precious = tmp_path / "precious"

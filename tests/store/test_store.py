@@ -789,6 +789,17 @@ def test_no_database_is_made_to_be_copied_or_checked(tmp_path: Path, content: by
     assert sorted(path for path in tmp_path.rglob("*") if not path.name.endswith(("-wal", "-shm"))) == before
 
 
+def test_the_log_of_a_large_load_does_not_stay_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next write cuts it off, also while a service has the database open."""
+    monkeypatch.setattr("modak.store.engine.LOG_BYTES", 50_000)
+    log = tmp_path / "a.db-wal"
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        store.load([csv_table(HEADER + "".join(f"a,,,1,,,epoch_time,{number},s,,,,\n" for number in range(1, 70_000)))], ME)
+        large = log.stat().st_size
+        store.access.note(ME, "load", "", "refused")
+        assert log.stat().st_size <= 50_000 < large
+
+
 def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
     """With the files beside it and its copies; one that its owner shares stays shared."""
     file, log, copies = tmp_path / "a.db", tmp_path / "a.db-wal", (tmp_path / "b.db", tmp_path / "c.db")
