@@ -46,10 +46,12 @@ class Csv:
     name = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the ending of its name; or a text whose first line has a comma, a semicolon, or columns between tabs, known or of numbers."""
+        """By the ending of its name; or a text whose first line has a comma or a semicolon, as the next one has, if there is any, or columns
+        between tabs, known or of numbers."""
         first, _, rest = head.partition(b"\n")
         tabs = not _COLUMNS.isdisjoint(first.lower().split(b"\t")) or _between_tabs(first, rest.partition(b"\n")[0])
-        separated = b"," in first or b";" in first or tabs
+        next_one = rest.strip().partition(b"\n")[0]
+        separated = tabs or any(sign in first and (sign in next_one or not next_one) for sign in (b",", b";"))
         return name.lower().endswith((".csv", ".tsv")) or (b"\0" not in head and head[:1] not in b"[{" and separated)
 
     def read(self, source: Source) -> Iterator[Raw]:

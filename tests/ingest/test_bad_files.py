@@ -422,7 +422,9 @@ def test_headings_that_are_understood_need_no_list_of_columns() -> None:
     assert not any("the columns are" in message for message in faults("application,metric,velue\na,wall_time,1\n"))
 
 
-@pytest.mark.parametrize("content", ["solver started\nstep 1 of 9\n", "812\n231\n"])
+@pytest.mark.parametrize(
+    "content", ["solver started\nstep 1 of 9\n", "812\n231\n", "gmx mdrun, 2022.5 (-:\n\nGROMACS is free software; you\nmay share it\n"]
+)
 def test_a_text_without_names_above_numbers_is_no_table(content: str) -> None:
     """What a program prints, and a number a line: no format reads that, so the message names a way that works."""
     (message,) = faults(content, "r.txt")
