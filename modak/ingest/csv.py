@@ -46,8 +46,8 @@ class Csv:
     name = "csv"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the ending of its name; or a text whose first line has a comma or a semicolon, as the next one has, if there is any, or columns
-        between tabs, known or of numbers."""
+        """By the ending of its name; or a text whose first line has a comma or a semicolon, as the next one has, if there is any, or
+        columns between tabs, known or of numbers."""
         first, _, rest = head.partition(b"\n")
         tabs = not _COLUMNS.isdisjoint(first.lower().split(b"\t")) or _between_tabs(first, rest.partition(b"\n")[0])
         next_one = rest.strip().partition(b"\n")[0]

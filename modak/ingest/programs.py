@@ -1,4 +1,4 @@
-"""Benchmarks whose output no format reads: how it is known, and what a table of it looks like."""
+"""Benchmarks and applications whose output no format reads: how it is known, and what a table of it looks like."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class Program(NamedTuple):
-    """A benchmark program."""
+    """A benchmark or an application."""
 
     name: str
     mark: re.Pattern[bytes]
@@ -21,6 +21,7 @@ def _program(name: str, mark: bytes, header: str, row: str) -> Program:
     return Program(name, re.compile(mark, re.MULTILINE), header, row)
 
 
+_LAYOUT: Final = "application,nodes,ranks_per_node,threads_per_rank"
 PROGRAMS: Final = (
     _program(
         "STREAM", rb"^STREAM version |^Function +Best Rate MB/s", "application,nodes,params.kernel", "stream,1,Triad,bandwidth,182000,MB/s"
@@ -41,6 +42,9 @@ PROGRAMS: Final = (
         "application,nodes,params.access,params.block",
         "fio,1,randread,4k,bandwidth,52758540,B/s",
     ),
+    _program("GROMACS", rb"^ *:-\) GROMACS - ", _LAYOUT, "gromacs,2,8,6,throughput,80.1,ns/day"),
+    _program("LAMMPS", rb"^LAMMPS \(", _LAYOUT, "lammps,2,48,1,throughput,61.7,steps/s"),
+    _program("Quantum ESPRESSO", rb"^ *Program [A-Z]+ v.* starts on ", _LAYOUT, "pw.x,2,48,1,wall_time,812,s"),
 )
 _BEGINNING: Final = 4096
 

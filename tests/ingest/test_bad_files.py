@@ -440,8 +440,11 @@ OUTPUTS = {
     "IOR": "IOR-4.0.0: MPI Coordinated Test of Parallel I/O\nBegan               : Tue Nov 24 10:11:12 2026\n",
     "mdtest": "-- started at 11/24/2026 10:11:12 --\n\nmdtest-4.0.0 was launched with 32 total task(s) on 2 node(s)\n",
     "fio": "w: (g=0): rw=write, bs=(R) 1MiB-1MiB, (W) 1MiB-1MiB, (T) 1MiB-1MiB, ioengine=psync, iodepth=1\nfio-3.33\nStarting 1 process\n",
+    "GROMACS": "      :-) GROMACS - gmx mdrun, 2022.5-Debian_2022.5_2 (-:\n\nCopyright 1991-2022 The GROMACS Authors.\n",
+    "LAMMPS": "LAMMPS (29 Sep 2021 - Update 2)\n  using 1 OpenMP thread(s) per MPI task\nunits lj\n",
+    "Quantum ESPRESSO": "\n     Program PWSCF v.6.7MaX starts on 29Nov2026 at  9: 4:22 \n\n     This program is part of the open-source\n",
 }
-"""How the outputs of other benchmarks begin."""
+"""How the outputs of other benchmarks and of applications begin."""
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
