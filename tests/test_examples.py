@@ -51,6 +51,12 @@ def test_fine_tuning_on_zenith_says_what_it_rests_on(known: Known) -> None:
     assert any("128 times the learning rate" in text for text in plan.advice)
 
 
+def test_the_speed_that_gromacs_prints_is_its_result(known: Known) -> None:
+    """Of its first run, too: with it a run of any length is predicted."""
+    request = normalise(json.loads((EXAMPLES / "gromacs-hybrid.json").read_text())).request
+    assert '"metric": "throughput", "unit": "ns/day"' in optimise(request, known("gromacs")).texts.job_script
+
+
 def test_the_solver_without_results_gets_a_pilot(known: Known) -> None:
     """A rank on each core, said to be a rule of thumb; no number without evidence."""
     plan = answer(known, "code-aster-mpi")
