@@ -25,6 +25,11 @@ of how many samples it is: data sets have from thousands of them to millions. Ju
 OTHER_SIZE: Final = math.log(4)
 """The spread of ``params`` grows with the absolute log ratio of their numbers, beyond this: work is a power of the size of a problem.
 Judgement: a problem eight times as large says less than one twice as large in another layout."""
+NEAR_SIZE: Final = math.log(1.5)
+"""Below this log ratio the spread of ``params`` shrinks in proportion: the cost rarely grows by more than the fourth power of a size, and
+the interval is of a little more than that power. Judgement, as is :data:`LEAST_NEAR`."""
+LEAST_NEAR: Final = 0.2
+"""The share of the spread that is left: sizes that divide badly, or no longer fit a cache, cost more than their neighbours."""
 REDUCED_SPREAD: Final = 0.2
 """The spread between precisions of half the width (:data:`REDUCED`), which run on the same units. Judgement."""
 SHAPE_SPREAD: Final = 0.5
@@ -87,7 +92,10 @@ def _of_params(curve: Curve, question: Question) -> float:
     texts, numbers = question.other_params(curve.series.params)
     if not tells_of_work(curve):
         return SPREAD["params"] * math.sqrt(texts + numbers)
-    of_numbers = numbers * max(1.0, of_other_size(curve.series, question) / OTHER_SIZE)
+    apart, all_known = _between_numbers(tuple(curve.series.params.items()), tuple(question.params.items()))
+    further = question.plain and not question.measures.issuperset(curve.series.params.keys() - question.params.keys())
+    near = max(LEAST_NEAR, apart / NEAR_SIZE) if all_known and not further else 1.0
+    of_numbers = numbers * max(min(near, 1.0), apart / OTHER_SIZE)
     return WORK_SPREAD["params"] * math.hypot(math.sqrt(texts), of_numbers)
 
 
@@ -117,14 +125,15 @@ def on_other_nodes(curve: Curve, different: Collection[str], question: Question)
 
 def of_other_size(series: SeriesKey, question: Question) -> float:
     """How far the numbers among the parameters of results are from those in question: the sum of absolute log ratios."""
-    return _between_numbers(tuple(series.params.items()), tuple(question.params.items()))
+    return _between_numbers(tuple(series.params.items()), tuple(question.params.items()))[0]
 
 
 @lru_cache(maxsize=4096)
-def _between_numbers(there: Sequence[tuple[str, str]], asked: Sequence[tuple[str, str]]) -> float:
+def _between_numbers(there: Sequence[tuple[str, str]], asked: Sequence[tuple[str, str]]) -> tuple[float, bool]:
+    """:func:`of_other_size`, and whether results give all of the numbers."""
     of_results = dict(there)
-    pairs = ((magnitude(of_results.get(name)), magnitude(text)) for name, text in asked)
-    return round(sum(abs(math.log(one / other)) for one, other in pairs if one and other), 9)
+    pairs = [(magnitude(of_results.get(name)), number) for name, text in asked if (number := magnitude(text))]
+    return round(sum(abs(math.log(one / other)) for one, other in pairs if one), 9), all(one for one, _ in pairs)
 
 
 def tells_of_work(curve: Curve) -> bool:

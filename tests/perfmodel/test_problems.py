@@ -81,6 +81,20 @@ def test_one_problem_alone_tells_no_law() -> None:
     assert found.width.above[0] > np.log(6)
 
 
+@pytest.mark.parametrize(("asked", "factor"), [(1001, 1.6), (1200, 2.5), (850, 2.5), (1500, 6.5)])
+def test_one_problem_alone_tells_more_of_those_that_are_nearly_as_large(asked: int, factor: float) -> None:
+    """The work of the cube of the size is within the interval, which is not that of a problem of twice the size."""
+    found = predict(cubes((1000, 4, 12)), asked_about(asked), [1])
+    assert 3 * abs(np.log(asked / 1000)) < found.width.above[0] < np.log(factor)
+
+
+@pytest.mark.parametrize("params", [{"depth": "1001"}, {"n": "1001", "depth": "3"}], ids=str)
+def test_a_number_that_only_one_of_both_gives_is_not_near(params: dict[str, str]) -> None:
+    """Nobody knows how far it is."""
+    asked = Question({**HERE, "params": params}, Layout(ranks_per_node=4, threads_per_rank=12), plain=True)
+    assert predict(cubes((1000, 4, 12)), asked, [1]).width.above[0] > np.log(6)
+
+
 def solvers(**sizes: tuple[int, ...]) -> tuple[Curve, ...]:
     """Curves of a program whose work is the cube of ``params.n`` with the solver ``cg``, and twice as much with others."""
     return fit(
