@@ -14,10 +14,12 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 from modak.text.amounts import listed
 
-_HPL: Final = re.compile(rb"^HPLinpack [0-9]|^\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\)\s*)?$", re.MULTILINE)
+_HPL: Final = re.compile(rb"^HPLinpack [0-9.]+ +--|^\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\)\s*)?$", re.MULTILINE)
 _HEADING: Final = re.compile(r"\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\))?\s*")
 _RUN: Final = re.compile(r"\s*(W[RC]\S+) +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +(\S+) +([^\s(]+)\s*(\([^)]*\))?\s*")
 """A line of the table. The first word encodes how processes are mapped (R, C) and which algorithms solve the system."""
+_ABOVE_ZERO: Final = re.compile(r"(?=[0.]*[1-9])[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
+"""A time or a rate. Runs as small as those of HPL's own ``HPL.dat`` take ``0.00`` seconds."""
 _CHECK: Final = re.compile(r"\s*\|\|Ax-b\|\|.*\s(PASSED|FAILED)\s*")
 _STARTED: Final = re.compile(r"\s*HPL_pdgesv\(\) start time (\S.{0,60}?)\s*")
 """Below a line of the table, by the clock of the machine."""
@@ -56,7 +58,8 @@ class Hpl:
         return _HPL.search(head) is not None
 
     def read(self, source: Source) -> Iterator[Raw]:
-        """Two rows for each line of the table whose residual did not fail: its time and its rate."""
+        """Two rows for each line of the table whose residual did not fail: its time and its rate. Lines of runs that began at another time
+        are no repeats, so that they are the same in a file of one run and of several."""
         lines, found = documents.lines(source)
         runs: list[_Run] = []
         others: dict[str, None] = {}
@@ -90,7 +93,10 @@ def _add(run: _Run, seen: Counter[tuple[object, ...]], found: RowCollector) -> N
     if run.failed:
         found.fail(run.line, f"{run.variant} with N={run.size}, NB={run.block}, {grid} failed the check of its residual", "failed")
         return
-    key = (run.variant, run.size, run.block, run.grid)
+    if not (_ABOVE_ZERO.fullmatch(run.seconds) and _ABOVE_ZERO.fullmatch(run.gflops)):
+        found.leave(run.line, f"{run.variant} with N={run.size}, NB={run.block}, {grid} took {run.seconds} s at {run.gflops} Gflops")
+        return
+    key = (run.variant, run.size, run.block, run.grid, run.when, run.started)
     ranks = run.grid[0] * run.grid[1]
     cells = {
         "application": "hpl",

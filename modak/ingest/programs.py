@@ -24,18 +24,26 @@ def _program(name: str, mark: bytes, header: str, row: str) -> Program:
 _LAYOUT: Final = "application,nodes,ranks_per_node,threads_per_rank"
 PROGRAMS: Final = (
     _program(
-        "STREAM", rb"^STREAM version |^Function +Best Rate MB/s", "application,nodes,params.kernel", "stream,1,Triad,bandwidth,182000,MB/s"
+        "STREAM",
+        rb"^STREAM version \$|^Function +Best Rate MB/s",
+        "application,nodes,params.kernel",
+        "stream,1,Triad,bandwidth,182000,MB/s",
     ),
     _program("OSU's benchmarks", rb"^# OSU .*(Test|Benchmark)", "application,nodes,params.size", "osu_latency,2,8,latency,1.23,us"),
     _program("Intel's MPI benchmarks", rb"^# +Intel\(R\) MPI Benchmarks", "application,nodes,params.size", "pingpong,2,8,latency,1.23,us"),
-    _program("HPCG", rb"^HPCG-Benchmark", "application,nodes,total_ranks", "hpcg,2,96,performance,43.2,GFLOP/s"),
+    _program("HPCG", rb"^HPCG-Benchmark\s*$", "application,nodes,total_ranks", "hpcg,2,96,performance,43.2,GFLOP/s"),
     _program(
         "IOR",
         rb'^IOR-[0-9].*: MPI Coordinated|\A\s*\{\s*"Version".*\s*"Began"',
         "application,nodes,total_ranks,params.access,params.transfer",
         "ior,2,32,write,1 MiB,bandwidth,1520.7,MiB/s",
     ),
-    _program("mdtest", rb"^mdtest-[0-9]", "application,nodes,total_ranks,params.operation", "mdtest,2,32,File creation,rate,9500,1/s"),
+    _program(
+        "mdtest",
+        rb"^mdtest-[0-9]\S* was launched",
+        "application,nodes,total_ranks,params.operation",
+        "mdtest,2,32,File creation,rate,9500,1/s",
+    ),
     _program(
         "fio",
         rb'^\S+: \(g=[0-9]+\): rw=|\A(?!\[)[^{]*\{\s*"fio version"',

@@ -332,6 +332,23 @@ def test_the_same_line_of_hpl_twice_is_a_repeat() -> None:
     assert batch.numbers["repeat"].tolist() == [0, 0, 1, 1]
 
 
+def test_a_later_run_of_hpl_in_the_same_file_is_no_repeat() -> None:
+    """It is the same run as in a file of its own, and counts once if both are loaded."""
+    text = (DATA / "hpl-2.3.out").read_bytes()
+    (batch,) = table(from_bytes(text + text.replace(b"Sat Nov 28", b"Sun Nov 29"), "HPL.out")).batches()
+    assert batch.numbers["repeat"].tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("seconds", "gflops"), [("0.00", "2.3e-02"), ("nan", "1.0e+00"), ("0.01", "inf"), ("****", "0.0000e+00")])
+def test_a_line_of_hpl_without_a_time_and_a_rate_is_left_out(seconds: str, gflops: str) -> None:
+    """HPL's own ``HPL.dat`` has many runs that are too short to be measured."""
+    text = (DATA / "hpl-2.3.out").read_text()
+    short = text.replace("180.02", seconds).replace("2.3703e+02", gflops)
+    (batch,) = table(from_bytes((text + short).encode(), "HPL.out")).batches()
+    (note,) = (each for each in batch.notes if each.endswith("left out"))
+    assert (len(batch), note) == (2, f"HPL.out:56: WR11C2R4 with N=40000, NB=192, P=2, Q=4 took {seconds} s at {gflops} Gflops; left out")
+
+
 def test_hpl_for_gpus_runs_a_process_for_each() -> None:
     """NVIDIA's tells the rate of one beside that of all."""
     heading = "T/V                N    NB     P     Q         Time          Gflops (   per GPU)"
