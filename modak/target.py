@@ -91,6 +91,11 @@ class Target:
         not known."""
         return self.partition.queue_for(self._queues(nodes), seconds) if self.partition and self.is_recorded else None
 
+    def limits_for(self, nodes: int, seconds: int | None) -> Queue | None:
+        """The same queue, if a job that asks for it has its limits: not those of another quality of service."""
+        queue = self.queue_for(nodes, seconds)
+        return queue if queue and queue.qos in (None, self.qos_for(nodes, seconds)) else None
+
     def _queues(self, nodes: int) -> Sequence[Queue]:
         """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do, else
         the nearest."""

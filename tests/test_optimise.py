@@ -219,7 +219,9 @@ def test_a_job_that_names_no_quality_of_service_has_the_limits_of_the_usual_one(
         ("lean", {"node_count": 1, "process_count_per_node": 48}, 0.1, 20e9),
         ("lean", {"node_count": 2, "process_count_per_node": 48}, 0.1, 10e9),
         ("lean", {"node_count": 2, "process_count_per_node": 48}, 0.5, 10e9),  # by default a node would give 48 GB
+        ("lean", {"node_count": 4, "process_count_per_node": 48}, 0.5, 5e9),
         ("lean", {"node_count": 1, "process_count_per_node": 48}, None, 20e9),  # or, without a default, all that it has
+        ("lean", {"node_count": 1, "process_count_per_node": 1}, None, 20e9),  # also to a part of its cores
         ("lean", {"node_count": 1, "process_count_per_node": 1}, 0.1, 12e9),
         ("lean", {"node_count": 1, "process_count_per_node": 1, "memory_limit": "15 GB"}, 0.1, 15e9),
         ("lean", {"node_count": 1, "process_count_per_node": 1, "node_exclusive": True}, 0.1, 20e9),  # whole, but for its memory
@@ -282,6 +284,45 @@ def test_a_job_without_a_time_is_not_sent_to_a_longer_queue_for_parts_of_nodes(l
     long = Queue(name="batch", qos="long", max_nodes=8, max_wall_time_s=604_800, **limit)
     script = nobody_ran_this(known, (Queue(name="batch", max_nodes=8), long), job_options={"wall_time_limit": None}).texts.job_script
     assert "--qos" not in script
+
+
+LONGER = {"name": "batch", "qos": "long", "max_nodes": 8, "max_wall_time_s": 86_400}
+TEN_HOURS = {"wall_time_limit": 36_000, "node_count": 2, "process_count_per_node": 48}
+
+
+@pytest.mark.parametrize("limit", [{"max_memory_gb": 20.0}, {"max_memory_per_node_gb": 10.0}])
+def test_the_queue_that_a_time_selects_limits_the_memory(limit: dict[str, Any], known: Known) -> None:
+    """A shorter job, which gets another queue, asks for none."""
+    queues = (Queue(name="batch", max_nodes=8, max_wall_time_s=3600), Queue.model_validate({**LONGER, **limit}))
+    long, short = (nobody_ran_this(known, queues, job_options={**TEN_HOURS, "wall_time_limit": time}).texts for time in (36_000, 600))
+    assert "#SBATCH --qos=long\n" in long.job_script
+    assert f"#SBATCH --mem={int(1e10) // 2**20}M\n" in long.job_script
+    assert "--mem" not in short.job_script
+
+
+def test_the_queue_that_a_time_selects_limits_the_cpus_of_each_node(known: Known) -> None:
+    """The job was planned for whole nodes, which others of its queues give."""
+    queues = (Queue(name="batch", max_nodes=8, max_wall_time_s=3600), Queue.model_validate({**LONGER, "max_cpus_per_node": 16}))
+    with pytest.raises(Infeasible, match="a job with qos long on supermuc-ng has at most 16 CPUs per node, and this one has 96"):
+        nobody_ran_this(known, queues, job_options=TEN_HOURS)
+
+
+@pytest.mark.parametrize(("limit", "asks"), [({"max_memory_gb": 20.0}, 20e9), ({"min_memory_gb": 60.0}, 77e9)])
+def test_memory_that_a_sites_own_directives_ask_for_counts(limit: dict[str, Any], asks: float, known: Known) -> None:
+    """Not what a job would get that asks for none."""
+    facts = known(None)
+    here = facts.systems["supermuc-ng"]
+    thin = here.partitions[0].model_copy(
+        update={
+            "queues": (Queue.model_validate({"name": "batch", "max_nodes": 8, **limit}),),
+            "default_memory_per_cpu_gb": 0.5,
+            "resource_directives": ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--mem={memory_mib_per_node}M"),
+        }
+    )
+    job = {"application": {"app_type": "mpi", "executable": "./a"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 1}}
+    known_here = replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": (thin,)})})
+    script = optimise(normalise({"job": job}).request, known_here).texts.job_script
+    assert f"#SBATCH --mem={int(asks) // 2**20}M\n" in script
 
 
 def test_a_job_with_a_quality_of_service_of_its_own_has_not_the_limits_of_another_one(known: Known) -> None:

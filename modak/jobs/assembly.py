@@ -18,7 +18,7 @@ from modak.facts import HostMpi, mpi_family
 from modak.jobs import cautions
 from modak.jobs.data import staging, storage, without_room
 from modak.jobs.report import Record, common_columns, report
-from modak.jobs.resources import check_limits, resources_of, total_ranks, why_memory
+from modak.jobs.resources import check_limits, resources_of, total_ranks, why_memory, with_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
 from modak.launchers.base import USUAL
@@ -91,7 +91,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         launcher,
         record=common_columns(request, target, shape, nodes, software),
         request=request,
-        decisions=(*ssh, *shared, *_numa(target, shape), *why_memory(request, target, resources)),
+        decisions=(*ssh, *shared, *_numa(target, shape)),
         warnings=cautions.of_configuration(request, target, shape, software, spec, _mpi(target, shape, own_family(spec.container))),
     )
 
@@ -130,6 +130,7 @@ def planned_job(
     application, build = request.application, request.application.build
     parallelism = {"BUILD_PARALLELISM": str(build.build_parallelism)} if build and build.build_parallelism else {}
     resources, loose = _threads(request, usual.spec, command)
+    resources = with_memory(request, target, resources, wall_time_s)
     spec = changed(
         usual.spec,
         command=command,
@@ -150,7 +151,8 @@ def planned_job(
     check_limits(request, target, spec, wall_time_s)
     own = (*missing, *early, *cautions.of_request(request, expanded, spec))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
-    return PlannedJob(spec, (*usual.decisions, *loose, *place.decisions), warnings)
+    why = why_memory(request, target, resources, wall_time_s)
+    return PlannedJob(spec, (*usual.decisions, *why, *loose, *place.decisions), warnings)
 
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:

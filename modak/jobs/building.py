@@ -9,7 +9,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.dsl import Request
 from modak.facts import Partition, System
-from modak.jobs.resources import resources_of
+from modak.jobs.resources import resources_of, with_memory
 from modak.jobs.spec import BuildSpec, Elsewhere, JobSpec
 from modak.recipes.text import text_for
 from modak.target import Target
@@ -100,7 +100,7 @@ def _elsewhere(request: Request, place: Target, spec: JobSpec) -> Elsewhere | No
     cores = min(spec.resources.cores_per_node, place.partition.node.usable_cores)
     free = dict.fromkeys(("memory_limit", "minimum_memory_per_processor", "core_count", "core_count_per_process", "process_count_per_node"))
     alone = request.changed(job_options=free, application={"mpi_ranks": None, "threads": None})
-    has = resources_of(alone, place, Shape(1, cores), 1)
+    has = with_memory(alone, place, resources_of(alone, place, Shape(1, cores), 1), None)
     return Elsewhere(has, place.partition.constraint, place.partition.resource_directives)
 
 

@@ -107,7 +107,7 @@ AI = {"account": "ai"}
         ({}, {"partition": "thick", "qos": "many"}, "--qos=many --ntasks-per-node=8"),
         ({}, {"partition": "pairs", "qos": "lean"}, "--nodes=2 --ntasks-per-node=2 --mem=1500M"),
         ({"mpi_ranks": 2}, {"partition": "thick", "qos": "lean"}, "--ntasks-per-node=2 --mem=3001M"),
-        ({"mpi_ranks": 1}, {"partition": "unsaid", "qos": "lean"}, "--mem=2000M"),  # without a default, Slurm gives all of a node
+        ({"mpi_ranks": 1}, {"partition": "unsaid", "qos": "lean"}, "--mem=3001M"),  # without a default, Slurm gives all of a node
         ({}, {"partition": "usual"}, "--qos=part --ntasks-per-node=4"),
         ({}, {"partition": "usual", "qos": "many"}, "--qos=many --ntasks-per-node=8"),
         ({"mpi_ranks": 1}, {"partition": "thick", "qos": "lean", "node_exclusive": True}, "--exclusive --mem=3001M"),
@@ -199,7 +199,7 @@ def test_what_slurm_would_reject_is_refused(
         ({}, {"request_gpus": 2, **AI}, {"Partition": "gpu", "TresPerNode": "gres:gpu:2"}, ["0", "1"]),
         ({}, {"qos": "debug"}, {"QOS": "debug"}, ["0", "1"]),
         ({"mpi_ranks": 2}, {"partition": "pairs", "qos": "lean"}, {"QOS": "lean", "MinMemoryNode": "1500M"}, ["0", "0"]),
-        ({"mpi_ranks": 1}, {"partition": "unsaid", "qos": "group"}, {"QOS": "group", "MinMemoryNode": "2000M"}, ["0"]),
+        ({"mpi_ranks": 1}, {"partition": "unsaid", "qos": "group"}, {"QOS": "group", "MinMemoryNode": "3000M"}, ["0"]),
     ],
 )
 def test_a_job_runs_in_the_shape_that_was_told(
