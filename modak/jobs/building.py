@@ -8,7 +8,7 @@ from typing import Final
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.dsl import Request
-from modak.facts import Partition, System
+from modak.facts import Partition, Queue, System
 from modak.jobs.resources import resources_of, with_memory
 from modak.jobs.spec import BuildSpec, Elsewhere, JobSpec
 from modak.recipes.text import text_for
@@ -29,8 +29,8 @@ def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -
         return None
     if build and build.src and "://" in build.src:
         target.check_place(build.src, "source", "application.build.src")
-    wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _with_internet(request, _on_one_node(target, spec.cpus_per_node))
-    elsewhere = _elsewhere(request, place, spec) if place.partition is not target.partition else None
+    wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _with_internet(request, _on_one_node(target, spec))
+    elsewhere = _elsewhere(request, place, spec, wanted) if place.partition is not target.partition else None
     cores = (elsewhere.resources if elsewhere else spec.resources).cores_per_node
     return BuildSpec(
         definition=definition,
@@ -93,22 +93,32 @@ def _in_partition(target: Target, partition: Partition) -> Target:
     return replace(target, partition=partition, scheduler_partition=named, qos=None)
 
 
-def _elsewhere(request: Request, place: Target, spec: JobSpec) -> Elsewhere | None:
+def _elsewhere(request: Request, place: Target, spec: JobSpec, seconds: int) -> Elsewhere | None:
     """The part of a node there that a build gets: the cores of the job, as far as there are so many, and what memory belongs to them."""
     if place.partition is None:
         return None
     cores = min(spec.resources.cores_per_node, place.partition.node.usable_cores)
     free = dict.fromkeys(("memory_limit", "minimum_memory_per_processor", "core_count", "core_count_per_process", "process_count_per_node"))
     alone = request.changed(job_options=free, application={"mpi_ranks": None, "threads": None})
-    has = with_memory(alone, place, resources_of(alone, place, Shape(1, cores), 1), None)
+    has = with_memory(alone, place, resources_of(alone, place, Shape(1, cores), 1), seconds)
     return Elsewhere(has, place.partition.constraint, place.partition.resource_directives)
 
 
-def _on_one_node(target: Target, cpus: int) -> Target:
-    """The target without the queue or quality of service that the request names, if that takes only jobs of more than one node and these
-    CPUs, or with GPUs; the system's default partition, if all queues do."""
+def _on_one_node(target: Target, spec: JobSpec) -> Target:
+    """The target without the queue or quality of service that the request names, if that takes only jobs of more than one node with the
+    CPUs and the memory of the job there, or with GPUs; the system's default partition, if all queues do."""
+
+    def takes_larger(queue: Queue) -> bool:
+        memory = spec.resources.node_memory / 1e9 or queue.min_memory_gb or 0.0
+        return (
+            queue.min_nodes > 1
+            or (queue.min_cpus or 0) > spec.cpus_per_node
+            or (queue.min_memory_gb or 0.0) > memory
+            or bool(queue.min_gpus)
+        )
+
     queues = target.partition.queues if target.partition else ()
-    larger = [queue for queue in queues if queue.min_nodes > 1 or (queue.min_cpus or 0) > cpus or queue.min_gpus]
+    larger = [queue for queue in queues if takes_larger(queue)]
     if target.system and target.is_recorded and queues and len(larger) == len(queues):
         return _in_partition(target, target.system.default_partition)
     if target.scheduler_partition in [queue.name for queue in larger]:

@@ -108,6 +108,21 @@ def test_a_build_does_not_name_a_quality_of_service_for_jobs_of_more_cpus(fewest
     assert ("--qos=many\n" in texts.job_script, "--qos=many\n" in texts.build_script) == (True, named)
 
 
+@pytest.mark.parametrize(("least", "named"), [(60, True), (90, False)])
+def test_a_build_does_not_name_a_quality_of_service_for_jobs_with_more_memory(least: float, named: bool, known: Known) -> None:
+    """It has the memory that the job has of one node."""
+    request = example(
+        "3dgan-supermuc-ng", application__build=BUILD, job_options={"qos": "roomy", "node_count": 2}, optimisation__objective={}
+    )
+    facts = known(request.workload_name)
+    system = facts.systems["supermuc-ng"]
+    queues = (Queue(name="general", max_nodes=768), Queue(name="general", qos="roomy", max_nodes=768, min_memory_gb=least))
+    thin = system.partitions[0].model_copy(update={"queues": queues, "default_memory_per_cpu_gb": 0.1})
+    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
+    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
+    assert ("--qos=roomy\n" in texts.job_script, "--qos=roomy\n" in texts.build_script) == (True, named)
+
+
 def test_a_build_leaves_a_partition_for_jobs_with_gpus(known: Known) -> None:
     """For the default one; the reasons say why."""
     facts = known(None)
