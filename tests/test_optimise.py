@@ -307,9 +307,17 @@ def test_the_queue_that_a_time_selects_limits_the_cpus_of_each_node(known: Known
         nobody_ran_this(known, queues, job_options=TEN_HOURS)
 
 
-@pytest.mark.parametrize(("limit", "asks"), [({"max_memory_gb": 20.0}, 20e9), ({"min_memory_gb": 60.0}, 77e9)])
-def test_memory_that_a_sites_own_directives_ask_for_counts(limit: dict[str, Any], asks: float, known: Known) -> None:
-    """Not what a job would get that asks for none."""
+@pytest.mark.parametrize(
+    ("ranks", "limit", "asks"),
+    [
+        (48, {"max_memory_gb": 20.0}, 19_073),
+        (48, {"min_memory_gb": 60.0}, 73_432),
+        (1, {"min_memory_gb": 4.001366016}, 3816),
+        (48, {"max_memory_gb": 2.001731584}, 1909),
+    ],
+)
+def test_memory_that_a_sites_own_directives_ask_for_counts(ranks: int, limit: dict[str, Any], asks: int, known: Known) -> None:
+    """Not what a job would get that asks for none. Limits in whole MiB are asked for to the MiB."""
     facts = known(None)
     here = facts.systems["supermuc-ng"]
     thin = here.partitions[0].model_copy(
@@ -319,10 +327,14 @@ def test_memory_that_a_sites_own_directives_ask_for_counts(limit: dict[str, Any]
             "resource_directives": ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--mem={memory_mib_per_node}M"),
         }
     )
-    job = {"application": {"app_type": "mpi", "executable": "./a"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 1}}
+    job = {
+        "application": {"app_type": "mpi", "executable": "./a"},
+        "target": {"name": "supermuc-ng"},
+        "job_options": {"node_count": 1, "process_count_per_node": ranks},
+    }
     known_here = replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": (thin,)})})
     script = optimise(normalise({"job": job}).request, known_here).texts.job_script
-    assert f"#SBATCH --mem={int(asks) // 2**20}M\n" in script
+    assert f"#SBATCH --mem={asks}M\n" in script
 
 
 def test_a_job_with_a_quality_of_service_of_its_own_has_not_the_limits_of_another_one(known: Known) -> None:

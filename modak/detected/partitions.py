@@ -303,7 +303,7 @@ def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, floa
     nodes, and the most is said if the nodes have more. Where Slurm does not know what they have, jobs ask for none."""
     cpus, gpus, memory = node.cpus, sum(gpu.number for gpu in node.gpus), node.usable_memory_gb
     needed = ((one.min_cpus, cpus), (one.min_memory_gb, memory))
-    fewest = max(one.min_nodes or 1, *(math.ceil(limit / of_node) for limit, of_node in needed if limit and of_node), 1)
+    fewest = max(one.min_nodes or 1, *(math.ceil(round(limit / of_node, 6)) for limit, of_node in needed if limit and of_node), 1)
     sizes = (_whole_nodes(one.max_cpus, cpus, fewest), _whole_nodes(one.max_gpus, gpus, fewest))
     max_nodes = least(one.max_nodes, *sizes, largest)
     limits: dict[str, float | None] = {

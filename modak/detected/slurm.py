@@ -59,6 +59,8 @@ NO_CONDITION: Final = (None, "ALL", "N/A", "NO", "(null)")
 PROJECTS: Final = frozenset({"associations", "limits", "qos", "safe", "all"})
 """Values of ``AccountingStorageEnforce`` with which a job needs an association, that is, an account that its user may charge
 (slurm.conf(5): ``limits``, ``qos`` and ``safe`` set ``associations``, too)."""
+LIMITED: Final = frozenset({"limits", "safe", "all"})
+"""Values with which Slurm keeps jobs to the limits of their qualities of service."""
 TIMED: Final = "require_timelimit"
 """The plug-in of ``JobSubmitPlugins`` that rejects jobs without a wall time."""
 OWN_RULES: Final = (
@@ -90,7 +92,10 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     """The cluster that Slurm describes; ``None`` where there is no answer."""
     shown, listed = answers["scontrol-partition"], answers["scontrol-node"]
     config, configured = settings(answers["scontrol-config"].text), answers["scontrol-config"].command
+    enforced = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
     known = qualities(answers["sacctmgr"].text if "sacctmgr" in answers else "")
+    if "AccountingStorageEnforce" in config and not enforced & LIMITED:
+        known = {name: SeenQos(one.name) for name, one in known.items()}
     found, seen = partitions(shown.text, config, known), nodes(listed.text)
     in_full = bool(found and seen)
     if not in_full:
@@ -98,7 +103,6 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         found, seen = from_sinfo(shown.text)
     if not (found and seen):
         return None
-    enforced = {word.strip() for word in config.get("AccountingStorageEnforce", "").lower().split(",")}
     plugins = {word.strip().removeprefix("job_submit/") for word in config.get("JobSubmitPlugins", "").split(",")}
     return Cluster(
         "slurm",
@@ -163,7 +167,10 @@ def _quality(name: str, wall: str, *more: str) -> SeenQos:
         max_wall_time_s=seconds(wall),
         first="OverPartQOS" in flags.split(","),
         others=tuple(
-            f"QOS {name}: {kind} {what}={limit}" for kind, one in limits.items() for what, limit in one.items() if what not in COUNTED
+            f"QOS {name}: {kind} {what}={limit}"
+            for kind, one in limits.items()
+            for what, limit in one.items()
+            if what not in COUNTED or (limit == "0" and kind != "MinTRES")  # none at all, which no count of a system file says
         ),
     )
 

@@ -58,15 +58,21 @@ def with_memory(request: Request, target: Target, has: Resources, seconds: int |
     cores = has.ranks_per_node * has.cores_per_rank
     whole = options.node_exclusive or has.oversubscribed or target.gives_whole_nodes
     part = (usable or most) * min(1, (target.node.usable_cores if whole else cores) / node.usable_cores)
-    least = math.ceil(queue.min_memory_gb * 1e9 / has.nodes / MIB) * MIB if queue and queue.min_memory_gb else 0  # schedulers count in MiB
-    share = int(min(max(int(max(part, needed_gb(request, has.ranks_per_node)) * 10**9), least), (limit or math.inf) * 10**9))
+    least = _whole_mib(queue.min_memory_gb / has.nodes) if queue and queue.min_memory_gb else 0
+    share = max(int(max(part, needed_gb(request, has.ranks_per_node)) * 10**9), least)
+    share = min(share, round(limit * 1e9)) if limit else share
     given, asked = _given_gb(target, cores) * 1e9, options.memory_limit
     if not (asked or options.minimum_memory_per_processor or target.partition.resource_directives):
         if given > most * 1e9 + 1 or (limit and not given):
-            asked = int(most * 1e9)
+            asked = round(most * 1e9)
         elif 0 < given < share:
             asked = share
     return changed(has, memory_per_node=asked, memory_share=share)
+
+
+def _whole_mib(amount_gb: float) -> int:
+    """The bytes of an amount in whole MiB, as schedulers count them, and no less. An amount that was computed from MiB is not one more."""
+    return math.ceil(round(amount_gb * 1e9 / MIB, 6)) * MIB
 
 
 def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:

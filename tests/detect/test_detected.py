@@ -322,6 +322,37 @@ def test_a_quality_of_service_limits_what_its_jobs_have(limits: str, queue: dict
     assert named == ((Queue(name="batch", qos="special", max_wall_time_s=86400, **queue),) if queue else ())
 
 
+def test_the_least_memory_of_a_job_is_no_node_more() -> None:
+    """Of amounts in MiB, the quotient of their GB may be a little more than a whole number."""
+    nodes = re.sub("RealMemory=19[0-9]+", "RealMemory=1222", read(MIXED["scontrol-node"]))
+    files = {"scontrol-partition": MIXED["scontrol-partition"], **XEON}
+    found = partition(seen(files, scontrol_node=nodes, sacctmgr=f"roomy|||mem={3 * 1222}M\n"), "batch")
+    assert [queue.min_nodes for queue in found.queues] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("enforced", "queues"), [("none", 0), ("associations,qos", 0), ("associations,limits,qos,safe", 2), ("all", 2), (None, 2)]
+)
+def test_limits_that_slurm_does_not_keep_jobs_to_are_not_entered(enforced: str | None, queues: int) -> None:
+    """Jobs beyond them run."""
+    config = f"AccountingStorageEnforce = {enforced}\n" if enforced else ""
+    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
+    found = seen(files, scontrol_config=config, sacctmgr="lean||mem=100G,license/ansys=2|\n")
+    assert len(partition(found, "batch").queues) == queues
+    assert any("license/ansys=2" in note for note in found.notes) == bool(queues)
+
+
+@pytest.mark.parametrize(
+    ("limits", "noted"),
+    [("|||gres/gpu=0", "MaxTRESPU gres/gpu=0"), ("|cpu=8,mem=0|", "MaxTRES mem=0"), ("|||||node=0", "GrpTRES node=0"), ("||cpu=0", None)],
+)
+def test_a_quality_of_service_whose_jobs_have_none_of_something_is_noted(limits: str, noted: str | None) -> None:
+    """A site says so that they take no GPUs, or that nobody gets it."""
+    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
+    notes = [note for note in seen(files, sacctmgr=f"special|{limits}\n").notes if note.startswith("QOS")]
+    assert [note.partition(" (")[0] for note in notes] == ([f"QOS special: {noted}"] if noted else [])
+
+
 def test_limits_of_a_quality_of_service_that_no_field_can_say_are_noted() -> None:
     """With the partitions that take its jobs."""
     files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
