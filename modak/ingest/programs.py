@@ -51,7 +51,7 @@ PROGRAMS: Final = (
         "fio,1,randread,4k,bandwidth,52758540,B/s",
     ),
     _program("GROMACS", rb"^ *:-\) GROMACS - ", _LAYOUT, "gromacs,2,8,6,throughput,80.1,ns/day"),
-    _program("LAMMPS", rb"^LAMMPS \(", _LAYOUT, "lammps,2,48,1,throughput,61.7,steps/s"),
+    _program("LAMMPS", rb"^LAMMPS \([^,;\t]*\)\s*$", _LAYOUT, "lammps,2,48,1,throughput,61.7,steps/s"),
     _program("Quantum ESPRESSO", rb"^ *Program [A-Z]+ v.* starts on ", _LAYOUT, "pw.x,2,48,1,wall_time,812,s"),
 )
 _BEGINNING: Final = 4096

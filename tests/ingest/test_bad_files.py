@@ -471,7 +471,9 @@ def test_a_benchmark_is_known_by_its_json(name: str, text: str) -> None:
     assert f"the output of {name}, which is not read" in message
 
 
-@pytest.mark.parametrize("name", ["HPCG-Benchmark", "mdtest-4.0.0", "STREAM version 5.10", "HPLinpack 2.3", "IOR-4.0.0"])
+@pytest.mark.parametrize(
+    "name", ["HPCG-Benchmark", "mdtest-4.0.0", "STREAM version 5.10", "HPLinpack 2.3", "IOR-4.0.0", "LAMMPS (2Aug2023)"]
+)
 def test_a_table_of_a_benchmark_is_no_output_of_it(name: str) -> None:
     """Its rows may begin with the name that the program prints first."""
     content = f"application,nodes,metric,value,unit\n{name},2,time,3.1,s\n"
