@@ -166,6 +166,7 @@ LIMITED = (
     Queue(name="batch", qos="large", max_nodes=8, min_cpus=96),
     Queue(name="batch", qos="cards", max_nodes=8, min_gpus=1),
     Queue(name="batch", qos="lean", max_nodes=8, max_memory_gb=20, min_memory_gb=12),
+    Queue(name="batch", qos="huge", max_nodes=8, min_memory_gb=100),
     Queue(name="batch", qos="each", max_nodes=8, max_cpus_per_node=16, max_memory_per_node_gb=10),
 )
 
@@ -249,6 +250,13 @@ def test_a_job_asks_for_memory_within_the_limits_of_its_quality_of_service(
             {"node_count": 2, "memory_limit": "11 GB"},
             "job_options.memory_limit: a job with qos lean on supermuc-ng has at most 20 GB",
         ),
+        (
+            "lean",
+            {"node_count": 8, "memory_limit": "6 GB"},
+            "has at most 20 GB of memory, and this one has 6 GB on each of 8 nodes: on 3 nodes at most",
+        ),
+        ("huge", {"node_count": 1}, "has at least 100 GB of memory, and this one has 77 GB on each of 1 node"),
+        ("huge", {"node_count": 1, "given": None}, "has at least 100 GB of memory, and this one has 77 GB on each of 1 node"),
         ("lean", {"node_count": 2, "memory_limit": "5 GB"}, "has at least 12 GB of memory, and this one has 5 GB on each of 2 nodes"),
         ("lean", {"memory_limit": "30 GB"}, "30 GB per node requested, but only 20 GB are usable on nodes of supermuc-ng with qos lean"),
         ("lean", {"node_count": 2, "minimum_memory_per_processor": "300 MB"}, "job_options.minimum_memory_per_processor: a job with qos"),

@@ -58,7 +58,7 @@ def with_memory(request: Request, target: Target, has: Resources, seconds: int |
     cores = has.ranks_per_node * has.cores_per_rank
     whole = options.node_exclusive or has.oversubscribed or target.gives_whole_nodes
     part = (usable or most) * min(1, (target.node.usable_cores if whole else cores) / node.usable_cores)
-    least = _whole_mib(queue.min_memory_gb / has.nodes) if queue and queue.min_memory_gb else 0
+    least = min(_whole_mib(queue.min_memory_gb / has.nodes), round(most * 1e9)) if queue and queue.min_memory_gb else 0
     share = max(int(max(part, needed_gb(request, has.ranks_per_node)) * 10**9), least)
     share = min(share, round(limit * 1e9)) if limit else share
     given, asked = _given_gb(target, cores) * 1e9, options.memory_limit
@@ -141,15 +141,20 @@ def _check_memory(request: Request, target: Target, spec: JobSpec, queue: Queue,
     per_core = has.memory_per_core and not request.job_options.memory_limit
     asks = "job_options.minimum_memory_per_processor" if per_core else "job_options.memory_limit"
     each, field = (given, asks) if given >= needed else (needed, "optimisation.workload")
-    limits = (
-        ("most", queue.max_memory_gb, "memory", has.nodes, 1),
-        ("least", queue.min_memory_gb, "memory", has.nodes, -1),
-        ("most", queue.max_memory_per_node_gb, "memory per node", 1, 1),
-    )
-    for what, limit, of, nodes, sign in limits:
-        if limit and each and sign * (each * nodes - limit) > ROUNDING_GB:
-            this = f"{gigabytes(each)} on each of {counted(has.nodes, 'node')}"
-            raise Infeasible(f"{kind} has at {what} {gigabytes(limit)} of {of}, and this one has {this}", field=field)
+    nodes, usable = has.nodes, target.whole_node.usable_memory_gb if target.whole_node else None
+
+    def this(gb: float) -> str:
+        return f"this one has {gigabytes(gb)} on each of {counted(nodes, 'node')}"
+
+    if queue.max_memory_gb and each * nodes - queue.max_memory_gb > ROUNDING_GB:
+        fewer = int((queue.max_memory_gb + ROUNDING_GB) / each)
+        enough = f": on {counted(fewer, 'node')} at most" if fewer else ""
+        raise Infeasible(f"{kind} has at most {gigabytes(queue.max_memory_gb)} of memory, and {this(each)}{enough}", field=field)
+    if queue.max_memory_per_node_gb and each - queue.max_memory_per_node_gb > ROUNDING_GB:
+        there = f"{gigabytes(queue.max_memory_per_node_gb)} of memory per node"
+        raise Infeasible(f"{kind} has at most {there}, and {this(each)}", field=field)
+    if queue.min_memory_gb and (most := each or usable) and queue.min_memory_gb - most * nodes > ROUNDING_GB:
+        raise Infeasible(f"{kind} has at least {gigabytes(queue.min_memory_gb)} of memory, and {this(most)}", field=field)
 
 
 def why_memory(request: Request, target: Target, has: Resources, seconds: int | None) -> tuple[str, ...]:
