@@ -130,7 +130,7 @@ def _called_so(asked: str, field: Literal["partition", "queue"], request: Reques
 
 def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system: System, facts: Facts) -> Where:
     """Of the kinds of nodes that the scheduler calls by one name, the first with the features, GPUs and limits that the job asks for, as
-    far as one has them."""
+    far as one has them; of those that take its quality of service, if any do."""
     features, gpus = _node_features(request.job_options.architecture_constraint), request.job_options.request_gpus or 0
     kind = request.optimisation.opt_build.acc_type
     wishes: dict[str, Callable[[Partition], bool]] = {
@@ -138,7 +138,7 @@ def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system:
         "the requested GPUs": lambda one: _gpus(one, kind, facts) >= gpus,
         "room for the requested nodes, threads, time and memory": lambda one: not beyond(request, one, system, facts),
     }
-    left, missed = list(called), list[str]()
+    left, missed = [one for one in called if not any(refused(request, one))] or list(called), list[str]()
     for what, wish in wishes.items():
         having = [one for one in left if wish(one)]
         left = having or left

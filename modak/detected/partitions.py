@@ -13,7 +13,7 @@ from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
 from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain
 from modak.facts import Accelerator, Partition, Processor
-from modak.facts.systems import MOST_FEATURES, PARTS
+from modak.facts.systems import MOST_ALLOWED, MOST_FEATURES, PARTS
 from modak.grouping import grouped
 from modak.schedulers.slurm import GPUS
 from modak.text.amounts import counted, listed
@@ -237,7 +237,8 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
     seen, there = kind.partition, kinds.count(kind.nodes)
     called = seen.asked_as or seen.name
     max_nodes = least(seen.max_nodes, _whole_nodes(seen.max_job_cpus, kind.node.cpus, seen.min_nodes))
-    queues = list(_queues(called, kind, min(there, max_nodes or there)))
+    largest = min(there, max_nodes or there)
+    queues = list(_queues(called, kind, largest))
     limited = len(queues) > 1 or queues[0]["min_nodes"] > 1 or any(name in queues[0] for name in JOB_LIMITS)
     entry = {
         "name": kind.name,
@@ -253,7 +254,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "queue": called if kind.name != called else None,
         "queues": queues if limited else None,
         "qos": seen.qos,
-        **{name: names for name, names in seen.lists if names},
+        **{name: names for name, names in _lists(kind, largest).items() if names},
         "constraint": kind.constraint if scheduler == "slurm" else None,
         "features": (_features(kind) or None) if scheduler == "slurm" else None,
         "resource_directives": _asking(kind, scheduler),
@@ -292,9 +293,29 @@ def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, 
     )
     yield {"name": called, **_job_limits(usual, kind.node, largest)}
     as_usual = _job_limits(replace(usual, max_wall_time_s=seen.max_wall_time_s), kind.node, largest)
-    named = [(one.name, _job_limits(one, kind.node, largest)) for one in seen.qualities if not fault_in(Name, one.name)]
-    there = [(name, limits) for name, limits in named if limits["min_nodes"] <= limits["max_nodes"] and limits != as_usual]
-    yield from ({"name": called, "qos": name, **limits} for name, limits in there[:MOST_QUALITIES])
+    named = [(name, limits) for name, limits in _qualities(kind, largest) if _possible(limits) and limits != as_usual]
+    yield from ({"name": called, "qos": name, **limits} for name, limits in named[:MOST_QUALITIES])
+
+
+def _qualities(kind: NodeKind, largest: int) -> list[tuple[str, Mapping[str, float]]]:
+    """The qualities of service that jobs may name, each with its limits."""
+    return [(one.name, _job_limits(one, kind.node, largest)) for one in kind.partition.qualities if not fault_in(Name, one.name)]
+
+
+def _possible(limits: Mapping[str, float]) -> bool:
+    """Whether a job can have as many nodes as its limits ask for."""
+    return limits["min_nodes"] <= limits["max_nodes"]
+
+
+def _lists(kind: NodeKind, largest: int) -> Mapping[str, Sequence[str]]:
+    """Whose jobs the partition takes: none of a quality of service whose limits no job can meet there, which Slurm would hold for ever."""
+    lists: dict[str, Sequence[str]] = dict(kind.partition.lists)
+    never = [name for name, limits in _qualities(kind, largest) if not _possible(limits)]
+    if allowed := lists.get("allowed_qos"):
+        lists["allowed_qos"] = [name for name in allowed if name.casefold() not in map(str.casefold, never)] or allowed
+    elif never and () not in (lists.get("allowed_qos"), lists.get("denied_qos")):  # empty: a list that is too long
+        lists["denied_qos"] = [*lists.get("denied_qos", ()), *never][:MOST_ALLOWED]
+    return lists
 
 
 def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, float]:

@@ -322,6 +322,26 @@ def test_a_quality_of_service_limits_what_its_jobs_have(limits: str, queue: dict
     assert named == ((Queue(name="batch", qos="special", max_wall_time_s=86400, **queue),) if queue else ())
 
 
+@pytest.mark.parametrize(
+    ("says", "field", "names"),
+    [
+        ("", "denied_qos", ("huge",)),
+        ("DenyQos=low", "denied_qos", ("low", "huge")),
+        ("AllowQos=Huge,lean", "allowed_qos", ("lean",)),
+        ("AllowQos=huge", "allowed_qos", ("huge",)),
+    ],
+)
+def test_a_partition_takes_no_jobs_of_a_quality_of_service_that_needs_more_than_it_has(
+    says: str, field: str, names: tuple[str, ...]
+) -> None:
+    """Slurm would hold them for ever."""
+    shown = read(MIXED["scontrol-partition"])
+    shown = shown.replace("PartitionName=batch ", f"PartitionName=batch {says} ")
+    files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
+    found = partition(seen(files, scontrol_partition=shown, sacctmgr="huge|||mem=900T\nlean||cpu=8|\nlow|||\n"), "batch")
+    assert getattr(found, field) == names
+
+
 def test_the_least_memory_of_a_job_is_no_node_more() -> None:
     """Of amounts in MiB, the quotient of their GB may be a little more than a whole number."""
     nodes = re.sub("RealMemory=19[0-9]+", "RealMemory=1222", read(MIXED["scontrol-node"]))

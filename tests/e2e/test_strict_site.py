@@ -112,6 +112,7 @@ AI = {"account": "ai"}
         ({}, {"partition": "usual", "qos": "many"}, "--qos=many --ntasks-per-node=8"),
         ({"mpi_ranks": 1}, {"partition": "thick", "qos": "lean", "node_exclusive": True}, "--exclusive --mem=3001M"),
         ({}, {"partition": "unsaid", "qos": "group"}, "--nodes=1 --mem=3000M"),
+        ({}, {"partition": "unsaid", "qos": "many"}, "--constraint=thick --ntasks-per-node=8"),  # its thin nodes are too few
         ({"mpi_ranks": 4}, {"partition": "pairs", "qos": "roomy"}, "--nodes=2 --mem=4000M"),
         ({"mpi_ranks": 2}, {"partition": "pairs", "qos": "roomy"}, "--nodes=2 --ntasks-per-node=1 --mem=2501M"),
         ({"mpi_ranks": 1}, {"partition": "thick", "qos": "roomy"}, "--ntasks-per-node=1 --mem=5001M"),
@@ -176,6 +177,8 @@ def test_a_script_is_taken(
             {"partition": "gpu", "qos": "onegpu", "request_gpus": 2, **AI},
             "a job with qos onegpu on strict/gpu has at most 1 GPU per node, and this one has 2",
         ),
+        ({}, {"partition": "quick", "qos": "many"}, "job_options.qos: partition quick takes no jobs with qos many"),
+        ({}, {"partition": "pairs", "qos": "group"}, "job_options.qos: partition pairs takes no jobs with qos group"),
         ({"mpi_ranks": 8}, {"partition": "usual"}, "application.mpi_ranks: 8 ranks requested, on at least 2 nodes"),
         ({}, {"partition": "gpu", **AI}, "job_options.request_gpus: a job on strict/gpu has at least 1 GPU, and this one has 0"),
     ],
