@@ -12,7 +12,8 @@ from modak.interrupts import INTERRUPTED, ignore_further
 def main() -> int:
     """Run the command that this process was started with; its exit status.
 
-    SIGTERM is another Ctrl-C: what is not finished is taken back, such as half a file. Then the process ends of it.
+    SIGTERM is another Ctrl-C: what is not finished is taken back, such as half a file. Then the process ends of it. Where our caller has it
+    ignored, as the scripts of jobs do at their end, it stays so; Python leaves Ctrl-C ignored of its own accord.
     """
     terminated: list[int] = []
 
@@ -21,7 +22,8 @@ def main() -> int:
         terminated.append(number)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, terminate)
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, terminate)
     try:
         from modak.cli import main as run
 

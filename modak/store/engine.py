@@ -158,8 +158,8 @@ class DatabaseFile:
     def check(self) -> None:
         """Raise :class:`modak.errors.Unavailable` if it is no longer the file that was opened first."""
         if self._first and self._there() != self._first:
-            reason = "its file was removed or replaced while it was in use; stop MODAK, put the file back, start again"
-            raise _unreached(self._url, reason, Unavailable)
+            reason = "its file was removed or replaced while it was in use; stop MODAK, put that file back"
+            raise _unreached(self._url, f"{reason} (another one only after -wal and -shm are removed), start again", Unavailable)
 
     def _there(self) -> tuple[int, int] | None:
         try:
@@ -338,13 +338,15 @@ def address_shown(url: URL) -> str:
 _SECRET: Final = ("password", "sslpassword")
 
 
+_DAMAGED: Final = "the file is damaged; restore a backup, and remove -wal and -shm of the old file first"
 _REASONS: Final = {
     "database is locked": "another process holds it; try again when that has ended",
     "attempt to write a readonly database": "it is read-only",
     "unable to open database file": "it cannot be opened: look at the rights on the file, on its -wal and -shm, and on its folder",
     "database or disk is full": "the disk is full, its own or that of temporary files (TMPDIR)",
     "disk I/O error": "the disk answers with errors (full, or a quota is reached)",
-    "database disk image is malformed": "the file is damaged; restore a backup, and remove -wal and -shm of the old file first",
+    "database disk image is malformed": _DAMAGED,
+    "malformed database schema": _DAMAGED,
     "file is not a database": "the file is no SQLite database",
 }
 
@@ -352,8 +354,8 @@ _REASONS: Final = {
 def _failed(url: URL, error: BaseException | None, kind: type[Unavailable] = Unavailable) -> Unavailable:
     """The driver's error in one line. Callers of a service see it only in our own words, since drivers name hosts and users."""
     first = (str(error).strip() or type(error).__name__).splitlines()[0]
-    if first in _REASONS:
-        return _unreached(url, _REASONS[first], kind)
+    if reason := _REASONS.get(first.partition(" (")[0]):
+        return _unreached(url, reason, kind)
     return kind(f"the database {address_shown(url)} is out of reach: {first}", public_message=OUT_OF_REACH)
 
 

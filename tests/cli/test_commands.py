@@ -675,6 +675,18 @@ def test_what_is_terminated_leaves_nothing(packaged_database: Path, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_caller_that_ignores_sigterm_has_its_commands_go_on() -> None:
+    """As scripts of jobs do while they end: a command among what follows the application is not lost at the time limit."""
+    words = ["sh", "-c", 'trap "" TERM; exec "$0" -m modak validate -', sys.executable]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stdin
+        process.stdin.write(b" " * 100_000)  # more than a pipe holds: it is being read
+        process.stdin.flush()
+        process.terminate()
+        process.communicate(b'{"job": {"application": {"executable": "a"}}}')
+    assert process.returncode == 0
+
+
 def test_the_first_warnings_of_a_service_are_lines_of_its_log(tmp_path: Path) -> None:
     """Where no person looks at a terminal, whatever reads the log gets one JSON object a line, from the first line on."""
     environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{tmp_path}/modak.db"}

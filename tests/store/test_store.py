@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -862,6 +863,17 @@ def test_a_backup_of_a_damaged_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="the file is damaged; restore a backup, and remove -wal"):
         backup(f"sqlite:///{file}", folder / "copy.db")
     assert list(folder.iterdir()) == []
+
+
+def test_a_damaged_schema_is_called_damage(tmp_path: Path) -> None:
+    """As after a backup was restored beside the log of the old file; the line says how to go on."""
+    file = tmp_path / "a.db"
+    open_store(f"sqlite:///{file}", fill=False).close()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("UPDATE sqlite_master SET rootpage = 9999 WHERE name = 'results'")
+    with pytest.raises(Unavailable, match="the file is damaged; restore a backup, and remove -wal"):
+        open_store(f"sqlite:///{file}")
 
 
 def test_a_backup_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
