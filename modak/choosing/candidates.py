@@ -146,17 +146,29 @@ def _with_parallel(search: CandidateSearch, serial: Iterable[Shape]) -> Shapes:
 
 
 def _fitting(search: CandidateSearch, found: Shapes) -> Shapes:
-    """The shapes that fit a node and its memory; if none does, all where the nodes are not known, elsewhere those by rules of thumb. Raises
-    :class:`Infeasible` if these do not fit either."""
-    target, shapes = search.target, found.shapes
-    for each in (found, topology_shapes(search)):
-        fitting = tuple(one for one in each.shapes if _fits(one, target.node) and memory.obstacle(search.request, target, one) is None)
-        if fitting or not target.is_recorded:
-            return each._replace(shapes=fitting or shapes)
-    least = min(shapes, key=lambda shape: shape.ranks_per_node)
-    unlike = Fault("optimisation.workload", f"no layout fits the GPUs or NUMA modes of nodes of {target.title}")
-    fault = memory.obstacle(search.request, target, least) or unlike
+    """The shapes that fit a node and its memory; if none does, all where the nodes are not known, elsewhere those by rules of thumb, with
+    what keeps the others out. Raises :class:`Infeasible` if these do not fit either."""
+    target = search.target
+    if (shapes := _that_fit(search, found.shapes)) or not target.is_recorded:
+        return found._replace(shapes=shapes or found.shapes)
+    by_rule = topology_shapes(search)
+    if shapes := _that_fit(search, by_rule.shapes):
+        return by_rule._replace(shapes=shapes, why=(f"layouts that were measured: {_misfit(search, found.shapes).message}", *by_rule.why))
+    fault = _misfit(search, (*found.shapes, *by_rule.shapes))
     raise Infeasible(fault.message, field=fault.field)
+
+
+def _that_fit(search: CandidateSearch, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+    """The shapes that fit a node of the target and its memory."""
+    target = search.target
+    return tuple(one for one in shapes if _fits(one, target.node) and memory.obstacle(search.request, target, one) is None)
+
+
+def _misfit(search: CandidateSearch, shapes: Iterable[Shape]) -> Fault:
+    """Why not even the one with the fewest ranks of shapes that do not fit does."""
+    least = min(shapes, key=lambda shape: shape.ranks_per_node)
+    unlike = Fault("optimisation.workload", f"no layout fits the GPUs or NUMA modes of nodes of {search.target.title}")
+    return memory.obstacle(search.request, search.target, least) or unlike
 
 
 def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:

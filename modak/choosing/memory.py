@@ -26,7 +26,7 @@ def most_ranks(request: Request, target: Target) -> int | None:
     work, node, usable = request.optimisation.workload, target.node, usable_gb(target)
     if node is None or usable is None or not work.memory_per_rank_gb:
         return None
-    fitting = (_bytes(usable) - _bytes(work.memory_aside_gb or 0.0)) // max(1, _bytes(work.memory_per_rank_gb))
+    fitting = max(0, _bytes(usable) - _bytes(work.memory_aside_gb or 0.0)) // max(1, _bytes(work.memory_per_rank_gb))
     domains = node.standard_numa_domains
     return fitting - fitting % domains if fitting >= domains else fitting
 
@@ -34,7 +34,8 @@ def most_ranks(request: Request, target: Target) -> int | None:
 def cores_of_rank(request: Request, target: Target, shape: Shape) -> int:
     """Cores of a rank: one for each thread, or more if the request gives more and the node has them. Without a word of the request on
     cores, with GPUs its part of those that go with them, if these are more: so ranks lie as far apart as their GPUs, and have cores to
-    feed them. Where no more ranks fit the node's memory, its part of all cores: so they have the memory of all NUMA domains.
+    feed them. Where no more ranks fit the node's memory, its part of all cores: so they have the memory of all NUMA domains. Cores beside
+    those of threads are no more than there is memory for, if the request asks for some with each core.
     """
     node, ranks, options = target.node, shape.ranks_per_node, request.job_options
     cores = shape.cores_per_rank(node.threads_per_core if node else 1)
@@ -44,8 +45,13 @@ def cores_of_rank(request: Request, target: Target, shape: Shape) -> int:
     if options.core_count_per_process or options.core_count:
         return max(cores, min(said, node.usable_cores // ranks))
     if shape.gpus_per_node:
-        return max(cores, cores_with(request, node, shape.gpus_per_node) // ranks)
-    return max(cores, node.usable_cores // ranks) if ranks == most_ranks(request, target) else cores
+        part = cores_with(request, node, shape.gpus_per_node) // ranks
+    else:
+        part = node.usable_cores // ranks if ranks == most_ranks(request, target) else 0
+    each, usable = options.minimum_memory_per_processor, usable_gb(target)
+    if each and usable is not None and not options.memory_limit:
+        part = min(part, _bytes(usable) // (each * ranks))
+    return max(cores, part)
 
 
 def gigabytes(amount: float) -> str:

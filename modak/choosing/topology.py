@@ -144,6 +144,6 @@ def _with_memory(search: CandidateSearch, gpus: int) -> int:
 
 
 def _most(search: CandidateSearch) -> int:
-    """The most ranks of a node that have cores of their own; 1 if the node is not known."""
-    node = search.target.node
-    return max(1, node.usable_cores // (search.counts.threads_per_rank or 1)) if node else 1
+    """The most ranks of a node that have cores of their own, as many as the request gives each; 1 if the node is not known."""
+    node, cores = search.target.node, search.request.job_options.core_count_per_process
+    return max(1, node.usable_cores // max(search.counts.threads_per_rank or 1, cores or 1)) if node else 1

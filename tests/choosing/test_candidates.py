@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -1071,16 +1073,29 @@ def test_as_many_ranks_as_fit_the_memory_are_tried(known: Known, gigabytes: int,
     assert any(why.startswith("ranks per node: at most") for why in found.decisions) is (gigabytes > 1)
 
 
-def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does() -> None:
-    """Ranks of a larger problem need more of it than those of the measured one."""
+def test_ranks_are_no_more_than_have_the_cores_that_the_request_gives_each(known: Known) -> None:
+    """Also those of one thread, where their number is open: twelve of four cores fill a node of 48."""
+    found = candidates(known, application__app_type="mpi", application__threads=1, job_options__core_count_per_process=4)
+    assert layouts(found) == {(12, 1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "told"),
+    [(10, "480 GB per node are needed (48 ranks"), (300, "optimisation.workload: 300 GB per node are needed (1 rank")],
+)
+def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does(gigabytes: int, told: str) -> None:
+    """Ranks of a larger problem need more of it than those of the measured one, which is said; where not even one fits, so is that."""
     series = SeriesKey(application="solver", system="site", metric="wall_time", unit="s")
     full = {nodes: Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in (1, 2)}
     results = [Result(series=series, layout=layout, value=900 / nodes) for nodes, layout in full.items()]
-    asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "workload": {"memory_per_rank_gb": 10}}
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "workload": {"memory_per_rank_gb": gigabytes}}
     job = {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
     request, node = normalise({"job": job}).request, Node(processor="epyc", sockets=2, cores=48, memory_gb=192)
     facts = Facts(version="1", systems={"site": site(node)}, models=tuple(fit(results)))
-    assert layouts(enumerate_candidates(request, resolve(request, facts), facts.models)) == {(18, 1, 0)}
+    with pytest.raises(Infeasible, match=f"^{re.escape(told)}") if gigabytes == 300 else nullcontext():
+        found = enumerate_candidates(request, resolve(request, facts), facts.models)
+        assert layouts(found) == {(18, 1, 0)}
+        assert any(why.startswith(f"layouts that were measured: {told}") for why in found.decisions)
 
 
 def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:

@@ -208,6 +208,14 @@ def test_ranks_that_fill_the_memory_share_all_cores(gigabytes: int, ranks: int, 
     assert f"#SBATCH --ntasks-per-node={ranks}\n#SBATCH --cpus-per-task={cores}\n" in text
 
 
+@pytest.mark.parametrize(("each", "cores"), [("20 GB", 1), ("10 GB", 2)])
+def test_ranks_that_fill_the_memory_have_no_more_cores_than_it_has_room_for(each: str, cores: int) -> None:
+    """Where the request asks for memory with each core; without, those of the whole node."""
+    options = {"request_gpus": 0, "process_count_per_node": 24, "minimum_memory_per_processor": each}
+    text = script(GPUS, options, {**PURE, "workload": {"memory_per_rank_gb": 20}}, threads=1)
+    assert f"#SBATCH --cpus-per-task={cores}\n" in text
+
+
 @pytest.mark.parametrize(
     ("asked", "threads", "told"),
     [
