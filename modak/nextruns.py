@@ -32,7 +32,7 @@ from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
 from modak.choosing.unmeasured import with_unmeasured
 from modak.choosing.wishes import in_document, without_compilers
-from modak.choosing.workload import amounts_needed, with_problem, with_setting
+from modak.choosing.workload import amounts_needed, speed_printed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
@@ -188,9 +188,9 @@ def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:
     """That less work tells as much, if the program prints its speed, or the time of an epoch, and a run is, or may be, long."""
     work, times = request.optimisation.workload, [one.choice.prediction.value for one in runs]
     length = next((name for name in ("amount", "steps", "epochs") if getattr(work, name) is not None), None)
-    if work.metric and length and any(time is None or time > LONG_S for time in times):
+    if (speed := speed_printed(work)) and length and any(time is None or time > LONG_S for time in times):
         way = f"give less in optimisation.workload.{length}, and in the command"
-        yield f"a shorter run tells as much, because the program prints its {work.metric.name}: {way}"
+        yield f"a shorter run tells as much, because the program prints its {speed}: {way}"
 
 
 def _chosen(request: Request, facts: Facts) -> Decision:

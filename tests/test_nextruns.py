@@ -398,6 +398,8 @@ def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
         ({"amount": "500 ns", "metric": NS_PER_DAY}, 864.0, "give less in optimisation.workload.amount, and in the command"),
         ({"amount": "0.1 ns", "metric": NS_PER_DAY}, 864.0, None),
         ({"metric": NS_PER_DAY}, None, None),
+        ({"epochs": 100, "metric": {"name": "energy", "unit": "J", "pattern": "([0-9]+) J"}}, None, None),
+        ({"epochs": 100, "metric": {"name": "solve_time", "unit": "s", "pattern": "([0-9]+) s"}}, None, None),
         ({"amount": "500 ns"}, None, None),
     ],
 )

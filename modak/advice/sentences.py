@@ -16,7 +16,7 @@ from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import carrier, is_build, stated_nodes
-from modak.choosing.workload import MOST_NAMED, stated, units
+from modak.choosing.workload import MOST_NAMED, speed_printed, stated, units
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule
 from modak.perfmodel import startup
@@ -174,8 +174,10 @@ def _start_up(chosen: Chosen) -> str | None:
     done = 1 / unit.unit_scale
     length = counted(done, unit.per) if f"{unit.per}s" in startup.lengths(curve.series.params) else f"{cell(done)} {unit.per}"
     wrong = f"if that is mostly start-up, it is much too {'long' if scale > 1 else 'short'}"
-    how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric"
-    return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}, or measure a longer run"
+    how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric, or measure a longer run"
+    if speed := speed_printed(chosen.request.optimisation.workload):
+        how = f"the job's result tells, which has {speed}, too"
+    return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}"
 
 
 def _far(chosen: Chosen) -> str | None:

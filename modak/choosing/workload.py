@@ -11,7 +11,7 @@ from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.startup import PARTS
-from modak.results.metrics import METRICS, Metric, metric_of, parse_amount, singular, work_unit
+from modak.results.metrics import METRICS, Metric, metric, metric_of, parse_amount, singular, work_unit
 from modak.tuning.setting import recorded
 
 
@@ -59,6 +59,14 @@ def units(request: Request, curve: Curve) -> Units | None:
     if kind.per in PARTS:
         return Units(stated(work, kind.per) or 1.0, kind.per, _samples_scale(work, curve) if kind.per == "epoch" else 1.0)
     return _of_run(work, curve) if kind.per == "run" else None
+
+
+def speed_printed(work: Workload) -> str | None:
+    """The metric that the program prints, if it is a rate or the time of a part of the run, which a shorter run tells as well."""
+    if work.metric is None:
+        return None
+    printed = metric(work.metric.name, work.metric.unit)
+    return work.metric.name if printed.is_rate or printed.per in (*PARTS, "sample") else None
 
 
 def _samples_scale(work: Workload, curve: Curve) -> float:
