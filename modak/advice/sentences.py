@@ -175,7 +175,8 @@ def _start_up(chosen: Chosen) -> str | None:
     length = counted(done, unit.per) if f"{unit.per}s" in startup.lengths(curve.series.params) else f"{cell(done)} {unit.per}"
     wrong = f"if that is mostly start-up, it is much too {'long' if scale > 1 else 'short'}"
     how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric, or measure a longer run"
-    if speed := speed_printed(chosen.request.optimisation.workload):
+    speed = speed_printed(chosen.request.optimisation.workload)
+    if speed and chosen.request.application.write_result:
         how = f"the job's result tells, which has {speed}, too"
     return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}"
 

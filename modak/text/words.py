@@ -254,7 +254,7 @@ def _piece(text: str, at: int, names: frozenset[str]) -> tuple[list[str | Variab
             raise ValueError(f"character {at + 1}: a backslash with nothing after it")
         return [text[at + 1]], at + 2
     shown = "a line break" if sign == "\n" else repr(sign)
-    first = next((instead for begins, instead in _FIRST.items() if sign in "&;" and begins.match(text)), "")
+    first = next((instead for begins, instead in _FIRST.items() if sign in "&;\n" and begins.match(text)), "")
     hint = first or _MEANT.get(sign, "")
     raise ValueError(f"character {at + 1}: a shell acts on {shown}; put it in single quotes where it is meant literally{hint}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak.dsl import Objective
+from modak.dsl import Application, Config, Document, JobOptions, Objective, Optimisation, Target, Workload
 from modak.errors import RequestError
 from modak.plugins import all_of
 from modak.text.documents import with_value
@@ -124,8 +124,18 @@ _NAMES: Final = {
 }
 """What sentences call the fields of a request."""
 _NAMED: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(sorted(map(re.escape, _NAMES), reverse=True))})(?![\w-]|\.\w)")
-_OTHER: Final = re.compile(r"(?<![\w./-])(?:application|target|optimisation|workload|objective|config|job_options)(?:\.[a-z_]+)+")
-"""Any field of a request."""
+_SECTIONS: Final[Mapping[str, type[Document]]] = {
+    "application": Application,
+    "target": Target,
+    "job_options": JobOptions,
+    "optimisation": Optimisation,
+    "config": Config,
+    "workload": Workload,
+    "objective": Objective,
+}
+_FIELDS: Final = (*(f"{section}.{name}" for section, of in _SECTIONS.items() for name in of.model_fields), "optimisation.ai_training")
+_OTHER: Final = re.compile(rf"(?<![\w./-])(?:optimisation\.)?(?:{'|'.join(map(re.escape, _FIELDS))})(?![\w-])(?:\.[a-z_]+)*")
+"""Any field of a request; a file of a name like ``config.sh`` is none."""
 OBJECTIVES: Final = (("", "default"), *((name, name.replace("_", "-")) for name in Objective.allowed("minimise")))
 
 

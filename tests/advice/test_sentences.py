@@ -128,6 +128,17 @@ def test_the_start_up_of_a_short_pilot_is_told(
     assert [text for text in advice if "start-up" in text] == ([f"the predicted time is {said}{how}"] if said else [])
 
 
+@pytest.mark.parametrize("written", [True, False])
+def test_only_a_result_that_is_written_tells_the_speed_of_a_short_pilot(known: Known, written: bool) -> None:
+    """Without one the metric of the request is left out."""
+    key = SeriesKey(application="a", system="supermuc-ng", metric="wall_time", unit="s", params={"epochs": "2"})
+    models = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=20.0)])
+    work = {"application": "a", "epochs": 50, "metric": {"name": "epoch_time", "unit": "s", "pattern": "epoch: ([0-9.]+)"}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"write_result": written}, "optimisation": {"workload": work}}
+    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    assert [text.endswith("the job's result tells, which has epoch_time, too") for text in advice if "start-up" in text] == [written]
+
+
 @pytest.mark.parametrize(("src", "said"), [("https://example.org/a.git", True), ("${HOME}/a/.git", False), (None, False)])
 def test_sources_that_may_be_others_tomorrow_are_named(known: Known, src: str | None, said: bool) -> None:
     """The address has no commit; a clone of the user's has one."""

@@ -98,6 +98,7 @@ def test_a_variable_before_the_program_is_told_how_to_set() -> None:
         ("source ~/e/bin/activate; python a.py", "character 8: a shell acts on '~'"),
         ("source e/bin/activate; python a.py", "character 22: .*; in place of opening an environment, begin with the path of its Python"),
         ("module load gcc; ./a", "character 16: .*; load modules before you submit the script, which gets your environment"),
+        ("module load gcc\n./a", "character 16: a shell acts on a line break; .*; load modules before you submit the script"),
         ("export A=1; ./a", "character 11: .*; to set a variable, begin with env NAME=value$"),
         ("cd run && ./a", "character 8: .*; leave cd out, and submit the script from that folder: it starts there$"),
         ('a "b`c`"', "character 5: a shell acts on '`'; put it in single quotes where it is meant literally$"),

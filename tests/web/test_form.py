@@ -71,8 +71,12 @@ def test_each_runtime_is_offered_and_none_first() -> None:
 
 def test_a_name_that_the_form_does_not_have_is_found() -> None:
     """The first of a field of the request; files and addresses are none."""
-    texts = ["'Epochs' of 1.0; see /etc/target.toml, my-config.d", "submit it with job_options.signal, or application.threads"]
+    texts = [
+        "'Epochs' of 1.0; see /etc/target.toml, my-config.d, config.sh, application.py",
+        "submit it with job_options.signal, or application.threads",
+    ]
     assert (form.unnamed(texts[:1]), form.unnamed(texts)) == (None, "job_options.signal")
+    assert form.unnamed(["optimisation.workload.memory_per_rank_gb.", "x"]) == "optimisation.workload.memory_per_rank_gb"
 
 
 def test_sentences_name_fields_as_the_form_does() -> None:
