@@ -60,18 +60,18 @@ _RUN: Final = (
     Field(
         "amount", "Amount of work", "optimisation.workload.amount", "of the whole run, if results are rates like ns/day", example="100 ns"
     ),
+)
+_PLACE: Final = (
+    Field("system", "System", "target.name", "where the job runs", "select"),
+    Field("partition", "Partition", "job_options.partition", "nodes of one kind, with a queue; empty: the system's default"),
     Field(RUNTIME, "Container", "target.container_runtime", "what starts it; none: the program is in an environment of yours", "select"),
     Field(
         "image",
         "Container image",
         "application.container_runtime",
-        "empty: MODAK chooses; so it does for training, unless yours is under Images",
+        "empty: MODAK chooses; training uses only images that are listed under Images",
         example="docker://name/image:tag",
     ),
-)
-_PLACE: Final = (
-    Field("system", "System", "target.name", "where the job runs", "select"),
-    Field("partition", "Partition", "job_options.partition", "nodes of one kind, with a queue; empty: the system's default"),
     Field("name", "Job name", "job_options.job_name", "in the queue", example="solver"),
     Field("account", "Account", "job_options.account", "the project that the job is charged to"),
     Field(
