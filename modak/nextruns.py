@@ -380,9 +380,10 @@ def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
     """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect. For a
     process with threads that are all cores and half of them.
     """
-    first, *others = decision.candidates.shapes
-    fewer = [replace(one, threads_per_rank=first.threads_per_rank, origin=first.origin) == first for one in others]
-    places = np.flatnonzero(np.isin(decision.scored.shape, [0, *np.flatnonzero([False, *fewer])])).tolist()
+    shapes = decision.candidates.shapes
+    first = shapes[0]
+    alike = np.array([replace(one, threads_per_rank=first.threads_per_rank, origin=first.origin) == first for one in shapes])
+    places = np.flatnonzero(alike[decision.scored.shape]).tolist()
     pairs = _pairs(decision, first, int(decision.scored.nodes[places[0]]))
     order = list(dict.fromkeys((places[0], *pairs, *places)))[:most]
     return tuple(Proposal(place, choice_of(decision, place)) for place in order)

@@ -79,7 +79,7 @@ def _words(what: str) -> Schema:
 
 
 _AS_WRITTEN: Final[Mapping[str, Schema]] = {
-    "wall_time_limit": {**_SECONDS, "description": "not given: the prediction's upper bound and the job's start, within the partition"},
+    "wall_time_limit": {**_SECONDS, "description": "not given: from the prediction, within the limit of the partition"},
     "deadline": {**_SECONDS, "description": "the whole workload is done by then"},
     "size_bytes": {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _SIZE], "description": "to read: a size, or bytes as a number"},
     "memory_limit": {**_SIZE, "title": "Memory per node"},

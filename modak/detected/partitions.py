@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
-from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain
+from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain, within
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_ALLOWED, MOST_FEATURES, PARTS
 from modak.grouping import grouped
@@ -278,19 +278,7 @@ def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, 
     """The partition as a queue by size, and then for jobs that name a quality of service, each with its limits. As these are narrower, no
     other job gets one."""
     seen = kind.partition
-    usual = SeenQos(
-        called,
-        min_nodes=seen.min_nodes,
-        max_nodes=largest,
-        min_cpus=seen.min_job_cpus,
-        min_gpus=seen.min_gpus,
-        max_gpus=seen.max_gpus,
-        min_memory_gb=seen.min_memory_gb,
-        max_memory_gb=seen.max_memory_gb,
-        cpus_per_node=seen.cpus_per_node,
-        gpus_per_node=seen.gpus_per_node,
-        memory_per_node_gb=seen.memory_per_node_gb,
-    )
+    usual = replace(within(SeenQos(called), seen), max_nodes=largest, max_cpus=None, max_wall_time_s=None)
     yield {"name": called, **_job_limits(usual, kind.node, largest)}
     as_usual = _job_limits(replace(usual, max_wall_time_s=seen.max_wall_time_s), kind.node, largest)
     named = [(name, limits) for name, limits in _qualities(kind, largest) if _possible(limits) and limits != as_usual]

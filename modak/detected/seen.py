@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar
 
 from modak.facts import Vendor
 from modak.facts.systems import MOST_ALLOWED
@@ -19,6 +21,18 @@ _LISTED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 NOT_THERE: Final = "not found"
 """The trouble of a command that is not installed, which is no reason for a note."""
 
+LARGEST: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{name: name for name in ("max_nodes", "max_gpus", "max_memory_gb", "max_wall_time_s")},
+        **{name: name for name in ("cpus_per_node", "gpus_per_node", "memory_per_node_gb")},
+        "max_cpus": "max_job_cpus",
+    }
+)
+"""Limits of a quality of service from above, each with that of a partition for its jobs."""
+SMALLEST: Final[Mapping[str, str]] = MappingProxyType(
+    {**{name: name for name in ("min_nodes", "min_gpus", "min_memory_gb")}, "min_cpus": "min_job_cpus"}
+)
+"""The same from below."""
 
 Limit = TypeVar("Limit", int, float)
 
@@ -316,3 +330,10 @@ def plain(text: str, longest: int = 200) -> str:
     """
     blank = (letter if letter.isprintable() else " " if letter.isspace() else "" for letter in text[:LONGEST_VALUE])
     return " ".join("".join(blank).split())[:longest]
+
+
+def within(one: SeenQos, seen: SeenPartition) -> SeenQos:
+    """What a quality of service allows a job in the partition."""
+    limits: dict[str, Any] = {name: least(getattr(one, name), getattr(seen, there)) for name, there in LARGEST.items()}
+    limits |= {name: most(getattr(one, name), getattr(seen, there)) for name, there in SMALLEST.items()}
+    return SeenQos(one.name, **limits)

@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from modak.detected.seen import (
+    LARGEST,
     LONGEST_VALUE,
+    SMALLEST,
     Cluster,
     CommandOutput,
     GpuCount,
@@ -19,10 +21,10 @@ from modak.detected.seen import (
     count,
     exact_gigabytes,
     least,
-    most,
     seconds,
     whole,
     whole_list,
+    within,
 )
 
 SINFO: Final[Mapping[str, str]] = {
@@ -73,18 +75,6 @@ QOS_FORMAT: Final = f"Name,MaxWall,{','.join(TRES)},Flags"
 """The fields of ``sacctmgr show qos``. Jobs beyond these limits are rejected, or wait for ever."""
 COUNTED: Final = ("node", "cpu", "gres/gpu", "mem")
 """What a system file counts of a job, beside its time."""
-LARGEST: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{name: name for name in ("max_nodes", "max_gpus", "max_memory_gb", "max_wall_time_s")},
-        **{name: name for name in ("cpus_per_node", "gpus_per_node", "memory_per_node_gb")},
-        "max_cpus": "max_job_cpus",
-    }
-)
-"""Limits of a quality of service from above, each with that of a partition for its jobs."""
-SMALLEST: Final[Mapping[str, str]] = MappingProxyType(
-    {**{name: name for name in ("min_nodes", "min_gpus", "min_memory_gb")}, "min_cpus": "min_job_cpus"}
-)
-"""The same from below."""
 SINFO_FORMAT: Final = "|".join(SINFO.values())
 
 
@@ -195,10 +185,10 @@ def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQ
     lists = dict(seen.lists)
     allowed, denied = ({name.casefold() for name in lists.get(field, ())} for field in ("allowed_qos", "denied_qos"))
     named = [one for name, one in known.items() if (name in allowed if allowed else name not in denied)]
-    within = [_within(one, seen) for one in named]
+    there = [within(one, seen) for one in named]
     return replace(
         seen,
-        qualities=tuple(one for one in within if one != _within(SeenQos(one.name), seen)),
+        qualities=tuple(one for one in there if one != within(SeenQos(one.name), seen)),
         conditions=(*seen.conditions, *(text for one in (*([own] if own else []), *named) for text in (*one.others, *_instead(one, own)))),
     )
 
@@ -211,16 +201,9 @@ def _instead(one: SeenQos, own: SeenQos | None) -> tuple[str, ...]:
 
 
 def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:
-    one = _within(by, seen)
+    one = within(by, seen)
     limits: dict[str, Any] = {there: getattr(one, name) for name, there in (*LARGEST.items(), *SMALLEST.items())}
     return replace(seen, max_cpus=least(seen.max_cpus, by.max_cpus), **limits)
-
-
-def _within(one: SeenQos, seen: SeenPartition) -> SeenQos:
-    """What a quality of service allows a job in the partition."""
-    limits: dict[str, Any] = {name: least(getattr(one, name), getattr(seen, there)) for name, there in LARGEST.items()}
-    limits |= {name: most(getattr(one, name), getattr(seen, there)) for name, there in SMALLEST.items()}
-    return SeenQos(one.name, **limits)
 
 
 def nodes(text: str) -> tuple[SeenNode, ...]:

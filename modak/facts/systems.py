@@ -33,7 +33,6 @@ MOST_FEATURES: Final = 64
 MOST_ALLOWED: Final = 256
 """Names of qualities of service, or of accounts, that a partition takes or refuses."""
 
-
 PARTS: Final = (
     *("min_cpus", "max_cpus", "min_gpus", "max_gpus", "min_memory_gb", "max_memory_gb"),
     *("max_cpus_per_node", "max_gpus_per_node", "max_memory_per_node_gb"),

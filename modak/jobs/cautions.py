@@ -146,12 +146,12 @@ def _other_cores(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if the ranks have fewer cores than the request gives them, because the node has no more, or more, one for each thread.
     Without threads in the request, its cores are those, and a warning says if they do not fit."""
     asked, has = request.job_options.core_count_per_process, spec.resources
-    if asked in (None, has.cores_per_rank) or request.application.threads is None:
+    if asked is None or asked == has.cores_per_rank or request.application.threads is None:
         return ()
     why = f"the {counted(has.ranks_per_node, 'rank')} of a node share its {has.node_cores}"
     if asked < has.cores_per_rank:
         why = f"each of its {has.threads_per_rank} threads has one"
-    text = f"{counted(asked or 0, 'core')} for each rank requested, but {why}: a rank gets {has.cores_per_rank}"
+    text = f"{counted(asked, 'core')} for each rank requested, but {why}: a rank gets {has.cores_per_rank}"
     return (Notice(field="job_options.core_count_per_process", message=text),)
 
 

@@ -21,7 +21,7 @@ WALL_TIME_STEP_S: Final = 300
 
 
 def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
-    """The wall time in seconds, and why: the request's, else the prediction's upper bound plus start-up, within the partition's limit.
+    """The wall time in seconds and why: the request's, else the prediction's upper bound and the job's start, within the partition's limit.
 
     A deadline that is to be met with more confidence than the upper bound needs a later bound: the job must not be stopped before it.
     Raises :class:`modak.errors.Infeasible` if more is requested than a job there can have, unless the run is over before, or is to be

@@ -92,8 +92,10 @@ _SETTING: Final = "MODAK_DATABASE_URL"
 def existing(url: str) -> URL:
     """The address of a database, as :func:`supported`, whose file has to be there: :func:`connect` would make a missing one."""
     address = supported(url)
+    if address.drivername != "sqlite":
+        return address
     try:
-        Path(address.database or "").stat() if address.drivername == "sqlite" else None
+        Path(address.database or "").stat()
     except OSError as error:
         raise Unavailable(f"there is no database {address_shown(address)}: {error.strerror}", public_message=OUT_OF_REACH) from None
     return address

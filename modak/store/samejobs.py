@@ -21,7 +21,6 @@ from modak.store.series import OwnNames
 SAME_END: Final = 86_400_000_000
 """Microseconds: a run ends so long before its job at most, which may copy data afterwards. Numbers of jobs are given again later."""
 
-
 FEW: Final = 100
 """Up to so many jobs are looked up by the index of texts, so that the result of one takes no longer the more there are. For more of them
 all texts are read once, which takes 0.1 s for a million."""
