@@ -259,11 +259,11 @@ QUALITIES = "normal|||\ndebug|00:10:00|node=1|\nlong|7-00:00:00||\nquickq|00:15:
 """What ``sacctmgr`` prints."""
 
 
-def with_qualities(fields: str) -> Partition:
+def with_qualities(fields: str, qualities: str = QUALITIES) -> Partition:
     """The partition batch of the mixed cluster, with more fields, on a cluster with these qualities of service."""
     shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
     files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
-    return partition(seen(files, scontrol_partition=shown.replace("QoS=N/A", "", 1), sacctmgr=QUALITIES), "batch")
+    return partition(seen(files, scontrol_partition=shown.replace("QoS=N/A", "", 1), sacctmgr=qualities), "batch")
 
 
 @pytest.mark.parametrize(
@@ -442,6 +442,13 @@ def test_a_partition_has_the_limits_of_its_own_quality_of_service() -> None:
     assert (found.max_wall_time_s, found.max_nodes) == (900, 2)
     assert found.queues[0] == Queue(name="batch", min_nodes=2, max_nodes=2)
     assert "quickq" not in [one.qos for one in found.queues]
+
+
+def test_the_most_cpus_of_all_jobs_of_a_partition_are_said_of_its_nodes_alone() -> None:
+    """Slurm counts threads here: 20 of them are ten cores."""
+    found = with_qualities("QoS=smallq", "smallq||cpu=20,mem=1000M|\n")
+    assert found.node.usable_cores == 10
+    assert found.queues == (Queue(name="batch", max_nodes=1, max_memory_gb=1.048576),)
 
 
 def test_a_partition_has_the_limits_of_the_only_quality_of_service_that_it_takes() -> None:
