@@ -21,7 +21,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.words import Word, expandable
+from modak.text.words import Word, behind_env, expandable
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -188,7 +188,8 @@ def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
 def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image
     may have scripts in PATH."""
-    first = request.application.command[0] if request.application.command else ""
+    command = request.application.command
+    first = command[behind_env(command)] if command else ""
     name = program_name(first)
     ending = name.rpartition(".")[2] if "." in name else ""
     if ending == "ipynb":
@@ -206,6 +207,7 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
     command, before = application.command, [program_name(word) for word in application.pre_execution[:3]]
+    command = command[behind_env(command) :] if command else ()
     if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
         return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)

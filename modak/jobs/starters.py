@@ -8,7 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice, Request
 from modak.normalise.mpirun import LAUNCHERS
-from modak.text.words import Joined, Variable, Word, line, tail
+from modak.text.words import Joined, Variable, Word, behind_env, line, tail
 from modak.tuning.setting import option_words
 
 FLAGS: Final[Mapping[str, frozenset[str]]] = {
@@ -23,6 +23,8 @@ FLAGS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Launchers of Python scripts, each with its options that take no value (with hyphens: the tools read underscores alike)."""
 OTHERS: Final = LAUNCHERS | {"jsrun"}
+COMMAND: Final = "MODAK_COMMAND"
+"""The variable that names the program of a request without any."""
 _NO_PYTHON: Final = "--no-python"
 _MODULE: Final = frozenset({"-m", "--module"})
 _ALSO: Final[Mapping[str, str]] = {
@@ -40,17 +42,19 @@ _WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
 def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
     """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
     if request.application.command:
-        command, notices = _started_once(request.application.command, launcher, scheduler)
-        return (*_interpreted(command, request, launcher), *option_words(request)), notices
-    runs = "the script runs the program whose path, without arguments, is in the variable MODAK_COMMAND, and stops if it is not set"
+        behind = behind_env(request.application.command)
+        setting, command = request.application.command[:behind], request.application.command[behind:]
+        command, notices = _started_once(command, launcher, scheduler)
+        by_itself = launcher == "torchrun" and not setting
+        return (*setting, *(command if by_itself else _interpreted(command, request)), *option_words(request)), notices
+    runs = f"the script runs the program whose path, without arguments, is in the variable {COMMAND}, and stops if it is not set"
     text = f"no executable is given; {runs}"
-    return (Joined(parts=(Variable(variable="MODAK_COMMAND"),)),), (Notice(field="application.executable", message=text),)
+    return (Joined(parts=(Variable(variable=COMMAND),)),), (Notice(field="application.executable", message=text),)
 
 
-def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> tuple[Word, ...]:
-    """The command, with ``python3`` before a Python script: a shell does not find ``train.py``. torchrun starts scripts itself."""
-    script = is_script(command[0]) and request.application.app_type in ("python", None)
-    return ("python3", *command) if script and launcher != "torchrun" else command
+def _interpreted(command: tuple[Word, ...], request: Request) -> tuple[Word, ...]:
+    """The command, with ``python3`` before a Python script: a shell does not find ``train.py``. (torchrun starts scripts itself.)"""
+    return ("python3", *command) if is_script(command[0]) and request.application.app_type in ("python", None) else command
 
 
 def _started_once(command: tuple[Word, ...], launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
@@ -141,10 +145,11 @@ def is_python(word: Word) -> bool:
 def is_interpreted(command: tuple[Word, ...]) -> bool:
     """Whether a command is a program of Python or R.
 
-    >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("Rscript", "fit.R")), is_interpreted(("./solver",))
+    >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("env", "A=1", "Rscript", "fit.R")), is_interpreted(("./solver",))
     (True, True, False)
     """
-    return is_python(command[0]) or is_script(command[0]) or program_name(command[0]) in ("R", "Rscript")
+    program = command[behind_env(command)]
+    return is_python(program) or is_script(program) or program_name(program) in ("R", "Rscript")
 
 
 def _python_beside(launcher: Word) -> Word:

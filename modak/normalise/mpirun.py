@@ -15,7 +15,7 @@ from typing import Any, Final
 from modak.dsl import Application, Request
 from modak.errors import Fault
 from modak.normalise.spellings import shown
-from modak.text.words import Joined, Word, lead, line, tail
+from modak.text.words import Joined, Word, behind_env, lead, line, tail
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
 _MPIRUN: Final[Mapping[str, str]] = dict.fromkeys(("-n", "--n", "-np", "--np"), "mpi_ranks") | _PER_NODE
@@ -105,11 +105,23 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     >>> found = launched(("mpirun", "-np", "8", "./solver", "in"))
     >>> found and (found.command, found.launcher, found.counts)
     (('./solver', 'in'), 'mpirun -np 8', {'mpi_ranks': 8})
+
+    What ``env`` sets before it, it sets for the program; the number of threads is a count:
+
+    >>> found = launched(("env", "A=1", "OMP_NUM_THREADS=2", "mpirun", "-np", "8", "./solver"))
+    >>> found and (found.command, found.counts)
+    (('env', 'A=1', './solver'), {'threads': 2, 'mpi_ranks': 8})
     """
+    behind = behind_env(command) if command else 0
+    setting, command = command[:behind], command[behind:]
     known = _COUNTS.get(tail(command[0]).rsplit("/", 1)[-1]) if command else None
     if known is None or ":" in command:  # several programs
         return None
     counts: dict[str, int] = {}
+    for word in setting:
+        variable, _, number = word.partition("=") if isinstance(word, str) else ("", "", "")
+        if variable == _THREADS and _COUNT.fullmatch(number):
+            counts["threads"], setting = int(number), tuple(other for other in setting if other != word)
     stated = False
     place = 1
     while place < len(command) and lead(command[place]).startswith("-"):
@@ -131,7 +143,7 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
         return None
     if _starts_more(rest):  # these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
-    return Launched(rest, line(command[:place]).replace(":?}", "}"), counts, stated)
+    return Launched((*setting, *rest) if len(setting) > 1 else rest, line(command[:place]).replace(":?}", "}"), counts, stated)
 
 
 def _starts_more(command: tuple[Word, ...]) -> bool:

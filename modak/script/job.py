@@ -13,6 +13,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import JobSpec, changed
+from modak.jobs.starters import COMMAND
 from modak.launchers import Launcher
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.jsrun import JSRUN
@@ -42,7 +43,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         raise Conflict(why, field="target.job_scheduler_type")
     job, dropped = _with_sound_rules(job)
     job, lost = _without_lost_signal(job, scheduler, launcher)
-    job = _with_needed_values(job)
+    values, job = job.values, _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
     starter = _started_by(job, launcher.inside(job, scheduler)[0])
@@ -76,6 +77,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
             *one_target(job, scheduler),
             *lost,
             *_without_value(job, around.variables),
+            *_never_set(job, body, values),
         ),
         around.fetching,
     )
@@ -89,9 +91,12 @@ def _with_sound_rules(job: JobSpec) -> tuple[JobSpec, tuple[Notice, ...]]:
 
 
 def _with_needed_values(job: JobSpec) -> JobSpec:
-    """The job without values for rules, if it has no rules and no command names one of them."""
-    named = words.variables((*job.words, *job.launcher_options))
-    return job if job.rules or not job.values.keys().isdisjoint(named) else changed(job, values={})
+    """The job without the values that its rules, and what it starts before and after the run, may read, if it has none of these, and no
+    command names one of them, if only in text that a shell of its own expands (``sh -c 'prepare $MODAK_RANKS'``)."""
+    needed = job.rules or job.pre or job.post or job.checkpoint
+    if needed or any(map(words.line((*job.words, *job.launcher_options)).__contains__, job.values)):
+        return job
+    return changed(job, values={})
 
 
 def _without_lost_signal(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[JobSpec, tuple[Notice, ...]]:
@@ -120,6 +125,15 @@ def _without_value(job: JobSpec, variables: Collection[str]) -> tuple[Notice, ..
         Notice(field="rules", message=f"rule {rule!r:.80} needs {name}, which has no value: the job will stop there")
         for rule, name in asked
     )
+
+
+def _never_set(job: JobSpec, body: Collection[Line], values: Collection[str]) -> tuple[Notice, ...]:
+    """A warning for each variable of the script's in a command, if the script has none of that name, only ``values`` and others."""
+    expanded = words.variables((*job.command, *job.pre, *job.post, *job.checkpoint))
+    mine = [name for name in expanded if name.startswith("MODAK_") and name not in (COMMAND, *job.attributes.copy_variables)]
+    text = "\n".join(line.text for line in body) if mine else ""
+    what = f"the script does not set it; it has {', '.join(values)}" if values else "the script does not set it"
+    return tuple(Notice(field="application", message=f"${{{name}}}: {what}") for name in mine if f"{name}=" not in text)
 
 
 def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, ...]:

@@ -62,3 +62,18 @@ def test_a_launcher_in_a_job_of_one_rank_may_find_no_room(scheduler: str, warned
     command, notices = command_of(request, "none", scheduler)
     assert command == request.application.command
     assert any("may find no room" in notice.message for notice in notices) == warned
+
+
+@pytest.mark.parametrize(
+    ("launcher", "command"), [("srun", "env A=1 python3 train.py --lr 1"), ("torchrun", "env A=1 python3 train.py --lr 1")]
+)
+def test_a_script_behind_variables_is_started_by_python(launcher: str, command: str) -> None:
+    """Under torchrun, too, for which ``env`` is then the program."""
+    request = Request(application=Application(executable=words.parse("env A=1 train.py --lr 1")))
+    assert words.line(command_of(request, launcher, "slurm")[0]) == command
+
+
+def test_a_launcher_behind_variables_is_warned_of() -> None:
+    """It would be started by each rank."""
+    request = Request(application=Application(executable=words.parse("env A=1 mpirun --mca btl tcp -np 8 ./solver")))
+    assert any("each rank would run mpirun again" in notice.message for notice in command_of(request, "srun", "slurm")[1])

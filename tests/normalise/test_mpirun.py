@@ -135,3 +135,10 @@ def test_what_starts_the_launcher_of_each_node_says_nothing_of_ranks(command: st
     assert words.line(found.application.command[:1]) != "srun"
     options = found.job_options
     assert (found.application.mpi_ranks, options.process_count_per_node, options.core_count_per_process) == (None, None, None)
+
+
+def test_a_launcher_behind_variables_starts_no_ranks_either() -> None:
+    """What ``env`` sets stays with the program; the number of threads is one of the job."""
+    found = request("env A=1 OMP_NUM_THREADS=2 mpirun -np 8 ./solver x.in")
+    assert words.line(found.application.command) == "env A=1 ./solver x.in"
+    assert (found.application.mpi_ranks, found.application.threads) == (8, 2)
