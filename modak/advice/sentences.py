@@ -27,7 +27,7 @@ from modak.perfmodel.wording import A_GUESS
 from modak.text.amounts import cell, counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
-from modak.text.words import variables
+from modak.text.words import line
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
@@ -420,7 +420,7 @@ def _around(chosen: Chosen) -> str | None:
 def _staged(chosen: Chosen) -> str | None:
     """Data are copied into a directory of the job's own, in which the program does not start."""
     application = chosen.request.application
-    named = "MODAK_SCRATCH" in variables((*application.command, *application.pre_execution, *application.post_execution))
+    named = "MODAK_SCRATCH" in line((*application.command, *application.pre_execution, *application.post_execution))
     if named or not (application.stage_in or application.stage_out):
         return None
     does = " and ".join(

@@ -21,7 +21,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.words import Word, behind_env, expandable
+from modak.text.words import Word, behind_env, expandable, line
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -54,7 +54,8 @@ def of_configuration(
 
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    return (*addresses(request), *_unread(request), *_unset(request, expanded), *_no_program(request, spec), *_environments(request, spec))
+    of_program = (*_no_program(request, spec), *_environments(request, spec))
+    return (*addresses(request), *_unread(request), *_unset(request, expanded), *of_program, *_around(request, spec))
 
 
 # --- the image
@@ -221,6 +222,19 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if installs or before[1:2] == ["activate"]:
         why = "it runs on the node, outside the container, which does not see what it installs or activates"
         found.append(Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages"))
+    return tuple(found)
+
+
+def _around(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """Warnings if what runs before or after the program works in the job's own directory, and not all see what it writes there."""
+    application, staged, found = request.application, spec.staging, list[Notice]()
+    before, after = ("MODAK_SCRATCH" in line(command) for command in (application.pre_execution, application.post_execution))
+    if before and staged and not staged.shared and spec.resources.nodes > 1:
+        why = "it runs on the first node alone, and the other nodes, each with a MODAK_SCRATCH of its own, do not see what it writes there"
+        found.append(Notice(field="application.pre-execution", message=f"{why}: name shared storage (application.storage_class_pref)"))
+    if after and application.stage_out:
+        why = "it runs when stage_out has copied the results out, and what it writes into MODAK_SCRATCH is lost"
+        found.append(Notice(field="application.post-execution", message=f"{why}: let it work on the copies"))
     return tuple(found)
 
 

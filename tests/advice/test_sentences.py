@@ -668,6 +668,7 @@ def test_commands_around_the_run_have_no_room_in_a_predicted_limit(
         ({"executable": "train.py", "stage_in": [{"from": "/data", "to": "data"}]}, "reads its data"),
         ({"executable": "train.py", "stage_out": [{"from": "model", "to": "/results/model"}]}, "writes its results"),
         ({"executable": "train.py ${MODAK_SCRATCH}/data", "stage_in": [{"from": "/data", "to": "data"}]}, None),
+        ({"executable": "sh -c 'train $MODAK_SCRATCH/data'", "stage_in": [{"from": "/data", "to": "data"}]}, None),
         ({"executable": "train.py"}, None),
     ],
 )
