@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -30,6 +31,8 @@ _INTERPRETERS: Final[Mapping[str, str]] = {"sh": "bash", "bash": "bash", "R": "R
 _OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
 """Programs that run another one in an environment: ``conda run python train.py``."""
 _INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
+_TAKES_DIGITS: Final = re.compile(r"((?:(?<!\\)\.|\[\^(?![^]]*(?:0-9|:digit:))[^]]+\])[*+]\??)\(\[")
+"""What matches any digits too, as many as there are, right before the group of a pattern."""
 _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
 _HOMES: Final = ("/home/", "/users/")
@@ -55,7 +58,8 @@ def of_configuration(
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
     of_program = (*_no_program(request, spec), *_environments(request, spec))
-    return (*addresses(request), *_unread(request), *_unset(request, expanded), *of_program, *_around(request, spec))
+    of_metric = (*_unread(request), *_cut_off(request))
+    return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
 
 # --- the image
@@ -174,6 +178,20 @@ def _unread(request: Request) -> tuple[Notice, ...]:
     }
     why = "it is left out: application.write_result is false"
     return tuple(Notice(field=field, message=why) for field, wish in wishes.items() if wish)
+
+
+def _cut_off(request: Request) -> tuple[Notice, ...]:
+    """A warning if the pattern of the metric leaves its group the last digit alone: what stands before it takes as much as it can."""
+    metric = request.optimisation.workload.metric
+    found = _TAKES_DIGITS.search(metric.pattern) if metric else None
+    if found is None:
+        return ()
+    why = f"'{found[1]}' before the group takes all digits of the number but the last"
+    return (
+        Notice(
+            field="optimisation.workload.metric.pattern", message=f"{why}: put between them what stands before the number, '{found[1]} ('"
+        ),
+    )
 
 
 def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:

@@ -107,3 +107,24 @@ def test_what_is_written_after_results_were_copied_out_is_lost(steps: str, warne
     """The job's own directory is removed at its end."""
     command: dict[str, Any] = {"executable": "./solver ${MODAK_SCRATCH}/out", "post-execution": steps}
     assert any("is lost" in each for each in told("post-execution", stage_out=[{"from": "out", "to": "out"}], **command)) is warned
+
+
+@pytest.mark.parametrize(
+    ("pattern", "takes"),
+    [
+        ("PWSCF.*([0-9.]+)s WALL", ".*"),
+        ("PWSCF.+?([0-9.]+)s WALL", ".+?"),
+        ("rate[^:]*([0-9.]+)", "[^:]*"),
+        ("PWSCF.* ([0-9.]+)s WALL", None),
+        ("rate[^0-9]*([0-9.]+)", None),
+        (r"rate\.*([0-9.]+)", None),
+        ("rate *([0-9.]+)", None),
+    ],
+)
+def test_a_pattern_that_leaves_its_group_the_last_digit_is_told(pattern: str, takes: str | None) -> None:
+    """The result would be 4 for 12.34."""
+    metric = {"name": "run_time", "unit": "s", "pattern": pattern}
+    job = {"application": {"executable": "./solve"}, "optimisation": {"workload": {"metric": metric}}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    said = [each.message for each in warnings if each.field == "optimisation.workload.metric.pattern"]
+    assert [f"'{takes}' before the group" in each for each in said] == ([True] if takes else [])
