@@ -128,3 +128,15 @@ def test_a_pattern_that_leaves_its_group_the_last_digit_is_told(pattern: str, ta
     warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
     said = [each.message for each in warnings if each.field == "optimisation.workload.metric.pattern"]
     assert [f"'{takes}' before the group" in each for each in said] == ([True] if takes else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "executable", "warned"), [("mpi", "solver.py", True), ("mpi", "./solver.py", False), ("python", "solver.py", False)]
+)
+def test_a_python_script_of_an_mpi_program_is_no_command(kind: str, executable: str, warned: bool) -> None:
+    """Only of ``python`` it is known that Python starts it."""
+    hpc = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}}
+    target = {"job_scheduler_type": "slurm", "container_runtime": "none"}
+    job = {"application": {"executable": executable, "app_type": kind}, "target": target, "optimisation": hpc}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert any("'python3 solver.py'" in each.message for each in warnings) is warned
