@@ -28,6 +28,8 @@ _IN_SHELL: Final = re.compile(
     rf"(?:^|[;&|(\n])\s*(?:exec\s+|env\s+|[A-Z_a-z]\w*=\S*\s+)*({'|'.join(map(re.escape, sorted(OTHERS, reverse=True)))})\s"
 )
 """A launcher of MPI programs at the beginning of a command within the text that a shell gets."""
+_BEGINNING: Final = 500
+"""Characters of that text which are looked at: what a search takes may grow as their square."""
 COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""
 _NO_PYTHON: Final = "--no-python"
@@ -92,7 +94,7 @@ def starter(command: tuple[Word, ...]) -> str | None:
         after = rest[1:] if rest[:1] == ["-u"] else rest
         return _ALSO.get(after[1]) if after[:1] == ["-m"] and after[1:] else None
     if name in _SHELLS and rest[:1] == ["-c"]:
-        found = _IN_SHELL.search(rest[1]) if rest[1:] else None
+        found = _IN_SHELL.search(rest[1][:_BEGINNING]) if rest[1:] else None
         return found[1] if found else None
     if name == "accelerate":
         return name if rest[:1] == ["launch"] else None
