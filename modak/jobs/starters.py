@@ -23,6 +23,13 @@ FLAGS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Launchers of Python scripts, each with its options that take no value (with hyphens: the tools read underscores alike)."""
 OTHERS: Final = LAUNCHERS | {"jsrun"}
+_SHELLS: Final = frozenset({"sh", "bash"})
+_IN_SHELL: Final = re.compile(
+    rf"(?:^|[;&|(\n])\s*(?:exec\s+|env\s+|[A-Z_a-z]\w*=\S*\s+)*({'|'.join(map(re.escape, sorted(OTHERS, reverse=True)))})\s"
+)
+"""A launcher of MPI programs at the beginning of a command within the text that a shell gets."""
+_BEGINNING: Final = 500
+"""Characters of that text which are looked at: what a search takes may grow as their square."""
 COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""
 _NO_PYTHON: Final = "--no-python"
@@ -79,11 +86,16 @@ def starter(command: tuple[Word, ...]) -> str | None:
 
     >>> starter(("torchrun", "--nproc_per_node", "4", "train.py")), starter(("python3", "train.py"))
     ('torchrun', None)
+    >>> starter(("sh", "-c", "cd case && mpirun -np 4 ./solver <in"))
+    'mpirun'
     """
     rest, name = [word if isinstance(word, str) else "" for word in command[1:4]], program_name(command[0])
     if is_python(command[0]):
         after = rest[1:] if rest[:1] == ["-u"] else rest
         return _ALSO.get(after[1]) if after[:1] == ["-m"] and after[1:] else None
+    if name in _SHELLS and rest[:1] == ["-c"]:
+        found = _IN_SHELL.search(rest[1][:_BEGINNING]) if rest[1:] else None
+        return found[1] if found else None
     if name == "accelerate":
         return name if rest[:1] == ["launch"] else None
     return _ALSO.get(name) or (name if name in FLAGS or name in OTHERS else None)

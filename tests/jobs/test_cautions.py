@@ -88,3 +88,55 @@ def test_a_python_of_the_users_own_does_not_belong_into_a_container(executable: 
 def test_what_is_installed_before_the_run_is_not_in_the_container(command: str, image: bool, warned: bool) -> None:
     """It runs on the node. There, ``conda activate`` is a function of interactive shells."""
     assert bool(told("pre-execution", image=image, **{"pre-execution": command})) == warned
+
+
+@pytest.mark.parametrize(
+    ("nodes", "steps", "warned"),
+    [(2, "split ${MODAK_SCRATCH}/mesh", True), (2, "split mesh", False), (1, "split ${MODAK_SCRATCH}/mesh", False)],
+)
+def test_what_the_first_node_prepares_in_its_own_storage_is_not_seen_by_others(nodes: int, steps: str, warned: bool) -> None:
+    """Without shared storage each node has a directory of its own."""
+    command = {"executable": "./solver ${MODAK_SCRATCH}/mesh", "app_type": "mpi", "pre-execution": steps}
+    job = {"application": command, "target": {"job_scheduler_type": "slurm"}, "job_options": {"node_count": nodes}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert any("do not see what it writes" in each.message for each in warnings) is warned
+
+
+@pytest.mark.parametrize(("steps", "warned"), [("sh -c 'cd $MODAK_SCRATCH && merge'", True), ("merge out", False)])
+def test_what_is_written_after_results_were_copied_out_is_lost(steps: str, warned: bool) -> None:
+    """The job's own directory is removed at its end."""
+    command: dict[str, Any] = {"executable": "./solver ${MODAK_SCRATCH}/out", "post-execution": steps}
+    assert any("is lost" in each for each in told("post-execution", stage_out=[{"from": "out", "to": "out"}], **command)) is warned
+
+
+@pytest.mark.parametrize(
+    ("pattern", "takes"),
+    [
+        ("PWSCF.*([0-9.]+)s WALL", ".*"),
+        ("PWSCF.+?([0-9.]+)s WALL", ".+?"),
+        ("rate[^:]*([0-9.]+)", "[^:]*"),
+        ("PWSCF.* ([0-9.]+)s WALL", None),
+        ("rate[^0-9]*([0-9.]+)", None),
+        (r"rate\.*([0-9.]+)", None),
+        ("rate *([0-9.]+)", None),
+    ],
+)
+def test_a_pattern_that_leaves_its_group_the_last_digit_is_told(pattern: str, takes: str | None) -> None:
+    """The result would be 4 for 12.34."""
+    metric = {"name": "run_time", "unit": "s", "pattern": pattern}
+    job = {"application": {"executable": "./solve"}, "optimisation": {"workload": {"metric": metric}}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    said = [each.message for each in warnings if each.field == "optimisation.workload.metric.pattern"]
+    assert [f"'{takes}' before the group" in each for each in said] == ([True] if takes else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "executable", "warned"), [("mpi", "solver.py", True), ("mpi", "./solver.py", False), ("python", "solver.py", False)]
+)
+def test_a_python_script_of_an_mpi_program_is_no_command(kind: str, executable: str, warned: bool) -> None:
+    """Only of ``python`` it is known that Python starts it."""
+    hpc = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}}
+    target = {"job_scheduler_type": "slurm", "container_runtime": "none"}
+    job = {"application": {"executable": executable, "app_type": kind}, "target": target, "optimisation": hpc}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert any("'python3 solver.py'" in each.message for each in warnings) is warned

@@ -77,3 +77,19 @@ def test_a_launcher_behind_variables_is_warned_of() -> None:
     """It would be started by each rank."""
     request = Request(application=Application(executable=words.parse("env A=1 mpirun --mca btl tcp -np 8 ./solver")))
     assert any("each rank would run mpirun again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
+
+
+@pytest.mark.parametrize(
+    ("command", "launcher"),
+    [
+        ("sh -c 'mpirun -np 4 pw.x <scf.in >scf.out'", "mpirun"),
+        ("bash -c 'cd case; env OMP_NUM_THREADS=2 srun ./solver'", "srun"),
+        ("sh -c 'OMP_NUM_THREADS=2 mpiexec.hydra -n 4 ./solver'", "mpiexec.hydra"),
+        ("sh -c './solver --launcher mpirun >log'", None),
+        ("sh -c 'pw.x <scf.in'", None),
+        ("sh solver.sh", None),
+    ],
+)
+def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: str | None) -> None:
+    """Each rank would start all ranks again."""
+    assert starter(words.parse(command)) == launcher
