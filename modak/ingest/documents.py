@@ -238,13 +238,18 @@ def count(value: Any) -> int | None:
 
 
 def parameters(values: Mapping[str, Any]) -> dict[str, str]:
-    """The cells for a tool's parameters. A parameter named like a column of the layout fills it; others become ``params.NAME``.
+    """The cells for a tool's parameters. A parameter named like a column of the layout fills it; others become ``params.NAME``. One that is
+    a list has its items between commas, so that two lists are two problems; an object is none.
 
     Raises :class:`modak.errors.DataError` for more of them than a file has columns.
     """
     if len(values) > MOST_COLUMNS:
         raise DataError(f"{len(values)} parameters; at most {MOST_COLUMNS}")
-    return {name if name in LAYOUT else f"params.{column_name(name)}": shown for name, value in values.items() if (shown := text(value))}
+    return {name if name in LAYOUT else f"params.{column_name(name)}": shown for name, value in values.items() if (shown := _shown(value))}
+
+
+def _shown(value: Any) -> str | None:
+    return shortened(", ".join(filter(None, map(_shown, value)))) or None if isinstance(value, list) else text(value)
 
 
 def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: int | None) -> dict[str, Any]:

@@ -18,7 +18,17 @@ OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threa
 _KEYS: Final = frozenset(
     (
         *("name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads"),
-        *("iterations", "real_time", "cpu_time", "time_unit", "items_per_second", "bytes_per_second", "label"),
+        *(
+            "aggregate_name",
+            "aggregate_unit",
+            "iterations",
+            "real_time",
+            "cpu_time",
+            "time_unit",
+            "items_per_second",
+            "bytes_per_second",
+            "label",
+        ),
         *("error_occurred", "error_message", "skipped", "skip_message"),
         *("allocs_per_iter", "max_bytes_used", "total_allocated_bytes", "net_heap_growth"),
     )
@@ -41,12 +51,15 @@ class GoogleBenchmark:
         )
 
     def read(self, source: Source) -> Iterator[Raw]:
-        """A row for each repetition's time, and for the rates that it counted; aggregates are made from these and left out."""
+        """A row for each repetition's time, and for the rates that it counted. Aggregates are made from these; where only they were written
+        (``--benchmark_report_aggregates_only``), the median stands for all repetitions."""
         document, found = documents.document(source)
         context = member(document, "context", dict)
         counters: dict[str, None] = {}
-        for one in objects(document, "benchmarks"):
-            if _is_aggregate(one):
+        benchmarks = objects(document, "benchmarks")
+        repeated = {text(one.get("run_name")) for one in benchmarks if not _is_aggregate(one)}
+        for one in benchmarks:
+            if _is_aggregate(one) and (one.get("aggregate_name") != "median" or text(one.get("run_name")) in repeated):
                 continue
             if one.get("error_occurred") is True or one.get("skipped") is True:
                 message = text(one.get("error_message")) or text(one.get("skip_message")) or ""

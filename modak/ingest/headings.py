@@ -35,17 +35,19 @@ _BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?!(?:d+[- ])?[a-z]+:)([A-Za-z0-9/
 _BLANK: Final = re.compile(r"\s")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
-    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t)?[ _=-]*[0-9]{1,7}[ _-]?"
+    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t|times?|runs?|rep|repeat|repetition|trial|lauf|messung)?"
+    r"[ _=#-]*[0-9]{1,7}[ _-]?"
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
     re.IGNORECASE,
 )
-OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus")
-"""What headings that are sizes may count beside nodes."""
+OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus", "repeat")
+"""What headings that are sizes, or numbers of repetitions, may count beside nodes."""
 _COUNTED_BY: Final = {
     "node": ("nodes",),
     **dict.fromkeys(("thread", "omp"), ("threads_per_rank",)),
     **dict.fromkeys(("rank", "proc", "mpi", "np"), ("total_ranks", "ranks_per_node", "nodes")),
     "gpu": ("total_gpus", "gpus_per_node"),
+    **dict.fromkeys(("run", "rep", "repeat", "repetition", "trial", "lauf", "messung"), ("repeat",)),
 }
 """What words in headings that are sizes count."""
 _NUMBER_OF: Final = re.compile(
@@ -83,7 +85,7 @@ def sizes(unknown: Sequence[str], *, some_known: bool, rising: bool = True) -> l
     """The unknown headings that are sizes, side by side: a wide table has a column for each number of nodes. Numbers may also be the cells
     of a table without a header: two of them are headings only beside ``some_known`` ones. ``rising``: only in this order; else in any, each
     once."""
-    places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(name.strip())]
+    places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(_BRACKETS.sub("", name[:_LONGEST]).strip())]
     if len(places) < (2 if some_known else 3):
         return []
     found = unknown[places[0] : places[-1] + 1]
@@ -103,9 +105,22 @@ def counted_by(names: Sequence[str]) -> tuple[str, ...]:
     >>> counted_by(["1 node", "2 nodes"]), counted_by(["omp-1", "omp-8"]), counted_by(["1xV100", "8xV100"]), counted_by(["t1", "t2"])
     (('nodes',), ('threads_per_rank',), ('total_gpus', 'gpus_per_node'), ())
     """
-    words = {word.lower().removesuffix("s") for name in names for word in re.findall("[A-Za-z]+", name)}
+    words = {word.lower().removesuffix("s") for name in names for word in re.findall("[A-Za-z]+", _BRACKETS.sub("", name))}
     kinds = {"gpu" if re.search("[0-9] ?x", name.lower()) else "" for name in names} | words
     return next((columns for word, columns in _COUNTED_BY.items() if word in kinds), ())
+
+
+def _beside_nodes(names: Sequence[str]) -> tuple[str, ...]:
+    """What headings that are sizes may count in a table that has the nodes: repetitions first if they are numbered through."""
+    repeated = [size(name) for name in names] == [*range(1, len(names) + 1)]
+    return ("repeat", *OTHER_SIZES[:-1]) if repeated else OTHER_SIZES
+
+
+def unit_of(names: Sequence[str]) -> str | None:
+    """The unit in the brackets of all these headings: ``s`` of ``Run 1 (s)``, ``Run 2 (s)``; ``None``: they give none, or several."""
+    units = {found[1] if (found := _BRACKETS.search(name[:_LONGEST])) else None for name in names}
+    (unit,) = units if len(units) == 1 else (None,)
+    return unit if unit and metrics.known_unit(unit) else None
 
 
 def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> str:
@@ -113,9 +128,10 @@ def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> st
     shown = listed([quoted(name) for name in names], _MOST)
     how = "a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it counts (pandas: melt)"
     if loading:
-        counts = counted_by(names)
+        counts = counted_by(names) or (_beside_nodes(names) if "nodes" in columns else ())
         kinds = f", or {' or '.join(counts[1:] or OTHER_SIZES)} if they count so" if len(counts) != 1 else ""
-        fill = "" if "metric" in columns else " --set metric=… --set unit=…"
+        unit = "" if unit_of(names) else " --set unit=…"
+        fill = "" if "metric" in columns else f" --set metric=…{unit}"
         how = f"'--wide {counts[0] if counts else 'nodes'}{fill}' makes each of their cells a row{kinds}"
     return f"columns {shown} are named after sizes; {how}"
 
@@ -143,8 +159,8 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
         or _grid(bare, among)
         or _total(name, loading=loading)
         or _said(bare)
-        or _column(name, bare, columns, loading=loading)
         or _scatter(bare)
+        or _column(name, bare, columns, among, loading=loading)
         or _parameter(name, bare, no_value=no_value)
     )
 
@@ -231,12 +247,14 @@ def _said(bare: str) -> Hint | None:
     return Hint(text, "" if text in (vocabulary.SCATTER, vocabulary.ROW_NUMBERS) else None) if text else None
 
 
-def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) -> Hint | None:
+def _column(name: str, bare: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> Hint | None:
     other = bare.endswith("time") or bare in vocabulary.OTHER_WORDS  # a time is neither the runtime of containers nor a system
     spelt_alike = "" if other else _alike(bare, columns)
     near = vocabulary.COLUMN_OF.get(bare) or _counts(name) or spelt_alike
     if not near:
         return None
+    if near == "value" and near in among and near != spelt_alike:
+        return Hint(vocabulary.COMPUTED, "")
     unit = unit_in(name) if near == "value" and loading else None
     fill = (f"unit={unit}",) if unit and metrics.known_unit(unit) else ()
     option = f" ({renaming(name, 'value')} --set {fill[0]})" if fill else ""
@@ -245,7 +263,13 @@ def _column(name: str, bare: str, columns: Collection[str], *, loading: bool) ->
 
 def _scatter(bare: str) -> Hint | None:
     words = bare.split("_")
-    return Hint(vocabulary.SCATTER, "") if _is_time(words) and not vocabulary.SPREAD.isdisjoint(words) else None
+    of_time = _is_time(words) and not vocabulary.SPREAD.isdisjoint(words)
+    return Hint(vocabulary.SCATTER, "") if of_time or _is_scatter(words) else None
+
+
+def _is_scatter(words: Sequence[str]) -> bool:
+    """Whether the first or the last of several words is of scatter: ``rate_std``."""
+    return len(words) > 1 and not vocabulary.SURE_SPREAD.isdisjoint((words[0], words[-1]))
 
 
 def parameter(name: str) -> str:
@@ -416,6 +440,11 @@ def _measure_in(name: str) -> Measure | None:
     """As :func:`_measured`, of a heading that is not too long to be searched."""
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
+    words = re.split(r"[_ ]+", bare.lower())
+    if _is_scatter(words) or (bracket and len(words) > 1 and words[-1] in ("min", "max")):
+        return None
+    if len(words) > 1 and words[-1] in vocabulary.MIDDLES:
+        bare = bare[: -len(words[-1])].rstrip("_ ")
     if metric := vocabulary.METRIC_OF.get(metrics.unseparated(_in_ascii(bare.lower()).replace("/", "per"))):  # a time/step is no timestep
         return Measure(metric, bracket[1] if bracket else None)
     if bare.lower() in vocabulary.TIMES:

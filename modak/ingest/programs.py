@@ -1,4 +1,5 @@
-"""Benchmarks and applications whose output no format reads: how it is known, and what a table of it looks like."""
+"""Outputs that no format reads: those of benchmarks and applications, with the table to write in their place, and tables of tools of which
+another output is read."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ def _program(name: str, mark: bytes, header: str, row: str) -> Program:
     return Program(name, re.compile(mark, re.MULTILINE), header, row)
 
 
+_SPENT: Final = ("application,nodes", "solver,1,wall_time,83.4,s")
 _LAYOUT: Final = "application,nodes,ranks_per_node,threads_per_rank"
 PROGRAMS: Final = (
     _program(
@@ -53,13 +55,40 @@ PROGRAMS: Final = (
     _program("GROMACS", rb"^ *:-\) GROMACS - ", _LAYOUT, "gromacs,2,8,6,throughput,80.1,ns/day"),
     _program("LAMMPS", rb"^LAMMPS \([^,;\t]*\)\s*$", _LAYOUT, "lammps,2,48,1,throughput,61.7,steps/s"),
     _program("Quantum ESPRESSO", rb"^ *Program [A-Z]+ v.* starts on ", _LAYOUT, "pw.x,2,48,1,wall_time,812,s"),
+    _program("time", rb"^real[\t ]+[0-9.,ms]+\r?\nuser[\t ]|^\tCommand being timed: ", *_SPENT),
+    _program("perf stat", rb"^ Performance counter stats for |^\{\"counter-value\" :|^[0-9.]+([,;])msec\1(task|cpu)-clock\1", *_SPENT),
 )
+TABLES: Final = (
+    ("hyperfine", rb"\Acommand,mean,stddev,median,user,system,min,max", "load what --export-json writes, which has every run"),
+    (
+        "pytest-benchmark",
+        rb"\Aname,(param:[^,\n]*,)*min,max,mean,stddev,",
+        "load what --benchmark-json=FILE or --benchmark-autosave writes",
+    ),
+    (
+        "Google Benchmark",
+        rb"^(name,iterations,real_time,cpu_time,|Benchmark +Time +CPU +Iterations)",
+        "load what --benchmark_out=FILE or --benchmark_format=json writes",
+    ),
+    (
+        "ReFrame",
+        rb"^\W*name *(,|\xe2\x94\x82) *sysenv *(,|\xe2\x94\x82) *pvar\b",
+        "load its report (--report-file), or what --describe-stored-testcases writes, which tell the layout",
+    ),
+    ("TensorBoard", rb"\AWall time,Step,Value\s", "its rows are steps of one run: write one row with the rate, or the time, of that run"),
+)
+"""Tools with the beginning of a table that they print, and what to load in its place."""
+_OF_TOOLS: Final = tuple((name, re.compile(mark, re.MULTILINE), way) for name, mark, way in TABLES)
 _BEGINNING: Final = 4096
 
 
 def table_of(head: bytes) -> str:
-    """How to load the output that begins so, for a message; empty: it is not of :data:`PROGRAMS`."""
-    found = next((one for one in PROGRAMS if one.mark.search(head[:_BEGINNING])), None)
+    """How to load the output that begins so, for a message; empty: it is neither of :data:`PROGRAMS` nor of :data:`TABLES`."""
+    beginning = head[:_BEGINNING]
+    for name, mark, way in _OF_TOOLS:
+        if mark.search(beginning):
+            return f"a table of {name}, which is not read; {way}"
+    found = next((one for one in PROGRAMS if one.mark.search(beginning)), None)
     if found is None:
         return ""
     header = f"{found.header},metric,value,unit"

@@ -190,14 +190,14 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
 
 def _separator(head: str) -> str | None:
     """What separates the cells of a table that no format recognises; ``None``: it does not look like one. The line below the names has as
-    many cells, at least half of them numbers."""
+    many cells, at least half of them numbers; or one more in front, the quoted name of the row, as R writes it."""
     first, _, rest = head.partition("\n")
     names, below = first.lstrip("#").strip(), rest.partition("\n")[0].strip()
     for mark, what in (("|", "'|'"), (None, "blanks")):
         named, cells = names.split(mark), below.split(mark)
-        known = len({*REQUIRED} & {name.strip().lower() for name in named}) > 1
+        known = len({*REQUIRED} & {name.strip(' "').lower() for name in named}) > 1
         numbers = sum(NUMERIC.fullmatch(cell.strip()) is not None for cell in cells)
-        alike = len(cells) == len(named) and 2 * numbers >= len(cells)
+        alike = len(cells) - len(named) in (0, int(below.startswith('"'))) and 2 * numbers >= len(named)
         if len(named) > 1 and (known or (alike and not any(map(NUMERIC.fullmatch, named)))):
             return what
     return None

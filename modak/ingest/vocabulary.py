@@ -25,7 +25,7 @@ def _by_word(meanings: Mapping[str, str]) -> Mapping[str, str]:
 COLUMN_OF: Final = _by_word(
     {
         "application": "app app_name application_name code program exe executable benchmark benchmark_name model model_name name test "
-        "test_name net programm programa programme programma",
+        "test_name net programm programa programme programma anwendung aplicacion aplicacao applicazione command jube_benchmark_name",
         "dataset": "problem input input_file case data data_set dataset_name",
         "params.epochs": "epochs n_epochs num_epochs",
         "params.steps": "steps n_steps num_steps nsteps iterations iters n_iters niter niters n_iterations timesteps time_steps",
@@ -48,7 +48,7 @@ COLUMN_OF: Final = _by_word(
         "metric": "metric_name measurement",
         "value": "mean avg average median result val",
         "unit": "units unit_name time_unit",
-        "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt",
+        "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt jube_wp_iteration",
         "measured_at": "date day timestamp time_stamp datetime date_time datum fecha",
         "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id kommentar bemerkung comentario "
         "commentaire commento",
@@ -73,6 +73,7 @@ RATIOS: Final = _words(
 RATIO_WORDS: Final = _words("speedup efficiency beschleunigung effizienz aceleracion eficiencia")
 """Words in headings of such ratios."""
 SCATTER: Final = "the scatter is computed from repeats: write each run into a row of its own, or leave the column out"
+COMPUTED: Final = "a mean of values that are there, too: leave it out"
 ROW_NUMBERS: Final = "leave out what numbers the rows"
 SAID: Final = _by_word(
     {
@@ -85,6 +86,8 @@ SAID: Final = _by_word(
         "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
         "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
         "configuration decomposition",
+        "take out the rows of runs that failed, then leave the column out": "state status exit_code exitcode exit_status return_code "
+        "returncode success succeeded passed",
         SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
         "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
         "the size of images is a parameter, 'params.image_size'; a container image is 'image'": "img imgs images",
@@ -125,6 +128,10 @@ PART_OF: Final[Mapping[str, str]] = {**{part: part for part in metrics.PARTS}, *
 """Parts of a run that have a time of their own, by what headings call them."""
 SPREAD: Final = _words("std stddev stdev sem min max")
 """Words for what several runs differ by, and for their extremes."""
+SURE_SPREAD: Final = _words("std stddev stdev sem var cnt")
+"""Those that are no unit, and no maximum that somebody measured; beside them the number of runs."""
+MIDDLES: Final = _words("avg mean average median")
+"""Words behind the name of what was measured in several runs."""
 UNIT_OF: Final[Mapping[str, str]] = {
     **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
     **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"},

@@ -16,8 +16,8 @@ from modak.ingest.values import quoted
 from modak.results.filters import PARAMETERS
 from modak.text.amounts import listed
 
-COLUMNS: Final = (*LAYOUT, *TOTALS)
-"""Columns of which a heading may give the count, beside parameters."""
+COLUMNS: Final = (*LAYOUT, *TOTALS, "repeat")
+"""Columns of which a heading may give the number, beside parameters."""
 _SHOWN: Final = 8
 
 
@@ -55,4 +55,6 @@ def rows_of(raw: Raw, column: str, renamed: Collection[str], name: str) -> Raw:
     first = np.cumsum([0, *(len(cells.texts) for cells in below[:-1])])
     codes = np.stack([cells.codes + offset for cells, offset in zip(below, first, strict=True)], axis=1)
     columns["value"] = Cells(codes.reshape(-1).astype(np.int32), [text for cells in below for text in cells.texts])
+    if (unit := headings.unit_of(sizes)) and not any(canonical(each) == "unit" for each in raw.columns):
+        columns["unit"] = Cells.constant(unit, rows * several)
     return Raw(columns, np.repeat(raw.lines, several), raw.notes, raw.named, raw.about)

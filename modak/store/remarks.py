@@ -18,7 +18,7 @@ from modak.grouping import grouped
 from modak.ingest.headings import layout_column
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.totals import TOTALS
-from modak.ingest.values import DECIMAL_COMMA
+from modak.ingest.values import DECIMAL_COMMA, NUMERIC
 from modak.perfmodel.merging import same_setting
 from modak.results.metrics import metric_of, misnamed
 from modak.store import catalogue
@@ -67,6 +67,12 @@ _PRECISION: Final = re.compile(
 """What a precision may be called, in the spelling of :func:`modak.facts.same_name`."""
 _SEPARATED: Final = re.compile(r"[ ,'’]")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
+_NAMES: Final = {
+    "mpi": "the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node",
+    "system": f"the system; if these are times of the CPU, as 'time' prints them, {_AGAIN} '--map system='",
+    "runtime": f"the container runtime; if these are run times, {_AGAIN} '--map runtime='; as values they have '--map runtime=value'",
+}
+"""What columns name whose cells may be numbers by mistake."""
 SHOWN: Final = 10
 """Most names in one note."""
 
@@ -82,7 +88,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from _spellings(connection, touched)
     yield from _front_ends(touched)
     yield from _ratios(touched)
-    yield from _numbered_mpi(touched)
+    yield from _numbers_as_names(touched)
     yield from _no_precisions(touched)
     yield from _counts_as_parameters(touched)
     yield from _sums(touched)
@@ -198,12 +204,12 @@ def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
     return tuple(f"metric {name!r}: nothing is predicted from it; load the times or rates that it was computed from" for name in said)
 
 
-def _numbered_mpi(touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note if numbers stand in the column of the MPI library: they are counts of processes."""
-    numbers = dict.fromkeys(key.mpi for key in touched if key.mpi and key.mpi.isdecimal())
-    if numbers:
-        shown = listed([repr(number) for number in numbers], SHOWN)
-        yield f"mpi {shown}: the column names the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node"
+def _numbers_as_names(touched: Iterable[SeriesKey]) -> Iterator[str]:
+    """A note for each column of names in which numbers stand: they are counts of processes, or times."""
+    for column, meaning in _NAMES.items():
+        numbers = dict.fromkeys(repr(name) for key in touched if (name := getattr(key, column)) and NUMERIC.fullmatch(name))
+        if numbers:
+            yield f"{column} {listed(list(numbers), SHOWN)}: the column names {meaning}"
 
 
 def _no_precisions(touched: Iterable[SeriesKey]) -> Iterator[str]:
@@ -389,17 +395,18 @@ def _growing(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterat
     """A note where a parameter grows as the size of the runs does, mostly in weak scaling: each size is then a problem of its own."""
     numbers_of = {number: numbers for number, key in changed.items() if (numbers := _numbers(key.params))}
     sizes = _single_sizes(connection, [*numbers_of])
-    notes = []
+    found: dict[str, list[str]] = {}
     for label, members in grouped(sizes, lambda number: _label_without(changed[number], numbers_of[number])).items():
         if len({sizes[number] for number in members}) < LEAST_SIZES:
             continue
         shares = {name: [numbers_of[number].get(name, 0) / sizes[number] for number in members] for name in numbers_of[members[0]]}
         name = next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None)
         if name:
-            weak = "" if metric_of(changed[members[0]]).is_rate else " and '--set params.scaling=weak'"
-            way = f"if this is weak scaling, {_AGAIN} '--map OLD=' (without that column){weak}"
-            notes.append(f"{label}: {name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}")
-    yield from notes[:SHOWN]
+            weak = "" if metric_of(changed[members[0]]).is_rate else "; in weak scaling also '--set params.scaling=weak'"
+            way = f"if it only counts them, or in weak scaling, {_AGAIN} '--map OLD=' (without that column){weak}"
+            what = f"{name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}"
+            found.setdefault(what, []).append(label)
+    yield from (f"{listed(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
 
 
 def _numbers(params: Mapping[str, str]) -> Mapping[str, float]:

@@ -16,7 +16,7 @@ import pytest
 
 from modak.errors import DataError
 from modak.ingest import csvrows
-from modak.ingest.programs import PROGRAMS
+from modak.ingest.programs import PROGRAMS, TABLES
 from modak.ingest.reading import parse_pairs, table, tables
 from modak.ingest.sources import from_bytes, from_stream
 from modak.ingest.table import Options, also
@@ -390,6 +390,7 @@ def test_rows_of_numbers_without_names_are_told(content: str) -> None:
     [
         ("application nodes metric value\na 1 wall_time 9\n", "blanks"),
         ("# nodes  time\n1  812.5\n2  431\n", "blanks"),
+        ('"nodes" "time"\n"1" 1 812.5\n"2" 2 431\n', "blanks"),
         ("application|metric|value\na|wall_time|9\n", "'|'"),
     ],
 )
@@ -415,7 +416,7 @@ def test_a_table_between_tabs_is_known_by_its_numbers(content: str, says: str) -
 
 def test_headings_in_another_language_are_told_what_columns_there_are() -> None:
     """Once, with the first of them: what a word may mean in every language is not known."""
-    messages = faults("Anwendung;Knoten;metric;value\na;1;wall_time;9\n")
+    messages = faults("Sovellus;Knoten;metric;value\na;1;wall_time;9\n")
     assert ["; the columns are application, dataset, " in message for message in messages] == [False, True, False]
 
 
@@ -445,6 +446,8 @@ OUTPUTS = {
     "GROMACS": "      :-) GROMACS - gmx mdrun, 2022.5-Debian_2022.5_2 (-:\n\nCopyright 1991-2022 The GROMACS Authors.\n",
     "LAMMPS": "LAMMPS (29 Sep 2021 - Update 2)\n  using 1 OpenMP thread(s) per MPI task\nunits lj\n",
     "Quantum ESPRESSO": "\n     Program PWSCF v.6.7MaX starts on 29Nov2026 at  9: 4:22 \n\n     This program is part of the open-source\n",
+    "time": "\nreal\t1m23.400s\nuser\t2m0.100s\nsys\t0m0.001s\n",
+    "perf stat": "# started on Sun Nov 29 10:51:53 2026\n\n\n Performance counter stats for 'ls':\n\n 0.89 msec task-clock\n",
 }
 """How the outputs of other benchmarks and of applications begin."""
 
@@ -465,10 +468,17 @@ def test_the_output_of_a_benchmark_names_the_table_that_loads(name: str) -> None
         ("fio", '{\n  "fio version" : "fio-3.33",\n  "timestamp" : 1795938198,\n  "jobs" : []\n}\n'),
         ("fio", 'fio: file hash not empty\n{\n  "fio version" : "fio-3.33",\n  "jobs" : []\n}\n'),
         ("IOR", '{\n  "Version": "4.0.0",\n  "Began": "Tue Nov 24 10:11:12 2026",\n  "tests": []\n}\n'),
+        ("perf stat", '# started on Sun Nov 29 10:51:53 2026\n\n{"counter-value" : "0.801349", "unit" : "msec", "event" : "task-clock"}\n'),
+        ("perf stat", "# started on Sun Nov 29 10:51:53 2026\n\n0.94;msec;task-clock;4.73%;935769;100.00;0.009;CPUs utilized\n"),
+        (
+            "time",
+            '\tCommand being timed: "./solver"\n\tUser time (seconds): 0.00\n\tElapsed (wall clock) time (h:mm:ss or m:ss): 1:23.40\n',
+        ),
+        ("time", "real 83.40\nuser 120.10\nsys 0.00\n"),
     ],
 )
-def test_a_benchmark_is_known_by_its_json(name: str, text: str) -> None:
-    """It is an object, not a list of records, and may follow a warning."""
+def test_a_program_is_known_by_its_other_outputs(name: str, text: str) -> None:
+    """JSON that is an object, not a list of records, and may follow a warning; tables without names."""
     (message,) = faults(text, "r.json")
     assert f"the output of {name}, which is not read" in message
 
@@ -481,6 +491,49 @@ def test_a_table_of_a_benchmark_is_no_output_of_it(name: str) -> None:
     content = f"application,nodes,metric,value,unit\n{name},2,time,3.1,s\n"
     found = table(from_bytes(content.encode(), "r.csv"))
     assert (found.format, sum(map(len, found.batches()))) == ("csv", 1)
+
+
+TOOLS = {
+    "hyperfine": "command,mean,stddev,median,user,system,min,max,parameter_nodes\nsleep 1,1.01,0.0003,1.01,0.0004,0.0006,1.0,1.1,1\n",
+    "pytest-benchmark": "name,param:kind,param:n,min,max,mean,stddev,median,iqr,outliers,ops\nt.py::a[1-2],1,2,1,3,2,1,2,1,0,1\n",
+    "Google Benchmark": 'name,iterations,real_time,cpu_time,time_unit,bytes_per_second\n"sum/64",738332,47.6759,19.8726,ns,1.28821e+10\n',
+    "ReFrame": "name,sysenv,pvar,punit,pval (mean)\nsolver %n=1,a:cpu+gnu,elapsed,s,100.0\n",
+    "TensorBoard": "Wall time,Step,Value\n1795949494.12,0,1500.2\n1795949504.12,100,1510.2\n",
+}
+"""Tables that tools print beside the outputs that are read."""
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_table_of_a_tool_names_its_output_that_is_read(name: str, tmp_path: Path) -> None:
+    """Its columns have other meanings than those of results: a `system` that is a time. In a folder, where the tool wrote both, it is
+    skipped."""
+    (message,) = faults(TOOLS[name], "r.csv")
+    assert message.startswith(f"r.csv: a table of {name}, which is not read; ")
+    (tmp_path / "r.csv").write_text(TOOLS[name])
+    (tmp_path / "other.csv").write_text("application,metric,value\na,time,9\n")
+    found = tables([tmp_path])
+    assert ([one.source.name for one in found.tables], found.skipped) == ([str(tmp_path / "other.csv")], (str(tmp_path / "r.csv"),))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "Google Benchmark",
+            "----------\nBenchmark        Time             CPU   Iterations UserCounters...\n----------\nsum/64   50 ns\n",
+        ),
+        ("ReFrame", "┍━━━━┯━━━━┑\n│ name                     │ sysenv          │ pvar    │ punit    │\n┝━━━━┿━━━━┥\n"),
+    ],
+)
+def test_a_table_of_a_tool_is_known_as_it_is_printed(name: str, text: str) -> None:
+    """For people, with rules."""
+    (message,) = faults(text, "r.txt")
+    assert f"a table of {name}, which is not read" in message
+
+
+def test_every_tool_whose_table_is_not_read_is_tried() -> None:
+    """One that is added is seen to work."""
+    assert [name for name, _, _ in TABLES] == [*TOOLS]
 
 
 def test_every_benchmark_whose_output_is_not_read_is_tried() -> None:

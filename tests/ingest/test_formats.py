@@ -346,6 +346,18 @@ def test_google_benchmarks_are_repetitions_without_their_aggregates() -> None:
     assert {row["unit"] for row in found} == {"s", "items/s", "B/s"}
 
 
+def test_the_median_of_a_google_benchmark_stands_for_repetitions_that_were_not_written() -> None:
+    """`--benchmark_report_aggregates_only`. Beside repetitions it is left out."""
+    document = json.loads((DATA / "google-benchmark-1.7.1.json").read_text())
+    every = len(loaded("google-benchmark-1.7.1.json"))
+    times = {one["run_name"]: one["real_time"] for one in document["benchmarks"] if one.get("aggregate_name") == "median"}
+    document["benchmarks"] = [one for one in document["benchmarks"] if one["run_type"] == "aggregate"]
+    (batch,) = table(from_bytes(json.dumps(document).encode(), "g.json")).batches()
+    chosen = [value for row, value in enumerate(batch.values) if batch.series[batch.series_of[row]].metric == "real_time"]
+    assert 0 < len(chosen) == len(times) < every
+    assert chosen == pytest.approx([time * 1e-9 for time in times.values()])
+
+
 def test_pytest_benchmarks_are_medians() -> None:
     """One row a test: the median in seconds; parameters and layout come from the test."""
     for name in ("pytest-benchmark-3.4.json", "pytest-benchmark-5.3.json"):
@@ -353,6 +365,21 @@ def test_pytest_benchmarks_are_medians() -> None:
         assert [row["value"] for row in rows(name)] == [one["stats"]["median"] for one in document["benchmarks"]]
         assert [row["params"] for row in rows(name)] == [{"n": "100"}, {"n": "1000"}, {}]
         assert all(row["when"] > 1.79e15 for row in rows(name))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["64", "32"], "64, 32"),
+        ("UNSERIALIZABLE[<function mesh at 0x7fd9a94c1f80>]", "mesh-8"),
+    ],
+)
+def test_parameters_of_pytest_that_are_no_texts_tell_tests_apart(given: Any, kept: str) -> None:
+    """A tuple by its items; an object, whose place in memory changes from one session to the next, by the test's name in brackets."""
+    document = json.loads((DATA / "pytest-benchmark-5.3.json").read_text())
+    document["benchmarks"][0] |= {"param": "mesh-8", "params": {"grid": given}}
+    (batch,) = table(from_bytes(json.dumps(document).encode(), "p.json")).batches()
+    assert batch.series[batch.series_of[0]].params["grid"] == kept
 
 
 def test_hyperfine_runs_that_failed_are_left_out() -> None:

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from modak.ingest.columns import canonical, header_faults
+from modak.ingest.columns import COLUMNS, canonical, header_faults
+from modak.ingest.headings import meant
 from modak.ingest.reading import parse_pairs
 from modak.ingest.table import MOST_COLUMNS, Options
 from tests.ingest.test_reading import only
@@ -22,7 +23,7 @@ NEAREST = {
     "precision": "dtype prec",
     "system": "cluster machine host hostname",
     "partition": "queue",
-    "application": "app app_name model Name exe Programm",
+    "application": "app app_name model Name exe Programm Anwendung command",
     "dataset": "problem data_set",
     "measured_at": "date datetime timestamp Datum",
     "repeat": "rep run trial repetition",
@@ -41,13 +42,15 @@ SAID = {
     "'batch_size' is that of each worker: divide it": "global_batch_size",
     "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node Kerne_pro_Knoten coeurs_par_noeud",
     "the counts of a layout have a column each": "layout config",
-    "the scatter is computed from repeats": "std stddev min max time_std time_max min_s",
+    "the scatter is computed from repeats": "std stddev min max time_std time_max min_s runtime_std "
+    "runtime_min[s] rate_std[GFlop/s] runtime_cnt",
     "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency "
     "Speedup_vs_1_GPU gustafson_speedup Beschleunigung",
     "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node",
     "that of the framework is 'framework_version', that of the application": "version",
     "the size of images is a parameter": "img",
     "a neural network is an 'application', an interconnect a parameter": "network",
+    "take out the rows of runs that failed, then leave the column out": "State status exit_code",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
     "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples setup GPU_hours node_hours",
@@ -59,7 +62,8 @@ MEASURED = {
     "time --set unit=seconds": "seconds",
     "time --set unit=min; if it is a minimum and not in minutes, leave it out": "time_min",
     "time --set unit=min": "time_[min]",
-    "wall_time": "walltime wall_time wallclock",
+    "wall_time": "walltime wall_time wallclock wall_time_mean",
+    "run_time --set unit=s": "runtime_avg[s] Laufzeit_median_[s]",
     "wall_time --set unit=ms": "wall_ms",
     "step_time --set unit=ms": "step_time_ms step_time_[ms] time/step_[ms]",
     "throughput; in samples/s, unless --set unit=… says another unit": "throughput",
@@ -105,6 +109,12 @@ def test_what_is_no_column_is_told_apart(name: str, text: str) -> None:
     """Totals, ratios and types have no column that they could be renamed to."""
     assert text in said(name)
     assert "nearest" not in said(name)
+
+
+def test_a_mean_beside_the_values_is_left_out() -> None:
+    """Two columns cannot be the value."""
+    hint = meant("avg (s)", COLUMNS, ("application", "value", "avg (s)"), loading=True)
+    assert (hint and (hint.text, hint.column)) == ("a mean of values that are there, too: leave it out", "")
 
 
 @pytest.mark.parametrize(

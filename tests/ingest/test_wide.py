@@ -40,6 +40,37 @@ def test_sizes_may_be_of_any_count_or_parameter() -> None:
     assert ([key.params for key in batch.series], batch.numbers["nodes"].tolist()) == ([{"size": "100"}, {"size": "200"}], [UNKNOWN] * 2)
 
 
+@pytest.mark.parametrize("head", ["run1,run2", "Run #1,Run #2", "rep 1,rep 2", "Lauf 1,Lauf 2", "time_1,time_2", "1,2"])
+def test_repetitions_may_stand_side_by_side(head: str) -> None:
+    """A row for each; they are runs of one layout."""
+    batch = read(f"application,nodes,{head}\na,1,812,820\na,2,431,440\n", "repeat")
+    assert batch.values.tolist() == [812, 820, 431, 440]
+    assert [batch.numbers[name].tolist() for name in ("nodes", "repeat")] == [[1, 1, 2, 2], [1, 2, 1, 2]]
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("ms", 1e-3), ("minutes", 60), ("V100", 1)])
+def test_the_unit_of_wide_columns_is_that_of_their_headings(unit: str, factor: float) -> None:
+    """If all of them have it in brackets; what is no unit stays a remark."""
+    batch = read(f"application,nodes,time_1 ({unit}),time_2 ({unit})\na,1,500,600\n", "repeat")
+    assert batch.values.tolist() == pytest.approx([500 * factor, 600 * factor])
+
+
+@pytest.mark.parametrize(
+    ("head", "option"),
+    [
+        ("nodes,run1,run2,run3", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row"),
+        ("nodes,time_1 (s),time_2 (s)", "'--wide repeat --set metric=…' makes each of their cells a row, or total_ranks or"),
+        ("nodes,t1,t2,t4", "'--wide total_ranks --set metric=… --set unit=…' makes each"),
+        ("compiler,t1,t2,t4", "'--wide nodes --set metric=… --set unit=…' makes each"),
+    ],
+)
+def test_the_option_for_a_wide_table_is_told(head: str, option: str) -> None:
+    """What the headings count, as far as they and the other columns tell."""
+    with pytest.raises(DataError) as caught:
+        next(iter(table(from_bytes(f"application,{head}\na{',1' * (head.count(',') + 1)}\n".encode(), "r.csv")).batches()))
+    assert any(option in str(fault) for fault in caught.value.faults)
+
+
 def test_records_have_sizes_as_keys() -> None:
     """As pandas writes a wide table as JSON."""
     assert read('[{"application": "a", "1": 9, "2": 5}]', "nodes", name="r.json").values.tolist() == [9, 5]

@@ -301,6 +301,21 @@ def test_notes_of_repeats_are_limited(store: Store) -> None:
     assert (len(notes), notes[-1]) == (11, "3 more layouts have runs that differ by a factor of more than 2")
 
 
+@pytest.mark.parametrize(("column", "cells"), [("system", ("0.00036", "0", "a")), ("runtime", ("812.5", "431", "apptainer"))])
+def test_times_in_a_column_of_names_are_noted(store: Store, column: str, cells: Sequence[str]) -> None:
+    """The CPU's time in the system, and the run's, have such headings in tables of other tools."""
+    rows = "".join(f"a,{cell},wall_time,9\n" for cell in cells)
+    notes = store.load([csv_table(f"application,{column},metric,value\n{rows}")], ME).notes
+    assert [note.partition(":")[0] for note in notes if "the column names" in note] == [f"{column} '{cells[0]}', '{cells[1]}'"]
+
+
+def test_a_parameter_that_grows_with_the_size_is_noted_once_for_all_series(store: Store) -> None:
+    """A test with several figures on several partitions says it of each of them."""
+    rows = "".join(f"a,{part},{n},{n},wall_time,{9 + n}\n" for part in "xyz" for n in (1, 2, 4))
+    notes = store.load([csv_table(f"application,partition,params.size,nodes,metric,value\n{rows}")], ME).notes
+    assert [(note.startswith("application a, partition x"), " and 2 more: 'size' grows" in note) for note in notes] == [(True, True)]
+
+
 def test_processes_in_the_column_of_the_mpi_library_are_noted(store: Store) -> None:
     """Each number of them would be a series of its own."""
     rows = "a,openmpi 4.1,wall_time,9\na,intel-mpi 2019,wall_time,9\na,48,wall_time,9\na,96,wall_time,5\n"
@@ -372,7 +387,7 @@ def test_what_is_no_precision_is_noted(store: Store, texts: Sequence[str], noted
     assert [note.startswith(noted) for note in notes if note.startswith("precision")] == ([True] if noted else [])
 
 
-WEAK = "if this is weak scaling, load the file again with '--replace' and '--map OLD=' (without that column)"
+WEAK = "if it only counts them, or in weak scaling, load the file again with '--replace' and '--map OLD=' (without that column)"
 
 
 @pytest.mark.parametrize(
@@ -382,7 +397,7 @@ WEAK = "if this is weak scaling, load the file again with '--replace' and '--map
             (1000, 2000, 4000),
             "wall_time",
             "s",
-            f"'size' grows as the ranks or GPUs do, so each size counts as a problem of its own; {WEAK} and '--set",
+            f"'size' grows as the ranks or GPUs do, so each size counts as a problem of its own; {WEAK}; in weak scaling also '--set",
         ),
         ((1000, 1990, 4060), "wall_time", "s", WEAK),
         ((1000, 2000, 4000), "throughput", "cells/s", WEAK),
