@@ -37,7 +37,9 @@ MOST_CELLS: Final = 1_000_000
 """Cells that a file may have, plus two for each of its characters. Without a limit a small file could fill the memory with
 parameters that every row repeats.
 """
-_NODES: Final = re.compile(r"([0-9]{1,8})[ _-]?nodes?")
+_AMOUNT: Final = re.compile(r"(?:[0-9]_cpn_)?([0-9]{1,8})[ _-]?([a-z]+?)s?")
+"""A count and what it counts: ``2_nodes``, ``16 cores``; some suites put the cores of each node before the nodes."""
+_PART_OF_NODE: Final = re.compile(r"1_[0-9]{1,2}_node")
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
@@ -254,7 +256,7 @@ def _shown(value: Any) -> str | None:
 
 def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: int | None) -> dict[str, Any]:
     """A tool's parameters without those that are a count of the job, such as the nodes of a scaling test, whose sizes are one problem.
-    ``laid`` are the counts by column, ``ranks`` are those of all nodes.
+    ``laid`` are the counts by column, ``ranks`` are those of all nodes. Test suites name their scales so, too (``4_nodes``, ``1_2_node``).
 
     >>> uncounted({"num_nodes": "4", "scale": "4_nodes", "size": "4"}, {"nodes": 4}, None)
     {'size': '4'}
@@ -263,8 +265,10 @@ def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: 
     totals = {"ranks": (ranks, (ranks or 0) * threads), "gpus": (nodes * gpus,)}
 
     def counts(name: str, value: Any) -> bool:
-        if said := _NODES.fullmatch(str(value)):
-            return count(said[1]) == laid.get("nodes")
+        if nodes == 1 and _PART_OF_NODE.fullmatch(str(value)):
+            return True
+        if said := _AMOUNT.fullmatch(str(value)):
+            name, value = f"num_{said[2]}s", said[1]
         given, counted = count(value), headings.layout_column(name)
         return given is not None and counted is not None and given in totals.get(counted, (laid.get(counted),))
 

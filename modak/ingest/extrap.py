@@ -19,6 +19,8 @@ from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 RANKS: Final = ("p", "np", "procs", "processes", "ranks", "mpi_ranks")
 """What users call the number of processes. Nobody says on how many nodes they ran: all of them count as on one."""
 _METRICS: Final = {"runtime": "run_time"}
+_EVENTS: Final = re.compile(r"visits|hits|bytes_(sent|received|read|written)|PAPI_\w+", re.IGNORECASE)
+"""Metrics that profiles have beside the time."""
 
 
 class ExtraP:
@@ -112,7 +114,12 @@ def _counts(names: Sequence[str], point: Sequence[object], line: int) -> dict[st
 
 
 def _add(found: RowCollector, line: int, cells: Mapping[str, str | None], values: Sequence[object]) -> None:
-    """A row for each of the values at one point."""
+    """A row for each of the values at one point; a note in place of all counts of events."""
+    metric = cells["metric"] or ""
+    if _EVENTS.fullmatch(metric):
+        note = f": metric {metric!r} counts events, which tell no time; left out"
+        found.left += [note] if note not in found.left else []
+        return
     for repeat, value in enumerate(values):
         found.row(line, **cells, value=text(value), repeat=repeat)
 

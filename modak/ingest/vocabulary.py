@@ -25,7 +25,8 @@ def _by_word(meanings: Mapping[str, str]) -> Mapping[str, str]:
 COLUMN_OF: Final = _by_word(
     {
         "application": "app app_name application_name code program exe executable benchmark benchmark_name model model_name name test "
-        "test_name net programm programa programme programma anwendung aplicacion aplicacao applicazione command jube_benchmark_name",
+        "test_name net programm programa programme programma anwendung aplicacion aplicacao applicazione "
+        "command callpath jube_benchmark_name",
         "dataset": "problem input input_file case data data_set dataset_name",
         "params.epochs": "epochs n_epochs num_epochs",
         "params.steps": "steps n_steps num_steps nsteps iterations iters n_iters niter niters n_iterations timesteps time_steps",

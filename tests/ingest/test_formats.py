@@ -272,9 +272,21 @@ def test_what_reframe_stored_is_read_as_its_reports_are() -> None:
         assert batch.values.tolist() == loaded("reframe-4.10.4.json").values.tolist()
 
 
-@pytest.mark.parametrize(("scale", "kept"), [("1_node", {}), ("2_nodes", {"scale": "2_nodes"}), ("1_core", {"scale": "1_core"})])
-def test_a_number_of_nodes_in_words_is_no_parameter(scale: str, kept: dict[str, str]) -> None:
-    """If the job has so many: so a test suite names its scales."""
+@pytest.mark.parametrize(
+    ("scale", "counted"),
+    [
+        ("1_node", True),
+        ("2_nodes", False),
+        ("2_cores", True),
+        ("4_cores", False),
+        ("1_2_node", True),
+        ("1_cpn_1_nodes", True),
+        ("2k", False),
+    ],
+)
+def test_a_count_of_the_job_in_words_is_no_parameter(scale: str, counted: bool) -> None:
+    """So a test suite names its scales. Here a node runs two tasks of one thread."""
+    kept = {} if counted else {"scale": scale}
     text = (DATA / "reframe-4.10.4-solver.log").read_text().replace("%threads=1", f"%scale={scale}")
     (batch,) = table(from_bytes(text.encode(), "r")).batches()
     assert batch.series[batch.series_of[0]].params == kept
@@ -699,6 +711,14 @@ def test_times_of_extrap_are_times_in_any_case(metric: str, kept: str) -> None:
     assert batch.series[0].metric == kept
 
 
+def test_counts_of_events_of_extrap_are_left_out() -> None:
+    """Profiles have them beside the time at every point: one note for each metric."""
+    text = "PARAMETER p\nPOINTS 1 2\nREGION a\nMETRIC time\nDATA 9\nDATA 5\nMETRIC visits\nDATA 1\nDATA 1\nMETRIC PAPI_FP_OPS\nDATA 3\n"
+    (batch,) = table(from_bytes(text.encode(), "e.txt")).batches()
+    assert batch.values.tolist() == [9, 5]
+    assert batch.notes == tuple(f"e.txt: metric {name!r} counts events, which tell no time; left out" for name in ("visits", "PAPI_FP_OPS"))
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -715,7 +735,7 @@ def test_times_of_extrap_are_times_in_any_case(metric: str, kept: str) -> None:
         ("JobID|JobName|State\n1|a|COMPLETED\n", "r:1: no column Elapsed"),
         ("JobID|JobName|State|Elapsed|WorkDir\n1|a|b|COMPLETED|00:00:01|/x\n", "r:2: 6 cells; the header has 5 columns"),
         ('{"parameters": ["p"], "measurements": {"a": {"time": [{"point": [1, 2], "values": [1]}]}}}', "r:1: a point of 2 values; there"),
-        ('{"parameters": ["p"], "measurements": {"a": {"visits": [{"point": [1], "values": [1]}]}}}', "unknown metric 'visits'"),
+        ('{"parameters": ["p"], "measurements": {"a": {"nodes": [{"point": [1], "values": [1]}]}}}', "unknown metric 'nodes'"),
         ("PARAMETER p\nPOINTS 1 2\nREGION a\nDATA 1\nDATA 2\nDATA 3\n", "r:6: DATA for point 3, but there are 2 POINTS"),
         ("PARAMETER p\nPOINTS 1 2\nRESULT a\n", "r:3: 'RESULT': known: PARAMETER"),
         ("PARAMETER p np\nPOINTS (1 2)\nREGION a\nDATA 1\n", "r:4: the parameters p and np are one column, ranks_per_node"),
@@ -757,7 +777,7 @@ def test_an_unknown_unit_is_an_error_in_every_format() -> None:
 
 def test_what_a_tool_does_not_say_can_be_set() -> None:
     """`--set` fills a region's unit; `--map` makes a parameter a column of the layout."""
-    text = b'{"parameters": ["size"], "measurements": {"a": {"visits": [{"point": [4], "values": [2]}]}}}'
+    text = b'{"parameters": ["size"], "measurements": {"a": {"solving": [{"point": [4], "values": [2]}]}}}'
     (batch,) = table(from_bytes(text, "e.json"), Options(rename={"params.size": "nodes"}, fill={"unit": "1/s"})).batches()
     assert batch.numbers["nodes"].tolist() == [4]
 
