@@ -117,6 +117,10 @@ def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> 
     why = ""
     if "value" in names:
         why = ": a row is one measured value"
+        if loading:
+            why += (
+                "; of several columns of values load one after the other: --map NAME=value, with what sets it apart (--set compiler=NAME)"
+            )
         if "runtime" in columns and loading:
             why += "; if 'runtime' holds times and no container runtimes, load it as them (--map runtime=value --set metric=run_time)"
     filled = f"; '--set {names[0]}=…' gives all rows one" if loading and names[0] != "value" else ""

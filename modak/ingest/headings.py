@@ -168,16 +168,19 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
 def together(hints: Mapping[str, Hint | None], known: Collection[str], missing: Sequence[str]) -> str:
     """The options of all hints, to start from; ``missing`` are required columns that the table lacks. What cannot be told is ``…``.
 
-    Of several headings of one meaning the first has it, or the one that is ``known`` as it stands.
+    Of several headings of one meaning the first has it, or the one that is ``known`` as it stands. Where none is known to be the value,
+    what may be anything may be that.
     """
     options, taken = [], {*known}
+    valueless = "value" in missing and all(hint is None or hint.column != "value" for hint in hints.values())
     for name, hint in hints.items():
-        column = "…" if hint is None or hint.column is None or hint.column in taken else hint.column
+        told = None if hint is None or (valueless and OPEN in hint.text) else hint.column
+        column = "…" if told is None or told in taken else told
         options.append(renaming(name, column))
         if hint and column == hint.column != "":
             taken |= {column, *(one.partition("=")[0] for one in hint.fill)}
             options += [f"--set {one}" for one in hint.fill]
-    options += [f"--set {name}=…" for name in missing if name not in taken]
+    options += ["--map '…=value'" if name == "value" else f"--set {name}=…" for name in missing if name not in taken]
     return " ".join(options)
 
 
@@ -244,7 +247,10 @@ def _counted(bare: str) -> str | None:
 
 def _said(bare: str) -> Hint | None:
     text = vocabulary.SAID.get(bare) or (vocabulary.ROW_NUMBERS if _UNNAMED.fullmatch(bare) else None)
-    return Hint(text, "" if text in (vocabulary.SCATTER, vocabulary.ROW_NUMBERS) else None) if text else None
+    first, _, unit = bare.rpartition("_")
+    if unit in vocabulary.TIME_ENDINGS and first in vocabulary.OF_CPU:
+        text = vocabulary.CPU_TIME
+    return Hint(text, "" if text in vocabulary.USELESS else None) if text else None
 
 
 def _column(name: str, bare: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> Hint | None:

@@ -169,6 +169,8 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "a compressed file of a kind that is not read (gzip is); unpack it first"
     if not head.strip():
         return "the file is empty"
+    if b"\\begin{tab" in head or b"\\begin{longtab" in head:
+        return "a table in LaTeX; write its cells as CSV, with commas between them and names in the first line"
     if way := table_of(head):
         return way
     if re.match(rb'\s*\{\s*"job"\s*:\s*\{', head):

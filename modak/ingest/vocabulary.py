@@ -74,6 +74,7 @@ RATIOS: Final = _words(
 RATIO_WORDS: Final = _words("speedup efficiency beschleunigung effizienz aceleracion eficiencia")
 """Words in headings of such ratios."""
 SCATTER: Final = "the scatter is computed from repeats: write each run into a row of its own, or leave the column out"
+CPU_TIME: Final = "the time that CPUs spent is no result: leave it out, and load the elapsed time"
 COMPUTED: Final = "a mean of values that are there, too: leave it out"
 ROW_NUMBERS: Final = "leave out what numbers the rows"
 SAID: Final = _by_word(
@@ -88,7 +89,8 @@ SAID: Final = _by_word(
         "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
         "configuration decomposition",
         "take out the rows of runs that failed, then leave the column out": "state status exit_code exitcode exit_status return_code "
-        "returncode success succeeded passed",
+        "exit returncode success succeeded passed",
+        CPU_TIME: "user sys user_time sys_time system_time cpu_time usertime systime cputime utime stime user_cpu system_cpu",
         SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
         "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
         "the size of images is a parameter, 'params.image_size'; a container image is 'image'": "img imgs images",
@@ -97,6 +99,10 @@ SAID: Final = _by_word(
     }
 )
 """What is said of a heading that is no column under another name."""
+OF_CPU: Final = _words("user sys system cpu")
+"""What has a unit of time behind it in headings of the CPUs' time."""
+USELESS: Final = (SCATTER, ROW_NUMBERS, CPU_TIME)
+"""What is said of headings of which nothing is to be loaded."""
 
 # --- metrics and their units
 
@@ -110,6 +116,7 @@ METRIC_OF: Final[Mapping[str, str]] = {
             "step_time": "iterationtime timeperstep timeperiteration timeperiter timeperbatch",
             "epoch_time": "timeperepoch",
             "performance": "perf",
+            "memory": "maxrss peakrss maxresident",
         }
     ),
 }
@@ -135,7 +142,7 @@ MIDDLES: Final = _words("avg mean average median")
 """Words behind the name of what was measured in several runs."""
 UNIT_OF: Final[Mapping[str, str]] = {
     **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
-    **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "j": "J", "w": "W"},
+    **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "kb": "kB", "j": "J", "w": "W"},
 }
 """Units as lower-case headings write them."""
 OTHER_WORDS: Final = frozenset(("precond", "preconditioner"))

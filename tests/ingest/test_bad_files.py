@@ -435,6 +435,14 @@ def test_a_text_without_names_above_numbers_is_no_table(content: str) -> None:
     assert message.endswith("; write what a program printed into a table, as CSV: application,nodes,metric,value,unit")
 
 
+def test_a_table_in_latex_is_named() -> None:
+    """Its cells are no text that could be loaded as they stand."""
+    text = "\\begin{tabular}{lr}\nNodes & Time [s] \\\\\n1 & 812 \\\\\n\\end{tabular}\n"
+    assert faults(text, "t.tex") == [
+        "t.tex: a table in LaTeX; write its cells as CSV, with commas between them and names in the first line"
+    ]
+
+
 OUTPUTS = {
     "STREAM": "-----\nSTREAM version $Revision: 5.10 $\n-----\nThis system uses 8 bytes per array element.\n",
     "OSU's benchmarks": "\n# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n1           0.46\n2           0.36\n",

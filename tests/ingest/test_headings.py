@@ -51,6 +51,7 @@ SAID = {
     "the size of images is a parameter": "img",
     "a neural network is an 'application', an interconnect a parameter": "network",
     "take out the rows of runs that failed, then leave the column out": "State status exit_code",
+    "the time that CPUs spent is no result: leave it out": "user sys System_time user_s system_s cpu_time cpu_ms",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
     "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples setup GPU_hours node_hours",
@@ -67,7 +68,8 @@ MEASURED = {
     "wall_time --set unit=ms": "wall_ms",
     "step_time --set unit=ms": "step_time_ms step_time_[ms] time/step_[ms]",
     "throughput; in samples/s, unless --set unit=… says another unit": "throughput",
-    "memory; in B, unless --set unit=… says another unit": "memory",
+    "memory; in B, unless --set unit=… says another unit": "memory maxrss",
+    "memory --set unit=kB": "max_rss_kb",
     "throughput --set unit=samples/sec": "samples_per_sec",
     "throughput --set unit=images/sec": "images_per_sec",
     "throughput --set unit=img/s": "img/s",
@@ -111,6 +113,13 @@ def test_what_is_no_column_is_told_apart(name: str, text: str) -> None:
     assert "nearest" not in said(name)
 
 
+def test_columns_that_may_all_be_values_are_no_parameters() -> None:
+    """A column of times for each compiler: as parameters, they would make each row a problem of its own."""
+    options = [message for _, message in header_faults(("nodes", "gcc", "intel", "cray"), ("application", "metric", "value"), loading=True)]
+    assert "of several columns of values load one after the other: --map NAME=value" in options[0]
+    assert options[1].endswith("--map 'gcc=…' --map 'intel=…' --map 'cray=…' --set application=… --set metric=… --map '…=value'")
+
+
 def test_a_mean_beside_the_values_is_left_out() -> None:
     """Two columns cannot be the value."""
     hint = meant("avg (s)", COLUMNS, ("application", "value", "avg (s)"), loading=True)
@@ -132,8 +141,8 @@ def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: s
         ("solver_ms", "if it is the time of the whole run, --map 'solver_ms=value' --set metric=time --set unit=ms; if it is a parameter"),
         ("epoch_s", "if it is the time of each epoch, --map 'epoch_s=value' --set metric=epoch_time --set unit=s; if it is a parameter"),
         (
-            "System time",
-            "if it is the time of the whole run, --map 'System time=value' --set metric=time --set unit=…; if it is a parameter",
+            "Solver time",
+            "if it is the time of the whole run, --map 'Solver time=value' --set metric=time --set unit=…; if it is a parameter",
         ),
         ("Loop time (s)", "if it is the time of the whole run, --map 'Loop time (s)=value' --set metric=time --set unit=s; if it is a"),
         ("total(s)", "if it is the time of the whole run, --map 'total(s)=value' --set metric=time --set unit=s; if it is a parameter"),
