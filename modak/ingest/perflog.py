@@ -64,6 +64,8 @@ class PerfLog:
             if another:
                 if not header and "result" not in another.names:
                     found.left.append(f":{line}: no column 'result': whether the runs passed is not known")
+                if not another.figures:
+                    found.left.append(f":{line}: its tests have no performance figures")
                 header = another
             elif not header:
                 old = "lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read"
@@ -71,7 +73,7 @@ class PerfLog:
                 raise DataError(old if _OLD.match(row) else columns, field=f":{line}")
             elif (cells := row.count(header.mark) + 1) != len(header.names):
                 faults.append(Fault(f":{line}", f"{cells} cells; the header has {len(header.names)} columns"))
-            else:
+            elif header.figures:
                 _run(_cells(row, header), header, line, found)
         if faults:
             raise DataError(faults=faults[:MOST_FAULTS])
@@ -100,15 +102,16 @@ def _cells(row: str, header: _Header) -> dict[str, str]:
 
 def _run(run: dict[str, str], header: _Header, line: int, found: RowCollector) -> None:
     title = run.get("name") or run.get("display_name") or run.get("short_name") or ""
+    found.runs = "tests"
     if "result" in header.names and run.get("result") != "pass":
-        found.runs = "tests"
         found.fail(line, f"test {title!r} ended as {run.get('result')!r}", run.get("result"))
         return
     cells = test_cells(title, run, 1 if _ONE_HOST.fullmatch(run.get("job_nodelist", "")) else None)
     job, when = run.get("jobid"), run.get("job_completion_time", "")
     cells["measured_at"] = cells["measured_at"] or (when if has_offset(when) else None)
     cells["source"] = f"reframe job {job}" if job else f"reframe run of {when}" if when else None
-    if not header.figures:
-        found.leave(line, f"test {title[:80]!r} has no performance figures")
+    if not any(f"{name}_value" in run for name in header.figures):
+        found.fail(line, f"test {title!r} has no values", "without values")
+        return
     for name in header.figures:
         found.figure(line, name, run.get(f"{name}_value"), run.get(f"{name}_unit"), cells)

@@ -260,7 +260,15 @@ def test_a_performance_log_without_figures_has_no_results() -> None:
     """ReFrame 4.10 writes one for tests that measure nothing; it is no table whose columns are wrong."""
     log = b"job_completion_time,display_name,system,num_tasks,\n2026-03-01T12:00:00,fix %size=10,a,1,\n"
     (batch,) = table(from_bytes(log, "fix.log")).batches()
-    assert batch.notes[-1] == "fix.log:2: test 'fix %size=10' has no performance figures; left out"
+    assert batch.notes[-1] == "fix.log:1: its tests have no performance figures"
+
+
+def test_a_run_in_a_performance_log_without_any_value_is_one_that_failed() -> None:
+    """One note for all of its figures, and for many such runs one of all."""
+    rows = "".join(f"2026-03-01T12:00:0{second}|solver|None|s|None|W\n" for second in range(6))
+    log = f"job_completion_time|name|time_value|time_unit|power_value|power_unit\n{rows}"
+    (batch,) = table(from_bytes(log.encode(), "r.log")).batches()
+    assert batch.notes[1:] == ("r.log: 6 tests did not succeed (6 without values) and are left out: lines 2, 3, 4, …",)
 
 
 def test_what_reframe_stored_is_read_as_its_reports_are() -> None:
