@@ -32,6 +32,8 @@ _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNOREC
 """What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?!(?:d+[- ])?[a-z]+:)([A-Za-z0-9/%]{1,20}))?.*", re.IGNORECASE)
 """With the unit in them, which the parts of a clock (``[hh:mm:ss]``) are not."""
+_IN: Final = re.compile(r"[ _]in[ _]([A-Za-z/%]{1,20})$", re.IGNORECASE)
+"""A unit behind its word: ``Laufzeit in s``."""
 _BLANK: Final = re.compile(r"\s")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
@@ -231,7 +233,7 @@ def _counts(name: str) -> str | None:
 
 
 def _counted(bare: str) -> str | None:
-    plain = _in_ascii(bare)
+    plain = _in_ascii(bare).replace("-", "_")
     found = _NUMBER_OF.fullmatch(plain)
     counted = f"{found['what']}s" if found and found["one"] else found["what"] if found else plain
     for word in (plain, counted):
@@ -444,6 +446,7 @@ def _measured(name: str) -> Measure | None:
 @lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
 def _measure_in(name: str) -> Measure | None:
     """As :func:`_measured`, of a heading that is not too long to be searched."""
+    name = _IN.sub(r" [\1]", name)
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
     words = re.split(r"[_ ]+", bare.lower())

@@ -34,7 +34,7 @@ COLUMN_OF: Final = _by_word(
         "compiler": "compiler_name compiler_version",
         "image": "container container_image image_name",
         "precision": "dtype data_type datatype prec",
-        "system": "cluster cluster_name machine machine_name host hostname platform supercomputer",
+        "system": "cluster cluster_name machine machine_name host hostname platform supercomputer rechner",
         "partition": "queue queue_name partition_name",
         "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes nodos noeuds nodi knoten",
         "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node "
@@ -51,7 +51,7 @@ COLUMN_OF: Final = _by_word(
         "unit": "units unit_name time_unit",
         "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt jube_wp_iteration",
         "measured_at": "date day timestamp time_stamp datetime date_time datum fecha",
-        "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id kommentar bemerkung comentario "
+        "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id kommentar bemerkung anmerkung comentario "
         "commentaire commento",
     }
 )

@@ -36,7 +36,7 @@ NEAREST = {
 }
 SAID = {
     "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks ntmpi cores ncores cpus np num_procs "
-    "numTasks CPU_cores Number_of_CPU_cores core_count total_threads Procesos Núcleos Prozesse processus",
+    "numTasks CPU_cores Number_of_CPU_cores core_count total_threads MPI-Prozesse MPI-Ranks Procesos Núcleos Prozesse processus",
     "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
     "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
@@ -60,11 +60,11 @@ MEASURED = {
     "time": "time Time duration elapsed time_taken",
     "time --set unit=s": "time_s Time(s) time[s] tiempo_s Zeit_[s] Temps(s) Durée_(s)",
     "time --set unit=ms": "time_ms",
-    "time --set unit=seconds": "seconds",
+    "time --set unit=seconds": "seconds time_in_seconds",
     "time --set unit=min; if it is a minimum and not in minutes, leave it out": "time_min",
     "time --set unit=min": "time_[min]",
     "wall_time": "walltime wall_time wallclock wall_time_mean",
-    "run_time --set unit=s": "runtime_avg[s] Laufzeit_median_[s]",
+    "run_time --set unit=s": "Laufzeit_in_s runtime_avg[s] Laufzeit_median_[s]",
     "wall_time --set unit=ms": "wall_ms",
     "step_time --set unit=ms": "step_time_ms step_time_[ms] time/step_[ms]",
     "throughput; in samples/s, unless --set unit=… says another unit": "throughput",
