@@ -19,8 +19,8 @@ from modak.ingest.table import MOST_FAULTS, Raw
 
 NOTHING: Final = ("", "null", "None", "nan")
 """How the log writes what is not known: the first word for a test's variables, the second for values that were never set."""
-_MARKS: Final = "|,;\t"
-"""What may separate cells."""
+_MARKS: Final = tuple(map(re.compile, (r"\|", ",", ";", "\t", "[|,]")))
+"""What may separate cells; the last where ``format`` and ``format_perfvars`` have different signs."""
 _ENDED: Final = "job_completion_time"
 """A column that begins most logs, perhaps with a label of the next one behind it (``job_completion_time reframe: user=osuser``)."""
 _OLD: Final = re.compile(r"[^|]*\|reframe [0-9]")
@@ -31,8 +31,11 @@ _INFO: Final = re.compile(r"(?P<display_name>.*?)(?: /[0-9a-f]+)?(?: @(?P<system
 """What ReFrame calls the test's info: ``solver %n=2 /89313233 @cluster:cpu+gnu``."""
 
 
+_REPORT: Final = "write both in 'format_perfvars' of the configuration, or load ReFrame's report"
+
+
 class _Header(NamedTuple):
-    mark: str
+    mark: re.Pattern[str]
     """What separates the cells."""
     names: list[str]
     """Of the columns."""
@@ -64,6 +67,8 @@ class PerfLog:
             if another:
                 if not header and "result" not in another.names:
                     found.left.append(f":{line}: no column 'result': whether the runs passed is not known")
+                if not another.figures and "_value" in row:
+                    raise DataError(f"no columns 'NAME_value' and 'NAME_unit' of each figure; {_REPORT}", field=f":{line}")
                 if not another.figures:
                     found.left.append(f":{line}: its tests have no performance figures")
                 header = another
@@ -71,10 +76,10 @@ class PerfLog:
                 old = "lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read"
                 columns = "the first line names no columns, of which 'job_completion_time' is one"
                 raise DataError(old if _OLD.match(row) else columns, field=f":{line}")
-            elif (cells := row.count(header.mark) + 1) != len(header.names):
-                faults.append(Fault(f":{line}", f"{cells} cells; the header has {len(header.names)} columns"))
+            elif len(cells := header.mark.split(row)) != len(header.names):
+                faults.append(Fault(f":{line}", f"{len(cells)} cells; the header has {len(header.names)} columns"))
             elif header.figures:
-                _run(_cells(row, header), header, line, found)
+                _run(_known(cells, header), header, line, found)
         if faults:
             raise DataError(faults=faults[:MOST_FAULTS])
         yield from found.rows()
@@ -82,19 +87,23 @@ class PerfLog:
 
 def _header(line: str) -> _Header | None:
     """The columns that a line names: when the job ended, or whether it passed beside a value and its unit; ``None``: it is no header."""
-    for mark in (mark for mark in _MARKS if mark in line):
-        parts = [cell.rpartition("=") for cell in line.split(mark)]
-        names = [name for _, _, name in parts]
-        figures = [name[:-6] for name in names if name.endswith("_value") and f"{name[:-6]}_unit" in names]
-        if line.startswith(_ENDED) or _ENDED in names or (figures and "result" in names):
-            return _Header(mark, names, [f"{label}{sign}" for label, sign, _ in parts], figures)
-    return None
+    headers = [_header_between(mark, line) for mark in _MARKS if mark.search(line)]
+    if not line.startswith(_ENDED):
+        headers = [one for one in headers if _ENDED in one.names or (one.figures and "result" in one.names)]
+    return next((one for one in headers if one.figures), headers[0] if headers else None)
 
 
-def _cells(row: str, header: _Header) -> dict[str, str]:
+def _header_between(mark: re.Pattern[str], line: str) -> _Header:
+    parts = [cell.rpartition("=") for cell in mark.split(line)]
+    names = [name for _, _, name in parts]
+    figures = [name[:-6] for name in names if name.endswith("_value") and f"{name[:-6]}_unit" in names]
+    return _Header(mark, names, [f"{label}{sign}" for label, sign, _ in parts], figures)
+
+
+def _known(cells: list[str], header: _Header) -> dict[str, str]:
     """What is known of a run, by column; what its info says of the test stands back behind columns of their own."""
-    cells = (cell.removeprefix(label) for cell, label in zip(row.split(header.mark), header.labels, strict=True))
-    known = {name: cell for name, cell in zip(header.names, cells, strict=True) if cell not in NOTHING}
+    unlabelled = (cell.removeprefix(label) for cell, label in zip(cells, header.labels, strict=True))
+    known = {name: cell for name, cell in zip(header.names, unlabelled, strict=True) if cell not in NOTHING}
     info = _INFO.fullmatch(known.get("info", ""))
     said = {name: text for name, text in info.groupdict().items() if text} if info else {}
     return {**said, **known}
@@ -108,7 +117,7 @@ def _run(run: dict[str, str], header: _Header, line: int, found: RowCollector) -
         return
     cells = test_cells(title, run, 1 if _ONE_HOST.fullmatch(run.get("job_nodelist", "")) else None)
     job, when = run.get("jobid"), run.get("job_completion_time", "")
-    cells["measured_at"] = cells["measured_at"] or (when if has_offset(when) else None)
+    cells["measured_at"] = cells["measured_at"] or (when if has_offset(when) and not job else None)  # that of a job is in the report
     cells["source"] = f"reframe job {job}" if job else f"reframe run of {when}" if when else None
     if not any(f"{name}_value" in run for name in header.figures):
         found.fail(line, f"test {title!r} has no values", "without values")

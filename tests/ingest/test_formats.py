@@ -219,6 +219,11 @@ SITE_LOGS = {
         "2026-03-01T12:00:00|reframe 4.8.4|solver %n=2 /89313233 @a:cpu+gnu|jobid=17|num_tasks=8|num_tasks_per_node=4|pass"
         "|time|12.5|None|s",
     ),
+    "two separators": (
+        "job_completion_time|reframe version|info|jobid=jobid|num_tasks=num_tasks|num_tasks_per_node=num_tasks_per_node|result"
+        "|time_value,time_unit,time_ref",
+        "2026-03-01T12:00:00|reframe 4.8.4|solver %n=2 /89313233 @a:cpu+gnu|jobid=17|num_tasks=8|num_tasks_per_node=4|pass|12.5,s,0",
+    ),
     "labels": (
         "job_completion_time site: user=osuser|result=result|name=name|system=system|partition=partition|environ=environ"
         "|num_tasks=num_tasks|num_tasks_per_node=num_tasks_per_node|jobid=jobid|time_var|perf_value=time_value|unit=time_unit",
@@ -240,6 +245,15 @@ def test_a_performance_log_of_a_sites_own_format_is_read(name: str) -> None:
     assert (batch.numbers["nodes"].tolist(), batch.numbers["ranks_per_node"].tolist()) == ([2], [4])
 
 
+def test_a_performance_log_with_a_value_and_its_unit_in_one_cell_is_refused() -> None:
+    """It has figures; that they cannot be read is no reason to leave them out."""
+    log = b"job_completion_time,name,time_var=time_value time_unit\n2026-03-01T12:00:00,solver,time=12.5 s\n"
+    with pytest.raises(
+        DataError, match=r"r\.log:1: no columns 'NAME_value' and 'NAME_unit' of each figure; write both in 'format_perfvars'"
+    ):
+        list(table(from_bytes(log, "r.log")).batches())
+
+
 def test_a_performance_log_that_names_no_test_needs_its_name() -> None:
     """Tests of all variants would be runs of one."""
     log = b"job_completion_time|system|time_value|time_unit\n2026-03-01T12:00:00|a|12.5|s\n"
@@ -247,6 +261,14 @@ def test_a_performance_log_that_names_no_test_needs_its_name() -> None:
         list(table(from_bytes(log, "r.log")).batches())
     (batch,) = table(from_bytes(log, "r.log"), Options(fill={"application": "solver"})).batches()
     assert batch.series[0].application == "solver"
+
+
+@pytest.mark.parametrize(("job", "known"), [("", True), ("17", False)])
+def test_the_time_with_a_zone_in_a_performance_log_counts_where_no_job_is_named(job: str, known: bool) -> None:
+    """The report has the time of the same job in fractions of a second, and would be another run."""
+    log = f"job_completion_time|name|jobid|time_value|time_unit\n2026-03-01T12:00:00+01:00|solver|{job}|12.5|s\n"
+    (batch,) = table(from_bytes(log.encode(), "r.log")).batches()
+    assert (batch.measured_at[0] != UNKNOWN) == known
 
 
 def test_runs_of_a_performance_log_without_jobs_are_told_apart_by_their_time() -> None:
