@@ -18,17 +18,8 @@ OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threa
 _KEYS: Final = frozenset(
     (
         *("name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads"),
-        *(
-            "aggregate_name",
-            "aggregate_unit",
-            "iterations",
-            "real_time",
-            "cpu_time",
-            "time_unit",
-            "items_per_second",
-            "bytes_per_second",
-            "label",
-        ),
+        *("iterations", "real_time", "cpu_time", "time_unit", "items_per_second", "bytes_per_second", "label"),
+        *("aggregate_name", "aggregate_unit"),
         *("error_occurred", "error_message", "skipped", "skip_message"),
         *("allocs_per_iter", "max_bytes_used", "total_allocated_bytes", "net_heap_growth"),
     )

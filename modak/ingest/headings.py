@@ -276,8 +276,9 @@ def _scatter(bare: str) -> Hint | None:
 
 
 def _is_scatter(words: Sequence[str]) -> bool:
-    """Whether the first or the last of several words is of scatter: ``rate_std``."""
-    return len(words) > 1 and not vocabulary.SURE_SPREAD.isdisjoint((words[0], words[-1]))
+    """Whether the first or the last of several words is of scatter (``rate_std``), or the last says from how many values it is."""
+    counted = words[-1] == "cnt" and "".join(words[:-1]) in vocabulary.METRIC_OF
+    return counted or (len(words) > 1 and not vocabulary.SURE_SPREAD.isdisjoint((words[0], words[-1])))
 
 
 def parameter(name: str) -> str:

@@ -87,6 +87,8 @@ class PerfLog:
 
 def _header(line: str) -> _Header | None:
     """The columns that a line names: when the job ended, or whether it passed beside a value and its unit; ``None``: it is no header."""
+    if _ENDED not in line and "_value" not in line:
+        return None
     headers = [_header_between(mark, line) for mark in _MARKS if mark.search(line)]
     if not line.startswith(_ENDED):
         headers = [one for one in headers if _ENDED in one.names or (one.figures and "result" in one.names)]
@@ -96,7 +98,8 @@ def _header(line: str) -> _Header | None:
 def _header_between(mark: re.Pattern[str], line: str) -> _Header:
     parts = [cell.rpartition("=") for cell in mark.split(line)]
     names = [name for _, _, name in parts]
-    figures = [name[:-6] for name in names if name.endswith("_value") and f"{name[:-6]}_unit" in names]
+    units = {name.removesuffix("_unit") for name in names if name.endswith("_unit")}
+    figures = [name[:-6] for name in names if name.endswith("_value") and name[:-6] in units]
     return _Header(mark, names, [f"{label}{sign}" for label, sign, _ in parts], figures)
 
 

@@ -136,8 +136,8 @@ PART_OF: Final[Mapping[str, str]] = {**{part: part for part in metrics.PARTS}, *
 """Parts of a run that have a time of their own, by what headings call them."""
 SPREAD: Final = _words("std stddev stdev sem min max")
 """Words for what several runs differ by, and for their extremes."""
-SURE_SPREAD: Final = _words("std stddev stdev sem var cnt")
-"""Those that are no unit, and no maximum that somebody measured; beside them the number of runs."""
+SURE_SPREAD: Final = _words("std stddev stdev sem")
+"""Those that are no unit, and no maximum that somebody measured."""
 MIDDLES: Final = _words("avg mean average median")
 """Words behind the name of what was measured in several runs."""
 UNIT_OF: Final[Mapping[str, str]] = {
