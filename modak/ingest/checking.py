@@ -134,7 +134,8 @@ class _Table:
                 elif text:
                     value = read(text)
                 elif required:
-                    raise ValueError("empty; every row needs one")
+                    merged = ", also below merged cells of a spreadsheet" if code else ""  # the first row has one
+                    raise ValueError(f"empty; every row needs one{merged}")
             except ValueError as error:
                 faults += 1
                 if faults <= MOST_FAULTS + 1:  # each looks at all rows, and further ones are not shown
