@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
+from modak.choosing.ending import longest_run
 from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
@@ -268,6 +269,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         most_nodes=predicted.candidates.most_nodes,
         grows=predicted.grows,
         least_work=least_work,
+        longest=longest_run(request, target),
     )
     return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
 
