@@ -715,6 +715,25 @@ def test_a_wall_time_is_the_upper_bound_rounded_up(known: Known, start_up: float
 
 
 @pytest.mark.parametrize(
+    ("metric", "seconds", "start_up"), [("wall_time", 200.0, None), ("epoch_time", 260.0, 60), ("solve_time", 260.0, 60)]
+)
+def test_the_start_up_of_the_systems_file_is_added_to_what_has_none_in_it(
+    known: Known, metric: str, seconds: float, start_up: float | None
+) -> None:
+    """The next run takes as long as the one that was measured; the job gets the time to start beside it, or in it."""
+    facts = known(None)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"start_up_s": 60.0})
+    series = SeriesKey(application="tiny", system="hlrs-testbed", metric=metric, unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=200.0)])
+    work = {"workload": {"epochs": 1}} if metric == "epoch_time" else {}
+    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}, "optimisation": work}}).request
+    plan = optimise(request, replace(facts, systems={"hlrs-testbed": system}, models=models)).plan
+    assert plan.prediction.value == pytest.approx(seconds)
+    assert plan.prediction.start_up == start_up
+    assert (plan.wall_time_s or 0) >= (plan.prediction.upper or 0) + (0 if start_up else 60)
+
+
+@pytest.mark.parametrize(
     ("seconds", "wall_time", "why"), [(None, 1800, "the partition's default"), (20_000.0, 7200, "the partition's limit")]
 )
 def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float | None, wall_time: int, why: str) -> None:

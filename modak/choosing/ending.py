@@ -15,9 +15,10 @@ START_UP_S: Final = 120
 done its checks, copied files and unpacked images."""
 
 
-def start_up_s(target: Target) -> int:
-    """What is added to predictions, which have the start-up time of the system's file."""
-    return START_UP_S if target.system is None or target.system.start_up_s is None else 0
+def start_up_s(target: Target) -> float:
+    """What is added to predicted times that have no start-up in them: that of the system's file, where it gives one."""
+    given = target.system.start_up_s if target.system else None
+    return START_UP_S if given is None else given
 
 
 def is_continued(request: Request) -> bool:

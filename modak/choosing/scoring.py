@@ -32,7 +32,7 @@ from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, de
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import MOST, Sides
 from modak.perfmodel.predictions import of_whole_time
-from modak.perfmodel.startup import StartUp, is_whole, start_up_correction
+from modak.perfmodel.startup import StartUp, is_whole, maybe_part, start_up_correction
 from modak.prepared import prepared
 from modak.target import Target
 
@@ -97,8 +97,12 @@ class Columns:
 
     @cached_property
     def start_up_s(self) -> Array:
-        """For each portion, its start-up time: measured, else according to the system's file."""
-        return np.array([one.seconds if one else self.usual_start_up_s for one in self.start_ups])
+        """For each portion, its start-up time: measured, else according to the system's file; none where times of whole runs include it."""
+        included = [
+            each.curve is not None and is_whole(each.curve.series) and not maybe_part(each.curve.series) for each in self.predictions
+        ]
+        usual = np.where(included, 0.0, self.usual_start_up_s)
+        return np.array([one.seconds if one else seconds for one, seconds in zip(self.start_ups, usual.tolist(), strict=True)])
 
     @cached_property
     def shares(self) -> Array:

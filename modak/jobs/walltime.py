@@ -43,7 +43,7 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
     upper = decision.evidence.upper(decision.best)
     if asked:
-        ends = 0 if upper is None else math.ceil(upper + start_up_s(decision.target))
+        ends = 0 if upper is None else math.ceil(upper + _start_up_s(decision))
         later = f"; {_UPPER} plus the job's start is {clock(ends)}" if ends > asked else ""
         return asked, f"wall time: {clock(asked)}, as requested{later}"
     if upper is None:
@@ -58,7 +58,7 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     bound, sure = _UPPER, objective.confidence
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(sure)}"
-    wanted = math.ceil((upper + start_up_s(decision.target)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
+    wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
         return limit, f"wall time: {clock(limit)}, the partition's limit; {bound} plus the job's start is {clock(wanted)}"
@@ -79,7 +79,13 @@ def _binding(request: Request, decision: Decision) -> int | None:
 
 def _is_over_by(seconds: int, decision: Decision) -> bool:
     upper = decision.evidence.upper(decision.best)
-    return upper is not None and upper + start_up_s(decision.target) <= seconds
+    return upper is not None and upper + _start_up_s(decision) <= seconds
+
+
+def _start_up_s(decision: Decision) -> float:
+    """What is added to the prediction, unless that has the start-up time of the system's file in it."""
+    given = decision.target.system is not None and decision.target.system.start_up_s is not None
+    return 0.0 if given and decision.evidence.prediction(decision.best).start_up else start_up_s(decision.target)
 
 
 def _without_end(request: Request, decision: Decision, limit: int) -> str:
