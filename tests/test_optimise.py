@@ -715,6 +715,25 @@ def test_a_wall_time_is_the_upper_bound_rounded_up(known: Known, start_up: float
 
 
 @pytest.mark.parametrize(
+    ("metric", "seconds", "start_up"), [("wall_time", 200.0, None), ("epoch_time", 260.0, 60), ("solve_time", 260.0, 60)]
+)
+def test_the_start_up_of_the_systems_file_is_added_to_what_has_none_in_it(
+    known: Known, metric: str, seconds: float, start_up: float | None
+) -> None:
+    """The next run takes as long as the one that was measured; the job gets the time to start beside it, or in it."""
+    facts = known(None)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"start_up_s": 60.0})
+    series = SeriesKey(application="tiny", system="hlrs-testbed", metric=metric, unit="s")
+    models = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=200.0)])
+    work = {"workload": {"epochs": 1}} if metric == "epoch_time" else {}
+    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}, "optimisation": work}}).request
+    plan = optimise(request, replace(facts, systems={"hlrs-testbed": system}, models=models)).plan
+    assert plan.prediction.value == pytest.approx(seconds)
+    assert plan.prediction.start_up == start_up
+    assert (plan.wall_time_s or 0) >= (plan.prediction.upper or 0) + (0 if start_up else 60)
+
+
+@pytest.mark.parametrize(
     ("seconds", "wall_time", "why"), [(None, 1800, "the partition's default"), (20_000.0, 7200, "the partition's limit")]
 )
 def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float | None, wall_time: int, why: str) -> None:
@@ -985,7 +1004,7 @@ def test_a_queue_that_does_not_take_the_job_is_warned_of_where_it_is_named(asked
 )
 def test_a_wall_time_that_stops_the_run_is_warned_of(limit: str, chain: dict[str, str], stops: bool, known: Known) -> None:
     """If the run is longer by all that is known; the next job of a chain goes on with it."""
-    found = answer(example("3dgan-supermuc-ng", job_options={"wall_time_limit": limit, **chain}), known)
+    found = answer(example("3dgan-supermuc-ng", job_options={"wall_time_limit": limit, "node_count": 24, **chain}), known)
     said = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
     assert [
         re.search("00:10:00 requested, but the run takes 00:50:.* to .* interpolated.: the scheduler will stop it$", one) is not None
@@ -1000,6 +1019,53 @@ def test_a_run_that_is_longer_than_any_job_may_be_is_warned_of(known: Known) -> 
     (said,) = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
     assert re.search("^a job of 4 nodes on .* may run for at most .*, but the run takes .*: the scheduler will stop it; with app", said)
     assert (found.plan.prediction.lower or 0) > (found.plan.wall_time_s or 0) > 0
+
+
+def limited(known: Known, seconds: int | None, **fields: Any) -> Answer:
+    """The fewest node-hours for 3DGAN where no job may run for longer."""
+    facts = known("3dgan")
+    here = facts.systems["supermuc-ng"]
+    partitions = tuple(one.model_copy(update={"max_wall_time_s": seconds, "queues": ()}) for one in here.partitions)
+    request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "node_hours"}, **fields)
+    return optimise(request, replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": partitions})}))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fields"), [(7200, {}), (None, {"job_options__wall_time_limit": "02:00:00"})], ids=["longest job", "requested"]
+)
+def test_runs_that_may_be_stopped_are_not_chosen_while_others_end(known: Known, seconds: int | None, fields: dict[str, Any]) -> None:
+    """The fewest node-hours are on four nodes, for five hours; the choice has as few as those that end."""
+    free, found = limited(known, None).plan, limited(known, seconds, **fields).plan
+    assert (free.prediction.lower or 0) > 7200 > (found.prediction.value or 0) + 120
+    fewer = [one for one in found.alternatives if one.configuration.nodes < found.configuration.nodes]
+    assert {one.why_not for one in fewer if (one.node_hours or 0) < (found.node_hours or 0)} == {"may not end within the wall time limit"}
+    assert "of these, those that end within the wall time limit (at confidence 0.9)" in "\n".join(found.decisions)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fields"),
+    [
+        (7200, {"application__checkpoint": "touch stop"}),
+        (7200, {"job_options__node_count": 4}),
+        (60, {}),
+        (None, {"target__job_scheduler_type": "shell", "job_options__wall_time_limit": 7200}),
+    ],
+    ids=["continued", "size given", "none ends", "never stopped"],
+)
+def test_a_wall_time_limit_excludes_nothing_where_that_gains_nothing(known: Known, seconds: int | None, fields: dict[str, Any]) -> None:
+    """Another job continues the run, or there is no other choice, or nothing stops it."""
+    free, found = limited(known, None, **fields).plan, limited(known, seconds, **fields).plan
+    assert (found.configuration, found.prediction) == (free.configuration, free.prediction)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [("02:00:00", "; the upper bound of the prediction plus the job's start is 0"), ("1-00:00:00", "")]
+)
+def test_a_requested_wall_time_that_may_be_too_short_is_told(known: Known, limit: str, said: str) -> None:
+    """Beside the limit stands what the prediction would ask for."""
+    decisions = limited(known, None, job_options__wall_time_limit=limit, job_options__node_count=4).plan.decisions
+    (line,) = (one for one in decisions if one.startswith("wall time:"))
+    assert re.fullmatch(f"wall time: {limit}, as requested{said and said + '[0-9]:[0-9]{2}:[0-9]{2}'}", line)
 
 
 def test_allowed_ranks_that_all_share_cores_are_as_few_as_possible(known: Known) -> None:

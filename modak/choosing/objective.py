@@ -65,6 +65,8 @@ class Scored:
     """What efficiency is relative to: node-seconds, or seconds if the problem grows; infinite if nothing was measured."""
     wider: Callable[[], Scored] | None = None
     """The same without ``max_nodes``, by which a refusal says how many nodes would do; ``None``: not to be predicted."""
+    longest: Callable[[int], float] | None = None
+    """As :func:`modak.choosing.ending.longest_run` has it."""
 
     @property
     def one_size_each(self) -> bool:
@@ -131,6 +133,8 @@ class Ranking:
     """Doublings beyond the measured sizes up to which each configuration was considered; ``None``: no limit."""
     min_efficiency: float | None = None
     """The one that was demanded."""
+    stopped: Flags | None = None
+    """Configurations that are left out because the wall time limit may stop them, and others not."""
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:
@@ -168,18 +172,32 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
     by_default = not _states_an_aim(objective) and scored.nodes[0] < scored.nodes[-1]
     default, feasible = _kept_by_default(scored, near) if by_default else (None, near)
+    score = np.where(feasible, _but_for_rounding(scores(scored, minimise)), np.inf)
+    stopped = _stopped(scored, objective.confidence, feasible, int(score.argmin()))
 
     def explain() -> tuple[str, ...]:
         first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
         if default:
             first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
+        if stopped is not None:
+            first += f"; of these, those that end within the wall time limit (at confidence {as_given(objective.confidence)})"
         _, without_limit = _kept_by_default(scored, allowed) if by_default else (None, allowed)
         if not (without_limit & ~near).any():
             return (first,)
         return first, _not_considered(scored, objective, float(limits.max()))
 
-    score = np.where(feasible, _but_for_rounding(scores(scored, minimise)), np.inf)
-    return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency)
+    score = score if stopped is None else np.where(stopped, np.inf, score)
+    return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency, stopped)
+
+
+def _stopped(scored: Scored, confidence: float, feasible: Flags, best: int) -> Flags | None:
+    """Which of the ``feasible`` configurations may be stopped before their end, if the ``best`` is one of them and others are not: who asks
+    for the fewest node-hours does not ask for a job that ends without its result."""
+    if scored.longest is None or scored.bound_of(best, confidence) <= scored.longest(int(scored.nodes[best])):
+        return None
+    longest = {nodes: scored.longest(nodes) for nodes in set(scored.nodes[feasible].tolist())}
+    stopped = feasible & (scored.bound(confidence) > np.array([longest.get(nodes, 0.0) for nodes in scored.nodes.tolist()]))
+    return None if (stopped == feasible).all() else stopped
 
 
 def _unpredicted(scored: Scored, objective: Objective) -> Ranking:
@@ -220,7 +238,7 @@ def _minimised(objective: Objective) -> Minimise:
 def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
     """The configurations of ``among`` on the Pareto front of time and node-hours, fastest first."""
     indices = np.array(among, dtype=np.int64)
-    time, hours = scored.time[indices], scored.node_hours[indices]
+    time, hours = (_but_for_rounding(each[indices]) for each in (scored.time, scored.node_hours))
     fastest_first = np.lexsort((hours, time))
     cheapest_so_far = np.minimum.accumulate(hours[fastest_first])
     better = np.concatenate([[True], cheapest_so_far[1:] < cheapest_so_far[:-1]])[: len(indices)]

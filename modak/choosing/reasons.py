@@ -132,7 +132,12 @@ def _ruled_out(decision: Decision, other: int, way: str) -> str:
         return ""
     several = decision.nodes > 1
     beyond = f"{'are' if several else 'is'} {further_than(_limit(decision, other))} beyond the measured sizes"
-    out = beyond if _too_far(decision, other) else f"{'do' if several else 'does'} not meet the constraints"
+    unmet = (
+        "may not end within the wall time limit"
+        if _may_be_stopped(decision, other)
+        else f"{'do' if several else 'does'} not meet the constraints"
+    )
+    out = beyond if _too_far(decision, other) else unmet
     return f"; {way}, {counted(decision.nodes, 'node')} {out}"
 
 
@@ -145,6 +150,11 @@ def _limit(decision: Decision, index: int) -> float:
     """Doublings beyond the measured sizes up to which a candidate is considered."""
     limits = decision.ranking.limits
     return math.inf if limits is None else float(limits[index])
+
+
+def _may_be_stopped(decision: Decision, index: int) -> bool:
+    """Whether a candidate is left out because it may not end within the wall time limit."""
+    return decision.ranking.stopped is not None and bool(decision.ranking.stopped[index])
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:
@@ -235,7 +245,8 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     excluded, scored = missed(decision), decision.scored
     if excluded:
-        out = "are further beyond the measured sizes" if _too_far(decision, excluded[0]) else "would not meet the constraints"
+        unmet = "may not end within the wall time limit" if _may_be_stopped(decision, excluded[0]) else "would not meet the constraints"
+        out = "are further beyond the measured sizes" if _too_far(decision, excluded[0]) else unmet
         return f"{text}; {_size(decision, excluded[0])} {out}"
     more = scored.next_larger(decision.best) if decision.ranking.by_default else None
     if more is None or more in decision.ranking.order or not scored.useful[more] < DEFAULT_EFFICIENCY:
@@ -273,6 +284,8 @@ def _efficiency_line(decision: Decision, choice: Choice) -> Iterator[str]:
 def why_not(decision: Decision, index: int) -> str:
     """Why a candidate was not chosen."""
     scored, best = decision.scored, decision.best
+    if _may_be_stopped(decision, index):
+        return "may not end within the wall time limit"
     if index not in decision.ranking.order:
         return "further beyond the measured sizes" if _too_far(decision, index) else "does not meet the constraints"
     time = scored.time[index] / scored.time[best]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
+from modak.choosing.ending import longest_run
 from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
@@ -31,7 +32,7 @@ from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, de
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import MOST, Sides
 from modak.perfmodel.predictions import of_whole_time
-from modak.perfmodel.startup import StartUp, is_whole, start_up_correction
+from modak.perfmodel.startup import StartUp, is_whole, maybe_part, start_up_correction
 from modak.prepared import prepared
 from modak.target import Target
 
@@ -96,8 +97,12 @@ class Columns:
 
     @cached_property
     def start_up_s(self) -> Array:
-        """For each portion, its start-up time: measured, else according to the system's file."""
-        return np.array([one.seconds if one else self.usual_start_up_s for one in self.start_ups])
+        """For each portion, its start-up time: measured, else according to the system's file; none where times of whole runs include it."""
+        included = [
+            each.curve is not None and is_whole(each.curve.series) and not maybe_part(each.curve.series) for each in self.predictions
+        ]
+        usual = np.where(included, 0.0, self.usual_start_up_s)
+        return np.array([one.seconds if one else seconds for one, seconds in zip(self.start_ups, usual.tolist(), strict=True)])
 
     @cached_property
     def shares(self) -> Array:
@@ -268,6 +273,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         most_nodes=predicted.candidates.most_nodes,
         grows=predicted.grows,
         least_work=least_work,
+        longest=longest_run(request, target),
     )
     return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from modak.choosing.decision import Decision
+from modak.choosing.ending import is_continued, start_up_s
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Partition
@@ -14,10 +15,8 @@ from modak.schedulers.header import LEFT_TO_REQUEST
 from modak.text.amounts import as_given, counted
 from modak.text.units import clock
 
-START_UP_S: Final = 120
-"""Added to the wall time if the system's file does not give its start-up time: measured times begin with the run, after the script has done
-its checks, copied files and unpacked images."""
 WALL_TIME_STEP_S: Final = 300
+_UPPER: Final = "the upper bound of the prediction"
 
 
 def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
@@ -39,12 +38,14 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
     if asked and (limit := _binding(request, decision)):
-        if not (_is_continued(request) or _is_over_by(limit, decision)):
+        if not (is_continued(request) or _is_over_by(limit, decision)):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
-    if asked:
-        return asked, f"wall time: {clock(asked)}, as requested"
     upper = decision.evidence.upper(decision.best)
+    if asked:
+        ends = 0 if upper is None else math.ceil(upper + _start_up_s(decision))
+        later = f"; {_UPPER} plus the job's start is {clock(ends)}" if ends > asked else ""
+        return asked, f"wall time: {clock(asked)}, as requested{later}"
     if upper is None:
         default, most = partition.default_wall_time_s if partition else None, decision.target.max_wall_time_s(decision.nodes)
         if default and (most is None or default <= most):
@@ -54,7 +55,7 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
         if most and _has_to_be_given(decision):
             return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and there is no prediction"
         return None, "wall time: left to the scheduler, because there is no prediction"
-    bound, sure = "the upper bound of the prediction", objective.confidence
+    bound, sure = _UPPER, objective.confidence
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(sure)}"
     wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
@@ -76,20 +77,15 @@ def _binding(request: Request, decision: Decision) -> int | None:
     return limit
 
 
-def _is_continued(request: Request) -> bool:
-    """Whether another job may go on where this one is stopped."""
-    return bool(request.job_options.signal or request.job_options.job_dependency or request.application.checkpoint)
-
-
 def _is_over_by(seconds: int, decision: Decision) -> bool:
     upper = decision.evidence.upper(decision.best)
     return upper is not None and upper + _start_up_s(decision) <= seconds
 
 
-def _start_up_s(decision: Decision) -> int:
-    """What is added to the prediction, which has the start-up time of the system's file."""
-    system = decision.target.system
-    return START_UP_S if system is None or system.start_up_s is None else 0
+def _start_up_s(decision: Decision) -> float:
+    """What is added to the prediction, unless that has the start-up time of the system's file in it."""
+    given = decision.target.system is not None and decision.target.system.start_up_s is not None
+    return 0.0 if given and decision.evidence.prediction(decision.best).start_up else start_up_s(decision.target)
 
 
 def _without_end(request: Request, decision: Decision, limit: int) -> str:
@@ -175,7 +171,7 @@ def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
     allows, and no other job is said to continue it."""
     asked = request.job_options.wall_time_limit
     most, upper = asked or decision.target.max_wall_time_s(decision.nodes), decision.evidence.upper(decision.best)
-    if not most or upper is None or upper <= most or _is_continued(request):
+    if not most or upper is None or upper <= most or is_continued(request):
         return ()
     found = decision.evidence.prediction(decision.best)
     if found.lower is None or found.lower <= most:

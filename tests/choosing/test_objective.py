@@ -238,6 +238,13 @@ def test_without_evidence_the_order_stands() -> None:
     assert rank(nothing, Objective(deadline=60)).order == (0, 1, 2)
 
 
+def test_the_front_has_nothing_that_saves_but_an_error_of_rounding() -> None:
+    """Of two sizes that take as many node-hours the slower one is no alternative."""
+    for less, front in ((1e-13, (1,)), (1e-6, (1, 0))):
+        table = replace(scored(largest=2), time=np.array([200.0 * (1 - less), 100.0]))
+        assert pareto(table, (0, 1)) == front
+
+
 def test_pareto_front_trades_time_for_node_hours() -> None:
     """On the front more speed costs more node-hours."""
     table = scored()
