@@ -11,16 +11,16 @@ from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.choosing.wishes import DEEPSPEED, distribution, library, mpi_asked
+from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
 from modak.jobs.spec import JobSpec
-from modak.jobs.starters import is_python, program_name
 from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
+from modak.text.programs import is_python, program_name
 from modak.text.words import Word, expandable
 from modak.tuning.setting import setting_of
 
@@ -49,6 +49,7 @@ def of_configuration(
         *_unlisted(request, target, shape, spec, host),
         *_other_version(request, target, shape, software, spec),
         *_other_cores(request, spec),
+        *_other_gpus(request, spec),
     )
 
 
@@ -153,6 +154,18 @@ def _other_cores(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         why = f"each of its {has.threads_per_rank} threads has one"
     text = f"{counted(asked, 'core')} for each rank requested, but {why}: a rank gets {has.cores_per_rank}"
     return (Notice(field="job_options.core_count_per_process", message=text),)
+
+
+def _other_gpus(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if ranks of a layer that gives each of them a GPU are more, or fewer, than the GPUs of their node."""
+    has = spec.resources
+    ranks, gpus = has.ranks_per_node, has.gpus_per_node
+    if distribution(request) not in A_GPU_PER_RANK or not gpus or ranks == gpus:
+        return ()
+    text = f"the {counted(ranks, 'rank')} of a node share its {counted(gpus, 'GPU')}, which NCCL refuses: give each a GPU of its own"
+    if ranks < gpus:
+        text = f"each rank trains on one GPU, so {gpus - ranks} of the {gpus} GPUs of a node stay idle: request_gpus {ranks} leaves them"
+    return (Notice(field="job_options.process_count_per_node", message=text),)
 
 
 # --- the request's own texts

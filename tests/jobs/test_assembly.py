@@ -499,3 +499,20 @@ def test_threads_of_a_framework_are_bound_in_an_image_of_the_catalogue_alone(pla
     job = {"application": application, "target": {"job_scheduler_type": "slurm", **place}, "optimisation": wanted}
     text = optimise(normalise({"job": job}).request, Facts(version="1", images=(image,))).texts.job_script
     assert ("OMP_PROC_BIND=close" in text) is (place["container_runtime"] != "none")
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(8, "share its 4 GPUs"), (2, "2 of the 4 GPUs"), (4, None)])
+def test_ranks_that_are_not_as_many_as_their_gpus_are_told(ranks: int, said: str | None) -> None:
+    """A command for nodes with another number of GPUs would fail, or leave some idle."""
+    application = {"app_type": "python", "executable": "train.py"}
+    options = {"request_gpus": 4, "process_count_per_node": ranks}
+    job = {
+        "application": application,
+        "job_options": options,
+        "target": {"name": "here", "container_runtime": "none"},
+        "optimisation": SPREAD,
+    }
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": GPUS})).plan.warnings
+    found = [each.message for each in warnings if each.field == "job_options.process_count_per_node"]
+    assert [said in each for each in found if said] == ([True] if said else [])
+    assert bool(found) == bool(said)

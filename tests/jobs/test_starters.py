@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from modak.dsl import Application, Request
-from modak.jobs.starters import command_of, is_interpreted, starter, without_starter
+from modak.jobs.starters import command_of, is_interpreted, starter
 from modak.text import words
+from modak.text.programs import without_starter
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,25 @@ def test_a_launcher_in_a_job_of_one_rank_may_find_no_room(scheduler: str, warned
     command, notices = command_of(request, "none", scheduler)
     assert command == request.application.command
     assert any("may find no room" in notice.message for notice in notices) == warned
+
+
+@pytest.mark.parametrize(
+    ("command", "launcher", "started"),
+    [
+        ("env A=1 train.py", "none", "env A=1 python3 train.py"),
+        ("env A=1 B=${HOME} torchrun --nproc_per_node 4 train.py", "torchrun", 'env A=1 B="${HOME:?}" python3 train.py'),
+    ],
+)
+def test_variables_that_env_sets_are_before_the_program(command: str, launcher: str, started: str) -> None:
+    """It is a script of Python's, or begins with a launcher, all the same."""
+    found, _ = command_of(Request(application=Application(executable=words.parse(command))), launcher, "slurm")
+    assert " ".join(map(words.shell, found)) == started
+    assert is_interpreted(found)
+
+
+@pytest.mark.parametrize(("framework", "told"), [(None, True), ("pytorch", False)])
+def test_a_launcher_of_pytorch_in_a_request_without_it_is_told(framework: str | None, told: bool) -> None:
+    """Its ranks would share the cores of one, and other nodes would be waited for."""
+    work = Request(application=Application(executable=words.parse("torchrun --nnodes 2 train.py")))
+    _, notices = command_of(work.changed(optimisation={"framework": framework}), "none", "slurm")
+    assert any("name PyTorch" in notice.message for notice in notices) == told

@@ -36,6 +36,7 @@ def test_the_counts_of_a_launcher_are_those_of_the_job(command: str, counts: dic
     """The program alone stays, for the script starts the ranks itself."""
     found = request(command)
     assert words.line(found.application.command) == "./solver x.in"
+    assert words.line(request(f"env A=1 {command}").application.command) == "env A=1 ./solver x.in"
     assert {name: getattr(found.application, name, getattr(found.job_options, name, None)) for name in counts} == counts
 
 
@@ -129,9 +130,10 @@ def test_ranks_of_pytorch_are_told_how_they_find_their_number(distribution: str,
     ],
 )
 def test_what_starts_the_launcher_of_each_node_says_nothing_of_ranks(command: str) -> None:
-    """Under ``srun torchrun`` the tasks are those launchers: their number is not that of the ranks."""
+    """Under ``srun torchrun`` the tasks are those launchers: their number, and their cores, are not those of the ranks."""
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
     found = request(command, optimisation=training)
     assert words.line(found.application.command[:1]) != "srun"
     options = found.job_options
-    assert (found.application.mpi_ranks, options.process_count_per_node, options.core_count_per_process) == (None, None, None)
+    each = 4 if "--nproc-per-node=4" in command else None
+    assert (found.application.mpi_ranks, options.process_count_per_node, options.core_count_per_process) == (None, each, None)
