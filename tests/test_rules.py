@@ -371,9 +371,17 @@ def test_a_framework_on_another_is_both(named: str, held: bool) -> None:
     assert holds({"framework": (named,)}, Situation(framework="tensorflow", front_end="keras")) == held
 
 
+@pytest.mark.parametrize(("version", "held"), [("1.11", True), ("2.21", False), (None, False)])
+def test_the_time_of_keras_beside_tensorflow_is_told_with_the_versions_that_it_is_of(
+    packaged: tuple[Rule, ...], version: str | None, held: bool
+) -> None:
+    """The Keras of later ones is another."""
+    situation = replace(HERE, framework="tensorflow", front_end="keras", framework_version=version)
+    assert ("keras-front-end" in apply(rulebook(packaged), situation).names) == held
+
+
 def test_the_rules_of_tensorflow_are_not_for_keras_on_jax(packaged: tuple[Rule, ...]) -> None:
     """They follow the backend."""
     situation = replace(HERE, framework="jax", front_end="keras", compilers=(), framework_version=None)
     names = apply(rulebook(packaged), situation).names
-    assert "keras-front-end" in names
     assert not [name for name in names if name.startswith("tensorflow")]

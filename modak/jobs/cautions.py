@@ -20,7 +20,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import is_python, program_name
+from modak.text.programs import after_variables, is_python, program_name
 from modak.text.words import Word, expandable
 from modak.tuning.setting import setting_of
 
@@ -218,7 +218,8 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
 def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
-    command, before = application.command, [program_name(word) for word in application.pre_execution[:3]]
+    command = after_variables(application.command)[1]
+    before = [program_name(word) for word in application.pre_execution[:3]]
     if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
         return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)
@@ -228,6 +229,9 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if command and is_python(command[0]) and _of_user(command[0], own_image=bool(application.container_runtime)):
         why = "this Python starts in the container, where packages of the host may not work"
         found.append(Notice(field="application.executable", message=f"{why}: {own}; for that of the image write 'python3'"))
+    if command and program_name(command[0]) in _OPENERS and command[1:2] == ("run",) and not application.container_runtime:
+        why = f"'{program_name(command[0])} run' starts in the container, which has neither it nor the environments of the host"
+        found.append(Notice(field="application.executable", message=f"{why}: {own}; for the Python of the image write 'python3'"))
     installs = bool(before) and ((before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])) or before[1:] in _MODULES)
     if installs or before[1:2] == ["activate"]:
         why = "it runs on the node, outside the container, which does not see what it installs or activates"

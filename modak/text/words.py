@@ -273,6 +273,7 @@ _FIRST: Final[Mapping[re.Pattern[str], str]] = {
 _BY_SHELL: Final = "; for a shell to act on it, write sh -c '…'"
 _MEANT: Final[Mapping[str, str]] = {
     "~": "; write ${HOME} for '~'",
+    **dict.fromkeys("*?[", "; a program may take the folder, and find its files itself" + _BY_SHELL),
     **dict.fromkeys("<>|&;$", _BY_SHELL),
     "<": f"; many programs have an option for the file that they read (-in FILE){_BY_SHELL}",
     ">": f"; the job's output is kept in a file (job_options.standard_output_file){_BY_SHELL}",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Facts
+from modak.facts import Facts, Image, ImageLabels
 from modak.normalise import normalise
 from modak.optimise import optimise
 
@@ -58,6 +58,7 @@ def test_torchrun_starts_outside_the_environment_that_another_program_opens(exec
         ("/opt/conda/bin/python train.py", True, False),
         ("/app/env/bin/python train.py", True, False),
         ("python train.py", True, False),
+        ("env A=1 /home/me/env/bin/python train.py", True, True),
         ("/home/me/env/bin/python train.py", False, False),
     ],
 )
@@ -87,3 +88,15 @@ def test_a_python_of_the_users_own_does_not_belong_into_a_container(executable: 
 def test_what_is_installed_before_the_run_is_not_in_the_container(command: str, image: bool, warned: bool) -> None:
     """It runs on the node. There, ``conda activate`` is a function of interactive shells."""
     assert bool(told("pre-execution", image=image, **{"pre-execution": command})) == warned
+
+
+@pytest.mark.parametrize(("runtime", "warned"), [("apptainer", True), ("none", False)])
+def test_an_environment_of_the_host_does_not_open_in_an_image_of_the_catalogue(runtime: str, warned: bool) -> None:
+    """An image of one's own may have Conda."""
+    labels = ImageLabels(framework="tensorflow", version="2.1", source="hub")
+    image = Image(reference="docker://tensorflow/tensorflow:2.1.0", labels=labels, source="a test")
+    wanted = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": {"tensorflow": {}}}
+    target = {"job_scheduler_type": "slurm", "container_runtime": runtime}
+    job = {"application": {"executable": "conda run -n me python train.py"}, "target": target, "optimisation": wanted}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1", images=(image,))).plan.warnings
+    assert any("'conda run' starts in the container" in each.message for each in warnings) == warned

@@ -90,6 +90,7 @@ def test_a_variable_before_the_program_is_told_how_to_set() -> None:
         ("pw.x < a.in", "character 6: a shell acts on '<'; .*; many programs have an option .* \\(-in FILE\\); for a shell .* sh -c '…'$"),
         ("orca a > b", "character 8: a shell acts on '>'; .* \\(job_options.standard_output_file\\); for a shell .* sh -c '…'$"),
         ("a | b", "character 3: a shell acts on '|'; put it in single quotes where it is meant literally; for a shell to act on it"),
+        ("infer.py in/*.npy", "character 13: a shell acts on '[*]'; .*; a program may take the folder, .*; for a shell .* sh -c '…'$"),
         ("a ~/b", "character 3: a shell acts on '~'; .*; write \\$\\{HOME\\} for '~'$"),
         ("a (b", "character 3: a shell acts on '\\('; put it in single quotes where it is meant literally$"),
         ("a 'b", "character 3: the quote is not closed"),
