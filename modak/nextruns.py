@@ -377,13 +377,21 @@ def _likely(decision: Decision, chances: Array) -> tuple[Likely, ...]:
 
 
 def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
-    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect. For a
-    process with threads that are all cores and half of them.
+    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect; then the
+    smallest size of each other layout, more ranks first.
     """
-    shapes = decision.candidates.shapes
+    scored, shapes = decision.scored, decision.candidates.shapes
     first = shapes[0]
-    alike = np.array([replace(one, threads_per_rank=first.threads_per_rank, origin=first.origin) == first for one in shapes])
-    places = np.flatnonzero(alike[decision.scored.shape]).tolist()
-    pairs = _pairs(decision, first, int(decision.scored.nodes[places[0]]))
-    order = list(dict.fromkeys((places[0], *pairs, *places)))[:most]
+    places = np.flatnonzero(scored.shape == 0).tolist()
+    smallest = int(scored.nodes[places[0]])
+    others = [index for index, one in enumerate(shapes) if one.origin == "plan" and bare(_laid_out(one, first)) == bare(first)]
+    others.sort(key=lambda index: (shapes[index].ranks_per_node < first.ranks_per_node, shapes[index].ranks_per_node))
+    layouts = [int(row) for index in others for row in np.flatnonzero((scored.shape == index) & (scored.nodes == smallest))]
+    order = list(dict.fromkeys((places[0], *_pairs(decision, first, smallest), *places, *layouts)))[:most]
     return tuple(Proposal(place, choice_of(decision, place)) for place in order)
+
+
+def _laid_out(shape: Shape, like: Shape) -> Shape:
+    """The shape with the layout of another one."""
+    layout = ("ranks_per_node", "threads_per_rank", "numa_mode", "mpi", "mpi_from")
+    return replace(shape, **{name: getattr(like, name) for name in layout})

@@ -422,12 +422,18 @@ def _array(chosen: Chosen) -> str | None:
 
 def _around(chosen: Chosen) -> str | None:
     """Commands before and after the run take time that no result contains."""
-    application = chosen.request.application
+    application, given = chosen.request.application, chosen.request.job_options.wall_time_limit
     pairs = (("pre-execution", application.pre_execution), ("post-execution", application.post_execution))
     named = " and ".join(name for name, command in pairs if command)
-    if not named or chosen.request.job_options.wall_time_limit or not chosen.is_predicted:
+    ways = {
+        "the wall time limit": None if given else "set job_options.wall_time_limit",
+        "the deadline": "give one that is shorter by that time" if chosen.request.optimisation.objective.deadline else None,
+    }
+    todo = {what: way for what, way in ways.items() if way}
+    if not named or not todo or not chosen.is_predicted:
         return None
-    return f"the wall time limit has no room for {named}: if that takes more than a minute, set job_options.wall_time_limit"
+    limits = f"{' and '.join(todo)} {'has' if len(todo) == 1 else 'have'}"
+    return f"{limits} no room for {named}: if that takes more than a minute, {' and '.join(todo.values())}"
 
 
 def _staged(chosen: Chosen) -> str | None:

@@ -233,14 +233,17 @@ def _fullest(shapes: Collection[Shape], node: Node | None, *, one_for_all: bool)
 
 
 def _allowed_of_counts(request: Request) -> tuple[Request, tuple[Notice, ...]]:
-    """The request with the allowed number of ranks that its nodes and ranks per node make; if they make none, without its ranks per node,
+    """The request with the allowed numbers of ranks that its nodes and ranks per node make; if they make none, without its ranks per node,
     and a warning."""
     nodes, per_node = stated_nodes(request), request.job_options.process_count_per_node
-    if not (nodes and per_node):
+    if not per_node:
         return request, ()
-    if nodes * per_node in request.application.allowed_ranks:
-        return request.changed(application={"allowed_ranks": (nodes * per_node,)}), ()
-    text = f"{per_node} ranks on each of {nodes} nodes are {nodes * per_node}, which application.allowed_ranks does not have: left out"
+    made = {nodes * per_node} if nodes else {ranks for ranks in request.application.allowed_ranks if ranks % per_node == 0}
+    if allowed := tuple(ranks for ranks in request.application.allowed_ranks if ranks in made):
+        return request.changed(application={"allowed_ranks": allowed}), ()
+    text = f"no number of application.allowed_ranks is {per_node} ranks on each node: left out"
+    if nodes:
+        text = f"{per_node} ranks on each of {nodes} nodes are {nodes * per_node}, which application.allowed_ranks does not have: left out"
     without = request.changed(job_options={"process_count_per_node": None})
     return without, (Notice(field="job_options.process_count_per_node", message=text),)
 

@@ -68,8 +68,7 @@ def _nodes_of_ranks(request: Request) -> tuple[int | None, int | None, tuple[Not
     if nodes:
         follows = math.ceil(ranks / nodes)
         if per_node and per_node != follows:
-            text = f"{ranks} ranks on {nodes} nodes are {follows} per node, not {per_node}; application.mpi_ranks and node_count are used"
-            notes.append(Notice(field="job_options.process_count_per_node", message=text))
+            notes.append(_adjusted(ranks, nodes, per_node, "application.mpi_ranks and node_count are used"))
         needed = math.ceil(ranks / follows)
         if ranks > 1 and needed < nodes:  # a single process may start others on its nodes
             text = f"{ranks} ranks, {follows} on a node, need {needed} of the {nodes} nodes: the others may stay idle"
@@ -77,10 +76,20 @@ def _nodes_of_ranks(request: Request) -> tuple[int | None, int | None, tuple[Not
         per_node = follows
     elif per_node:
         nodes = math.ceil(ranks / per_node)
+        if nodes * per_node - ranks >= nodes:  # spread evenly, no node has as many
+            notes.append(_adjusted(ranks, nodes, per_node, "application.mpi_ranks is used"))
     if request.application.allowed_ranks and ranks not in request.application.allowed_ranks:
         text = f"{ranks} ranks are kept, a number that application.allowed_ranks does not have"
         notes.append(Notice(field="application.mpi_ranks", message=text))
     return nodes, per_node, tuple(notes)
+
+
+def _adjusted(ranks: int, nodes: int, per_node: int, used: str) -> Notice:
+    """A warning that the requested ranks per node are not those of the total."""
+    follows = math.ceil(ranks / nodes)
+    are = "is" if ranks == 1 else "are"
+    text = f"{counted(ranks, 'rank')} on {counted(nodes, 'node')} {are} {follows} per node, not {per_node}; {used}"
+    return Notice(field="job_options.process_count_per_node", message=text)
 
 
 def _unused(request: Request) -> Iterator[Notice]:

@@ -18,6 +18,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
 from modak.choosing.wishes import by_torchrun, is_hybrid, names_openmp
 from modak.dsl import Request
+from modak.facts.hardware import Node
 from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
 
@@ -70,10 +71,10 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
 
 
 def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
-    """One rank per node, per socket and per NUMA domain, with the cores shared among them, and for a hybrid program one per core, or as
-    many as fit the memory, if the request does not give the layout. A program with MPI alone has no threads to share cores with: one rank
-    per core. One with OpenMP alone may be faster on a part of the cores, where its threads share a socket, or suffice for the memory's
-    bandwidth: halves of them, down to half of the fewest threads that are known.
+    """One rank per node, per socket and per NUMA domain, and one with a few threads, with the cores shared among them, and for a hybrid
+    program one per core, or as many as fit the memory, if the request does not give the layout. A program with MPI alone has no threads to
+    share cores with: one rank per core. One with OpenMP alone may be faster on a part of the cores, where its threads share a socket, or
+    suffice for the memory's bandwidth: halves of them, down to half of the fewest threads that are known.
     """
     like, node, given = next(shape for shape in found.shapes if not shape.inferred), target.node, found.given
     total = given.ranks or request.application.allowed_ranks
@@ -81,7 +82,7 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     if node is None or fixed or like.gpus_per_node or not (found.distributed or (names_openmp(request) and not found.single_threaded)):
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
-    shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains}
+    shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains, *_with_few_threads(node)}
     fitting = memory.most_ranks(request, target)
     per_core = {min(node.usable_cores, fitting or node.usable_cores)} if found.single_threaded or is_hybrid(request) else set()
     layouts = [(ranks, 1 if found.single_threaded else node.usable_cores // ranks) for ranks in sorted(shared | per_core)]
@@ -93,6 +94,14 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
         shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
         if layout not in known and memory.obstacle(request, target, shape) is None:
             yield shape, max(found.nodes, key=len)  # serial runs stay on one node
+
+
+def _with_few_threads(node: Node) -> set[int]:
+    """Ranks between one per NUMA domain and one per core: as many in a domain as each has threads, as nearly as its cores divide."""
+    cores = node.usable_cores // node.standard_numa_domains
+    dividing = (threads for threads in range(2, cores) if cores % threads == 0)
+    threads = min(dividing, key=lambda each: max(each**2 / cores, cores / each**2), default=None)
+    return {node.usable_cores // threads} if threads else set()
 
 
 def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:

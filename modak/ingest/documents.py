@@ -37,6 +37,7 @@ MOST_CELLS: Final = 1_000_000
 """Cells that a file may have, plus two for each of its characters. Without a limit a small file could fill the memory with
 parameters that every row repeats.
 """
+_NODES: Final = re.compile(r"([0-9]{1,8})[ _-]?nodes?")
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
@@ -160,16 +161,29 @@ def lines(source: Source) -> tuple[Iterator[tuple[int, str]], RowCollector]:
 
 def document(source: Source) -> tuple[LocatedObject, RowCollector]:
     """The file's JSON object, and a collector for its rows. Raises :class:`modak.errors.DataError` with the line of what is not JSON."""
+    found, rows = _document(source)
+    if not isinstance(found, LocatedObject):
+        raise DataError("expected an object {…}", field=":1")
+    return found, rows
+
+
+def documents(source: Source) -> tuple[list[LocatedObject], RowCollector]:
+    """The objects of the file's JSON list, or its one object, and a collector for the rows of all. Raises as :func:`document` does."""
+    found, rows = _document(source)
+    several = found if isinstance(found, list) else [found]
+    if not all(isinstance(each, LocatedObject) for each in several):
+        raise DataError("expected an object {…}, or a list of objects", field=":1")
+    return several, rows
+
+
+def _document(source: Source) -> tuple[Any, RowCollector]:
     text = text_of(source)
     try:
-        found = _Decoder(text).decode(text)
+        return _Decoder(text).decode(text), RowCollector(len(text))
     except json.JSONDecodeError as error:
         raise DataError(f"not valid JSON: {why_not_json(error)}", field=f":{error.lineno}") from None
     except RecursionError:
         raise DataError("objects nested too deep", field=":1") from None
-    if not isinstance(found, LocatedObject):
-        raise DataError("expected an object {…}", field=":1")
-    return found, RowCollector(len(text))
 
 
 class _Decoder(json.JSONDecoder):
@@ -237,13 +251,15 @@ def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: 
     """A tool's parameters without those that are a count of the job, such as the nodes of a scaling test, whose sizes are one problem.
     ``laid`` are the counts by column, ``ranks`` are those of all nodes.
 
-    >>> uncounted({"num_nodes": "4", "size": "4"}, {"nodes": 4}, None)
+    >>> uncounted({"num_nodes": "4", "scale": "4_nodes", "size": "4"}, {"nodes": 4}, None)
     {'size': '4'}
     """
     nodes, threads, gpus = (laid.get(column) or 0 for column in ("nodes", "threads_per_rank", "gpus_per_node"))
     totals = {"ranks": (ranks, (ranks or 0) * threads), "gpus": (nodes * gpus,)}
 
     def counts(name: str, value: Any) -> bool:
+        if said := _NODES.fullmatch(str(value)):
+            return count(said[1]) == laid.get("nodes")
         given, counted = count(value), headings.layout_column(name)
         return given is not None and counted is not None and given in totals.get(counted, (laid.get(counted),))
 

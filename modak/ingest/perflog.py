@@ -1,26 +1,45 @@
-"""ReFrame's performance log: a header and lines with ``|`` between the cells, one line a run, columns as the test has them."""
+"""ReFrame's performance log: a header and lines with ``|`` or another sign between the cells, one line a run.
+
+Its columns are those that the site's ``format`` and ``format_perfvars`` name: a part of a test's, in any order, with or without labels
+(``jobid=4711`` below ``jobid=jobid``). The sign between the cells is not quoted.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from modak.errors import DataError, Fault
 from modak.ingest import documents
-from modak.ingest.documents import RowCollector
+from modak.ingest.documents import RowCollector, has_offset
 from modak.ingest.reframe import test_cells
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_FAULTS, Raw
 
 NOTHING: Final = ("", "null", "None", "nan")
 """How the log writes what is not known: the first word for a test's variables, the second for values that were never set."""
-_EVERY: Final = ("result", "job_completion_time")
-"""Columns that begin ReFrame's own logs; those of some sites leave the first one out."""
+_MARKS: Final = "|,;\t"
+"""What may separate cells."""
+_ENDED: Final = "job_completion_time"
+"""A column that begins most logs, perhaps with a label of the next one behind it (``job_completion_time reframe: user=osuser``)."""
 _OLD: Final = re.compile(r"[^|]*\|reframe [0-9]")
 """How a line began before ReFrame 4."""
 _ONE_HOST: Final = re.compile(r"[\w.-]+")
 """A list of several hosts has commas or brackets."""
+_INFO: Final = re.compile(r"(?P<display_name>.*?)(?: /[0-9a-f]+)?(?: @(?P<system>[^\s:]+):(?P<partition>[^\s+]+)(?:\+(?P<environ>\S+))?)?")
+"""What ReFrame calls the test's info: ``solver %n=2 /89313233 @cluster:cpu+gnu``."""
+
+
+class _Header(NamedTuple):
+    mark: str
+    """What separates the cells."""
+    names: list[str]
+    """Of the columns."""
+    labels: list[str]
+    """What stands before the cells of each column: ``jobid=``."""
+    figures: list[str]
+    """The figures that have a value and a unit."""
 
 
 class PerfLog:
@@ -31,43 +50,65 @@ class PerfLog:
     def recognises(self, head: bytes, name: str) -> bool:
         """By the columns of values and their units in the first line; also older lines, which are refused when they are read."""
         first = head.partition(b"\n")[0].decode(errors="replace").rstrip("\r")
-        cells = set(first.split("|"))
-        figures = any(cell.endswith("_value") and f"{cell[:-6]}_unit" in cells for cell in cells)
-        return (figures and not cells.isdisjoint(_EVERY)) or _OLD.match(first) is not None
+        return _header(first) is not None or _OLD.match(first) is not None
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each run that passed."""
         lines, found = documents.lines(source)
-        header: list[str] = []
+        header: _Header | None = None
         faults = []
         for line, row in lines:
-            cells = row.split("|")
             if not row:
                 continue
-            if not header and _OLD.match(row):
-                raise DataError("lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read", field=f":{line}")
-            if not header or cells[0] in _EVERY:
-                if not header and "result" not in cells:
+            another = _header(row)
+            if another:
+                if not header and "result" not in another.names:
                     found.left.append(f":{line}: no column 'result': whether the runs passed is not known")
-                header = cells
-            elif len(cells) != len(header):
-                faults.append(Fault(f":{line}", f"{len(cells)} cells; the header has {len(header)} columns"))
+                header = another
+            elif not header:
+                old = "lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read"
+                columns = "the first line names no columns, of which 'job_completion_time' is one"
+                raise DataError(old if _OLD.match(row) else columns, field=f":{line}")
+            elif (cells := row.count(header.mark) + 1) != len(header.names):
+                faults.append(Fault(f":{line}", f"{cells} cells; the header has {len(header.names)} columns"))
             else:
-                _run({name: cell for name, cell in zip(header, cells, strict=True) if cell not in NOTHING}, header, line, found)
+                _run(_cells(row, header), header, line, found)
         if faults:
             raise DataError(faults=faults[:MOST_FAULTS])
         yield from found.rows()
 
 
-def _run(run: dict[str, str], header: list[str], line: int, found: RowCollector) -> None:
-    title = run.get("name") or run.get("display_name") or run.get("short_name") or "?"
-    if "result" in header and run.get("result") != "pass":
+def _header(line: str) -> _Header | None:
+    """The columns that a line names: when the job ended, or whether it passed beside a value and its unit; ``None``: it is no header."""
+    for mark in (mark for mark in _MARKS if mark in line):
+        parts = [cell.rpartition("=") for cell in line.split(mark)]
+        names = [name for _, _, name in parts]
+        figures = [name[:-6] for name in names if name.endswith("_value") and f"{name[:-6]}_unit" in names]
+        if line.startswith(_ENDED) or _ENDED in names or (figures and "result" in names):
+            return _Header(mark, names, [f"{label}{sign}" for label, sign, _ in parts], figures)
+    return None
+
+
+def _cells(row: str, header: _Header) -> dict[str, str]:
+    """What is known of a run, by column; what its info says of the test stands back behind columns of their own."""
+    cells = (cell.removeprefix(label) for cell, label in zip(row.split(header.mark), header.labels, strict=True))
+    known = {name: cell for name, cell in zip(header.names, cells, strict=True) if cell not in NOTHING}
+    info = _INFO.fullmatch(known.get("info", ""))
+    said = {name: text for name, text in info.groupdict().items() if text} if info else {}
+    return {**said, **known}
+
+
+def _run(run: dict[str, str], header: _Header, line: int, found: RowCollector) -> None:
+    title = run.get("name") or run.get("display_name") or run.get("short_name") or ""
+    if "result" in header.names and run.get("result") != "pass":
         found.runs = "tests"
         found.fail(line, f"test {title!r} ended as {run.get('result')!r}", run.get("result"))
         return
     cells = test_cells(title, run, 1 if _ONE_HOST.fullmatch(run.get("job_nodelist", "")) else None)
-    cells["source"] = f"reframe job {run['jobid']}" if "jobid" in run else None
-    known = set(header)
-    for name in (column.removesuffix("_value") for column in header if column.endswith("_value")):
-        if f"{name}_unit" in known:
-            found.figure(line, name, run.get(f"{name}_value"), run.get(f"{name}_unit"), cells)
+    job, when = run.get("jobid"), run.get("job_completion_time", "")
+    cells["measured_at"] = cells["measured_at"] or (when if has_offset(when) else None)
+    cells["source"] = f"reframe job {job}" if job else f"reframe run of {when}" if when else None
+    if not header.figures:
+        found.leave(line, f"test {title[:80]!r} has no performance figures")
+    for name in header.figures:
+        found.figure(line, name, run.get(f"{name}_value"), run.get(f"{name}_unit"), cells)

@@ -1,4 +1,4 @@
-"""ReFrame's run report: JSON, ``data_version`` 4.0 to 4.2 (ReFrame 4.7 and later)."""
+"""ReFrame's run report: JSON, ``data_version`` 4.0 to 4.2 (ReFrame 4.7 and later); or what its database of results has of several runs."""
 
 from __future__ import annotations
 
@@ -13,29 +13,36 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
 PASSED: Final = (None, "pass", "xpass")
+NO_COMPILER: Final = ("builtin", "default")
+"""Environments that say nothing of the compiler: ReFrame's own, and what sites call the only one that they have."""
 _PARAMETER: Final = re.compile(r"%([\w.]+)=(.*)", re.DOTALL)
 
 
 class ReFrame:
-    """A report of ``reframe --run``."""
+    """A report of ``reframe --run``; a list of reports (``--describe-stored-sessions``), or of their test cases
+    (``--describe-stored-testcases``)."""
 
     name = "reframe"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By its session's information."""
-        return documents.has_keys(head, ("session_info", "data_version"))
+        """By its session's information, or by the fields of a test case."""
+        first = re.sub(rb"\A\s*\[", b"", head)
+        return documents.has_keys(first, ("session_info", "data_version")) or documents.has_keys(first, ("fail_phase", "perfvalues"))
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each figure of each test that passed."""
-        report, found = documents.document(source)
-        session = member(report, "session_info", dict)
-        version = str(session.get("data_version"))
-        if not re.fullmatch(r"4\.[0-9]+", version):
-            known = "known: 4.0 to 4.2 (ReFrame 4.7 and later)"
-            raise DataError(f"a report of data_version {version[:20]!r}; {known}", field=":1")
-        for run in objects(report, "runs"):
-            for case in objects(run, "testcases"):
-                _case(case, found)
+        reports, found = documents.documents(source)
+        for report in reports:
+            if "session_info" not in report and "perfvalues" in report:
+                _case(report, found)
+                continue
+            version = str(member(report, "session_info", dict).get("data_version"))
+            if not re.fullmatch(r"4\.[0-9]+", version):
+                known = "known: 4.0 to 4.2 (ReFrame 4.7 and later); of older ones load the performance logs, perflogs/"
+                raise DataError(f"a report of data_version {version[:20]!r}; {known}", field=f":{report.line}")
+            for run in objects(report, "runs"):
+                for case in objects(run, "testcases"):
+                    _case(case, found)
         yield from found.rows()
 
 
@@ -79,7 +86,7 @@ def test_cells(title: str, case: dict[str, Any], nodes: int | None) -> dict[str,
         "application": re.split(r" [%~]", title, maxsplit=1)[0],
         "system": text(case.get("system")),
         "partition": text(case.get("partition")),
-        "compiler": environment if environment != "builtin" else None,
+        "compiler": None if environment in NO_COMPILER else environment,
         "measured_at": instant(text(case.get("job_completion_time_unix"))),
     }
     counts = {name: None if value is None else str(value) for name, value in laid.items()}

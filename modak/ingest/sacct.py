@@ -1,11 +1,11 @@
-"""Slurm's accounting: ``sacct --parsable2`` (or ``--parsable``). A job is a row; its steps only tell how it was laid out."""
+"""Slurm's accounting: ``sacct --parsable2`` (or ``--parsable``). A job is a row; its steps tell how it was laid out, and that it failed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from modak.errors import DataError, Fault
 from modak.ingest import documents
@@ -17,6 +17,10 @@ from modak.text.units import elapsed
 WANTED: Final = ("JobID", "JobName", "State", "Elapsed")
 REPLACED: Final = {"JobID": "JobIDRaw", "Elapsed": "ElapsedRaw"}
 ASKED: Final = "ask with sacct --parsable2 --format=JobID,JobName,State,ElapsedRaw,NNodes,NTasks,AllocCPUS,AllocTRES,Partition,Cluster"
+FAILED: Final = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL", "TIMEOUT")
+"""How a step ends that did not do its work; one that the end of the script stops, as that of a monitor, is ``CANCELLED``."""
+_MARKS: Final = "|,;\t"
+"""What ``--delimiter`` may have put between cells."""
 HYPERTHREADS: Final = 2
 """So many CPUs of a task may be one core whose two hyper-threads were allocated together, and of which one was used."""
 _FREE: Final = frozenset(
@@ -26,8 +30,17 @@ _FREE: Final = frozenset(
 SOURCE: Final = "slurm job {}"
 """The source of a row, by the job's number as sacct shows it."""
 _SOURCE: Final = re.compile(r"slurm job ([0-9]+)(?:_[0-9]+)?")
+_NODES: Final = re.compile(r"(?:^|,)node=([0-9]{1,8})(?![0-9])")
 _GPUS: Final = re.compile(r"(?:^|,)gres/gpu(:[^=,]+)?=([0-9]{1,8})(?![0-9])")
 """GPUs of all types together, and of each type (``gres/gpu:a100=4``); a site counts either or both."""
+
+
+class SacctStep(NamedTuple):
+    """What is known of a step that was launched with ``srun``; ``None``: not told."""
+
+    tasks: int
+    nodes: int | None
+    state: str
 
 
 @dataclass
@@ -42,8 +55,8 @@ class SacctJob:
     nodes: int | None
     cpus: int | None
     gpus: int | None
-    steps: list[int] = field(default_factory=list)
-    """Tasks of each step that was launched."""
+    steps: list[SacctStep] = field(default_factory=list)
+    """Those that were launched."""
 
 
 class Sacct:
@@ -53,8 +66,7 @@ class Sacct:
 
     def recognises(self, head: bytes, name: str) -> bool:
         """By the job's number among the columns of the first line; also where blanks separate them, which is refused when it is read."""
-        cells = head.partition(b"\n")[0].split(b"|")
-        return (len(cells) > 1 and (b"JobID" in cells or b"JobIDRaw" in cells)) or _printed(head)
+        return _mark(head.partition(b"\n")[0].decode(errors="replace")) is not None or _printed(head)
 
     def read(self, source: Source) -> Iterator[Raw]:
         """A row for each job that completed."""
@@ -72,21 +84,27 @@ def _printed(head: bytes) -> bool:
     return (b"JobID" in names or b"JobIDRaw" in names) and len(below) == len(names) and not b"".join(below).strip(b"-")
 
 
+def _mark(first: str) -> str | None:
+    """What separates the columns of the first line, the job's number among them; ``None``: it does not name it."""
+    return next((mark for mark in _MARKS if mark in first and not {"JobID", "JobIDRaw"}.isdisjoint(first.rstrip("\r").split(mark))), None)
+
+
 def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[SacctJob]:
     first = next(lines)[1]
-    end = "|" if first.endswith("|") else ""  # of every line with --parsable
-    header = [cell for cell in first.split("|") if cell]
+    mark = _mark(first) or "|"
+    end = mark if first.endswith(mark) else ""  # of every line with --parsable
+    header = [cell for cell in first.split(mark) if cell]
     missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
     if missing:
         raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=":1")
     jobs: dict[tuple[str, str | None], SacctJob] = {}
     faults: list[Fault] = []
     for line, row in lines:
-        cells = _cells(row.removesuffix(end), header)
+        cells = _cells(row.removesuffix(end).split(mark), header, mark)
         if cells is not None:
             _row(cells, line, jobs)
         elif row:
-            what = f"{row.count('|') + 1} cells; the header has {len(header)} columns (a name with '|' in it? take --json)"
+            what = f"{row.count(mark) + 1} cells; the header has {len(header)} columns (a text with {mark!r} in it? take --json)"
             faults.append(Fault(f":{line}", what))
     if faults:
         raise DataError(faults=faults[:MOST_FAULTS])
@@ -102,18 +120,27 @@ def _row(cells: Mapping[str, str], line: int, jobs: dict[tuple[str, str | None],
     key = (number, cells.get("Cluster"))
     if not dot:
         jobs[key] = _job(number, line, cells)
-    elif key in jobs and step.isdigit() and (tasks := count(cells.get("NTasks"))):
-        jobs[key].steps.append(tasks)
+    elif key in jobs and step.isdigit():
+        jobs[key].steps.append(SacctStep(count(cells.get("NTasks")) or 0, _nodes(cells), _state(cells)))
 
 
-def _cells(row: str, header: list[str]) -> dict[str, str] | None:
+def _cells(cells: list[str], header: list[str], mark: str) -> dict[str, str] | None:
     """The row's cells by column; a job's name may hold the separator, where it is the only free text."""
-    cells = row.split("|")
     spare = len(cells) - len(header)
     if spare > 0 and "JobName" in header and not _FREE.intersection(header):
         at = header.index("JobName")
-        cells[at : at + spare + 1] = ["|".join(cells[at : at + spare + 1])]
+        cells[at : at + spare + 1] = [mark.join(cells[at : at + spare + 1])]
     return dict(zip(header, cells, strict=True)) if len(cells) == len(header) else None
+
+
+def _state(cells: Mapping[str, str]) -> str:
+    return cells["State"].split(" ")[0]
+
+
+def _nodes(cells: Mapping[str, str]) -> int | None:
+    """Also from what was allocated: ``sacct --long`` has no column of its own for them."""
+    allocated = _NODES.search(cells.get("AllocTRES", ""))
+    return count(cells.get("AllocNodes") or cells.get("NNodes") or (allocated and allocated[1]))
 
 
 def _job(number: str, line: int, cells: Mapping[str, str]) -> SacctJob:
@@ -122,10 +149,10 @@ def _job(number: str, line: int, cells: Mapping[str, str]) -> SacctJob:
     return SacctJob(
         id=number,
         line=line,
-        state=cells["State"].split(" ")[0],
+        state=_state(cells),
         seconds=cells.get("ElapsedRaw") or (None if took is None else str(took)),
         cells={"application": cells["JobName"], "system": cells.get("Cluster"), "partition": cells.get("Partition")},
-        nodes=count(cells.get("AllocNodes") or cells.get("NNodes")),
+        nodes=_nodes(cells),
         cpus=count(cells.get("AllocCPUS") or cells.get("NCPUS")),
         gpus=gpus.get("") or sum(gpus.values()) or None,
     )
@@ -144,17 +171,22 @@ def job_of(source: str) -> str | None:
 def add(job: SacctJob, found: RowCollector) -> None:
     """A row for a job that completed; a note for every other, and for parts of heterogeneous jobs (``104+1``)."""
     title = f"job {job.id} ({job.cells['application']})"
+    broken = next((step.state for step in job.steps if step.state in FAILED), None)
     if job.state != "COMPLETED":
         found.runs, found.lists = "jobs", "'sacct --starttime=DATE --state={}' lists them"
         found.fail(job.line, f"{title} is {job.state}", job.state)
     elif "+" in job.id:
         found.leave(job.line, f"{title} is a part of a heterogeneous job, whose parts ran together on different nodes")
+    elif broken:
+        found.leave(job.line, f"{title} has a step that is {broken}")
     elif job.seconds is None:
         found.leave(job.line, f"{title} has no elapsed time")
     elif not count(job.seconds):
         found.leave(job.line, f"{title} took less than a second")
     else:
-        tasks = max(job.steps, default=None)
+        largest = max(job.steps, key=lambda step: step.tasks, default=None)
+        whole = largest and largest.nodes in (job.nodes, None)  # else others ran beside it, on other nodes
+        tasks = largest.tasks if largest and whole else None
         per_task = divided(job.cpus, tasks)
         threads = None if per_task == HYPERTHREADS else per_task
         laid = {"nodes": job.nodes, "ranks_per_node": divided(tasks, job.nodes), "threads_per_rank": threads}

@@ -8,7 +8,7 @@ from typing import Any
 
 from modak.ingest import documents
 from modak.ingest.documents import LocatedObject, count, instant, member, objects, text, within
-from modak.ingest.sacct import SacctJob, add
+from modak.ingest.sacct import SacctJob, SacctStep, add
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 
@@ -44,12 +44,9 @@ def _job(job: LocatedObject) -> SacctJob:
         gpus=counted.get("gres/gpu") or sum(number for kind, number in counted.items() if kind.startswith("gres/gpu:")) or None,
     )
     found.cells["measured_at"] = instant(text(number(time.get("end")))) if found.state == "COMPLETED" else None
-    for step in objects(job, "steps") if job.get("steps") else ():
-        tasks = step.get("tasks")
-        if isinstance(tasks, dict) and _launched(step):
-            launched = count(number(tasks.get("count")))
-            if launched:
-                found.steps.append(launched)
+    for step in filter(_launched, objects(job, "steps") if job.get("steps") else ()):
+        tasks, nodes = (count(number(within(step, part).get("count"))) for part in ("tasks", "nodes"))
+        found.steps.append(SacctStep(tasks or 0, nodes, _ended(step.get("state"))))
     return found
 
 
@@ -70,7 +67,10 @@ def _id(job: LocatedObject) -> str:
 
 
 def _state(job: LocatedObject) -> str:
-    current = within(job, "state").get("current")
+    return _ended(within(job, "state").get("current"))
+
+
+def _ended(current: Any) -> str:
     return str(current[0] if isinstance(current, list) and current else current)
 
 

@@ -20,8 +20,8 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import after_variables, is_python, program_name
-from modak.text.words import Word, expandable
+from modak.text.programs import is_python, program_name
+from modak.text.words import Word, behind_env, expandable
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -201,7 +201,8 @@ def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
 def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image
     may have scripts in PATH."""
-    first = request.application.command[0] if request.application.command else ""
+    command = request.application.command
+    first = command[behind_env(command)] if command else ""
     name = program_name(first)
     ending = name.rpartition(".")[2] if "." in name else ""
     if ending == "ipynb":
@@ -218,7 +219,7 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
 def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
-    command = after_variables(application.command)[1]
+    command = application.command[behind_env(application.command) :] if application.command else ()
     before = [program_name(word) for word in application.pre_execution[:3]]
     if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ from modak.text import words
 
 LONGEST_PROGRAM: Final = 200
 """Longest text of a program, in characters, whose words are cached."""
+_SEVERAL_WORDS: Final = re.compile(r"--?[A-Za-z][\w-]* \S|[A-Za-z][\w.+-]* --?[A-Za-z]")
+"""An option with its value, or a program with its option."""
 _OF_WINDOWS: Final = re.compile(r"(?:^|[\s'\"=])[A-Za-z]:\\[\w.-]+[\\.]")
 _LETTERS: Final[Mapping[str, tuple[str, ...]]] = {"a": ("fail",), "b": ("begin",), "e": ("end",), "n": ("none",)}
 _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -184,9 +186,17 @@ def _command_words(value: Any, path: str, names: Collection[str]) -> tuple[tuple
         raise RequestError("allowed: a command line as text, or a list of texts", field=path)
     if len(value) > words.MOST_WORDS:
         raise RequestError(f"allowed: at most {words.MOST_WORDS} words", field=path)
+    return tuple(value), tuple(_of_a_list(value, path))
+
+
+def _of_a_list(value: Sequence[str], path: str) -> Iterator[Fault]:
+    """Warnings if the entries of a list seem to be more than the words of one command."""
     if any("${" in entry for entry in value):
-        return tuple(value), (Fault(path, "words of a list are taken literally; write the command as one text to expand ${NAME}"),)
-    return tuple(value), ()
+        yield Fault(path, "words of a list are taken literally; write the command as one text to expand ${NAME}")
+    several = next((entry for at, entry in enumerate(value) if (" " in entry and not at) or _SEVERAL_WORDS.match(entry)), None)
+    if several is not None and "-c" not in value:
+        way = "write the command as one text, and several commands as sh -c 'first && second'"
+        yield Fault(path, f"each entry of a list is one word of the same command, also {shown(several)}: {way}")
 
 
 def _of_windows(command: str, path: str) -> Iterator[Fault]:

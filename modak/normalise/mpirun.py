@@ -15,8 +15,8 @@ from typing import Any, Final
 from modak.dsl import Application, Request
 from modak.errors import Fault
 from modak.normalise.spellings import shown
-from modak.text.programs import after_variables, torch_starter
-from modak.text.words import Joined, Word, lead, line, tail
+from modak.text.programs import torch_starter
+from modak.text.words import Joined, Word, behind_env, lead, line, tail
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
 _MPIRUN: Final[Mapping[str, str]] = dict.fromkeys(("-n", "--n", "-np", "--np"), "mpi_ranks") | _PER_NODE
@@ -67,8 +67,7 @@ def without_launcher(request: Request) -> tuple[Request, tuple[Fault, ...]]:
     """The counts of a launcher of MPI programs before the command, which is left out; if the request gives a count, too, that is used.
     Without any count the launcher of one process may mean all of its cores, and stays."""
     options, application, wanted = request.job_options, request.application, request.optimisation
-    set_first, command = after_variables(application.command)
-    found = launched(command)
+    found = launched(application.command)
     if found is None:
         return request, ()
     of_mpi, distribution = application.app_type in ("mpi", "hpc"), wanted.options.value_of("distribution")
@@ -78,7 +77,7 @@ def without_launcher(request: Request) -> tuple[Request, tuple[Fault, ...]]:
     if not (found.has_counts or several):
         return request, ()
     request, read, differing = with_counts(request, found.counts, found.launcher)
-    request = request.changed(application={"executable": (*set_first, *found.command), "arguments": ()})
+    request = request.changed(application={"executable": found.command, "arguments": ()})
     left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
     left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
     return request, (Fault("application.executable", left), *differing)
@@ -114,11 +113,23 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     >>> found = launched(("mpirun", "-np", "8", "./solver", "in"))
     >>> found and (found.command, found.launcher, found.counts)
     (('./solver', 'in'), 'mpirun -np 8', {'mpi_ranks': 8})
+
+    What ``env`` sets before it, it sets for the program; the number of threads is a count:
+
+    >>> found = launched(("env", "A=1", "OMP_NUM_THREADS=2", "mpirun", "-np", "8", "./solver"))
+    >>> found and (found.command, found.counts)
+    (('env', 'A=1', './solver'), {'threads': 2, 'mpi_ranks': 8})
     """
+    behind = behind_env(command) if command else 0
+    setting, command = command[:behind], command[behind:]
     known = _COUNTS.get(tail(command[0]).rsplit("/", 1)[-1]) if command else None
     if known is None or ":" in command:  # several programs
         return None
     counts: dict[str, int] = {}
+    for word in setting:
+        variable, _, number = word.partition("=") if isinstance(word, str) else ("", "", "")
+        if variable == _THREADS and _COUNT.fullmatch(number):
+            counts["threads"], setting = int(number), tuple(other for other in setting if other != word)
     stated = False
     place = 1
     while place < len(command) and lead(command[place]).startswith("-"):
@@ -140,7 +151,7 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
         return None
     if torch_starter(rest):  # each node has one: these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
-    return Launched(rest, line(command[:place]).replace(":?}", "}"), counts, stated)
+    return Launched((*setting, *rest) if len(setting) > 1 else rest, line(command[:place]).replace(":?}", "}"), counts, stated)
 
 
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:

@@ -12,8 +12,8 @@ from typing import Final
 from modak.dsl import Request
 from modak.errors import Fault
 from modak.normalise.mpirun import with_counts
-from modak.text.programs import after_variables, torch_starter, without_starter
-from modak.text.words import Word, lead, line
+from modak.text.programs import torch_starter, without_starter
+from modak.text.words import Word, behind_env, lead, line
 
 _NODES: Final = "node_count"
 _EACH: Final = "process_count_per_node"
@@ -32,7 +32,8 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     """The counts of a launcher of PyTorch's before the command, which stays; if the request gives a count, too, that is used. A job on
     GPUs has a rank for each of those that the request gives."""
     wanted, options = request.optimisation, request.job_options
-    _, command = after_variables(request.application.command)
+    command = request.application.command
+    command = command[behind_env(command) :] if command else ()
     program = torch_starter(command) if command and wanted.framework == "pytorch" else None
     layer = wanted.options.value_of("distribution")
     if program is None or layer == "horovod" or request.application.app_type in ("mpi", "hpc"):

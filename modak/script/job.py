@@ -13,6 +13,7 @@ from typing import Final
 from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import JobSpec, changed
+from modak.jobs.starters import COMMAND
 from modak.launchers import Launcher
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.jsrun import JSRUN
@@ -25,8 +26,7 @@ from modak.script.staging import one_target, scratch, stage_in, stage_out, targe
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
-from modak.text.programs import after_variables
-from modak.text.words import Word
+from modak.text.words import Word, behind_env
 
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""
@@ -43,10 +43,10 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         raise Conflict(why, field="target.job_scheduler_type")
     job, dropped = _with_sound_rules(job)
     job, lost = _without_lost_signal(job, scheduler, launcher)
-    job = _with_needed_values(job)
+    values, job = job.values, _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
-    starter = _started_by(job, after_variables(launcher.inside(job, scheduler))[1][0])
+    starter = _started_by(job, launcher.inside(job, scheduler))
     body = (
         *preamble(scheduler.submit_dir),
         *ending(job, scheduler, timed(job, scheduler)),
@@ -77,6 +77,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
             *one_target(job, scheduler),
             *lost,
             *_without_value(job, around.variables),
+            *_never_set(job, body, values),
         ),
         around.fetching,
     )
@@ -90,9 +91,12 @@ def _with_sound_rules(job: JobSpec) -> tuple[JobSpec, tuple[Notice, ...]]:
 
 
 def _with_needed_values(job: JobSpec) -> JobSpec:
-    """The job without values for rules, if it has no rules and no command names one of them."""
-    named = words.variables((*job.words, *job.launcher_options))
-    return job if job.rules or not job.values.keys().isdisjoint(named) else changed(job, values={})
+    """The job without the values that its rules, and what it starts before and after the run, may read, if it has none of these, and no
+    command names one of them, if only in text that a shell of its own expands (``sh -c 'prepare $MODAK_RANKS'``)."""
+    needed = job.rules or job.pre or job.post or job.checkpoint
+    if needed or any(map(words.line((*job.words, *job.launcher_options)).__contains__, job.values)):
+        return job
+    return changed(job, values={})
 
 
 def _without_lost_signal(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[JobSpec, tuple[Notice, ...]]:
@@ -123,6 +127,15 @@ def _without_value(job: JobSpec, variables: Collection[str]) -> tuple[Notice, ..
     )
 
 
+def _never_set(job: JobSpec, body: Collection[Line], values: Collection[str]) -> tuple[Notice, ...]:
+    """A warning for each variable of the script's in a command, if the script has none of that name, only ``values`` and others."""
+    expanded = words.variables((*job.command, *job.pre, *job.post, *job.checkpoint))
+    mine = [name for name in expanded if name.startswith("MODAK_") and name not in (COMMAND, *job.attributes.copy_variables)]
+    text = "\n".join(line.text for line in body) if mine else ""
+    what = f"the script does not set it; it has {', '.join(values)}" if values else "the script does not set it"
+    return tuple(Notice(field="application", message=f"${{{name}}}: {what}") for name in mine if f"{name}=" not in text)
+
+
 def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, ...]:
     if not command:
         return ()
@@ -130,10 +143,11 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
     return section(title, (command_line(command),))
 
 
-def _started_by(job: JobSpec, program: Word) -> tuple[Line, ...]:
+def _started_by(job: JobSpec, inside: tuple[Word, ...]) -> tuple[Line, ...]:
     """A check that the program which starts the command (``torchrun``) is on the node, if it runs there, without a container."""
+    program = inside[behind_env(inside)]
     beside = job.system is not None and job.system.launcher == JSRUN
-    if job.container or beside or not job.preflight or program == after_variables(job.command)[1][0] or not isinstance(program, str):
+    if job.container or beside or not job.preflight or program == job.command[behind_env(job.command)] or not isinstance(program, str):
         return ()
     own = "begin the executable with the path of the Python that has it (/PATH/TO/python train.py), or use a container"
     check = installed(program, OTHER_MPI, f"{program} is not on this node: {own}")

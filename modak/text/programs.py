@@ -1,4 +1,4 @@
-"""What a command begins with: variables that ``env`` sets, a launcher of PyTorch's, Python, a script of it."""
+"""What a command begins with: a launcher of PyTorch's, Python, a script of it."""
 
 from __future__ import annotations
 
@@ -29,22 +29,8 @@ _ALSO: Final[Mapping[str, str]] = {
 }
 """Other names of launchers, as programs or as modules of Python's."""
 _PYTHON: Final = re.compile(r"python[0-9.]*")
-_ASSIGNMENT: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*=")
 _WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
 """Folders into which pip installs a launcher for a Python that is elsewhere; both are usually on ``PATH``."""
-
-
-def after_variables(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-    """A command's beginning with ``env``, which sets variables, and the rest; without the one or the other, nothing and all of it.
-
-    >>> after_variables(("env", "HF_HOME=/data", "python3", "train.py")), after_variables(("env", "-i", "sh"))
-    ((('env', 'HF_HOME=/data'), ('python3', 'train.py')), ((), ('env', '-i', 'sh')))
-    """
-    end = 1
-    while end < len(command) and _ASSIGNMENT.match(lead(command[end])):
-        end += 1
-    begins = 1 < end < len(command) and program_name(command[0]) == "env" and not _is_option(command[end])
-    return (command[:end], command[end:]) if begins else ((), command)
 
 
 def torch_starter(command: tuple[Word, ...]) -> str | None:

@@ -13,7 +13,7 @@ from modak.advice import unlike
 from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
-from modak.dsl import Application, Data, JobOptions, Optimisation, Prediction, Request, StageIn, Workload
+from modak.dsl import Application, Data, JobOptions, Objective, Optimisation, Prediction, Request, StageIn, Workload
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
@@ -661,25 +661,29 @@ def test_cores_of_gpus_of_a_system_without_a_name_are_those_of_the_target(known:
 
 
 @pytest.mark.parametrize(
-    ("commands", "limit_s", "basis", "named"),
+    ("commands", "given", "basis", "said"),
     [
-        ({"pre_execution": ("make",)}, None, "measured", "pre-execution"),
-        ({"pre_execution": ("make",), "post_execution": ("rm", "a")}, None, "measured", "pre-execution and post-execution"),
-        ({"pre_execution": ("make",)}, 3600, "measured", None),
-        ({"pre_execution": ("make",)}, None, "none", None),
-        ({}, None, "measured", None),
+        ({"pre_execution": ("make",)}, (), "measured", "the wall time limit has no room for pre-execution:"),
+        ({"pre_execution": ("make",)}, ("deadline",), "measured", "the wall time limit and the deadline have no room for pre-execution:"),
+        ({"pre_execution": ("make",)}, ("limit", "deadline"), "measured", "the deadline has no room for pre-execution:"),
+        ({"pre_execution": ("make",), "post_execution": ("rm", "a")}, (), "measured", "no room for pre-execution and post-execution:"),
+        ({"pre_execution": ("make",)}, ("limit",), "measured", None),
+        ({"pre_execution": ("make",)}, (), "none", None),
+        ({}, (), "measured", None),
     ],
 )
 def test_commands_around_the_run_have_no_room_in_a_predicted_limit(
-    known: Known, commands: dict[str, tuple[str, ...]], limit_s: int | None, basis: str, named: str | None
+    known: Known, commands: dict[str, tuple[str, ...]], given: tuple[str, ...], basis: str, said: str | None
 ) -> None:
-    """Where the limit is the user's own, or nothing is predicted, nothing is said; nor without such commands."""
+    """Nor in a deadline. Where the limit is the user's own, or nothing is predicted, nothing is said; nor without such commands."""
     before = chosen(known)
     application = before.request.application.model_copy(update=commands)
-    request = before.request.model_copy(update={"application": application, "job_options": JobOptions(wall_time_limit=limit_s)})
+    options = JobOptions(wall_time_limit=3600 if "limit" in given else None)
+    objective = Objective(deadline=3600 if "deadline" in given else None)
+    optimisation = before.request.optimisation.model_copy(update={"objective": objective})
+    request = before.request.model_copy(update={"application": application, "job_options": options, "optimisation": optimisation})
     advice = advise(replace(before, request=request, prediction=before.prediction.model_copy(update={"basis": basis})), ())
-    said = [sentence for sentence in advice if sentence.startswith("the wall time limit has no room for")]
-    assert [sentence.partition("room for ")[2].partition(":")[0] for sentence in said] == ([named] if named else [])
+    assert [(said or "") in each for each in advice if " no room for p" in each] == ([True] if said else [])
 
 
 @pytest.mark.parametrize(

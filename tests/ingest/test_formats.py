@@ -208,6 +208,78 @@ def test_a_performance_log_without_outcomes_is_read() -> None:
     assert batch.notes == ("r:1: no column 'result': whether the runs passed is not known",)
 
 
+SITE_LOGS = {
+    "commas": (
+        "job_completion_time,display_name,system,partition,environ,num_tasks,num_tasks_per_node,jobid,result,time_value,time_unit,time_ref",
+        "2026-03-01T12:00:00,solver %n=2,a,cpu,gnu,8,4,17,pass,12.5,s,0",
+    ),
+    "info": (
+        "job_completion_time|reframe version|info|jobid=jobid|num_tasks=num_tasks|num_tasks_per_node=num_tasks_per_node|result"
+        "|time_var|time_value|time_lower_thres|time_unit",
+        "2026-03-01T12:00:00|reframe 4.8.4|solver %n=2 /89313233 @a:cpu+gnu|jobid=17|num_tasks=8|num_tasks_per_node=4|pass"
+        "|time|12.5|None|s",
+    ),
+    "labels": (
+        "job_completion_time site: user=osuser|result=result|name=name|system=system|partition=partition|environ=environ"
+        "|num_tasks=num_tasks|num_tasks_per_node=num_tasks_per_node|jobid=jobid|time_var|perf_value=time_value|unit=time_unit",
+        "2026-03-01T12:00:00 site: user=me|result=pass|name=solver %n=2|system=a|partition=cpu|environ=gnu|num_tasks=8"
+        "|num_tasks_per_node=4|jobid=17|perf_var=time|perf_value=12.5|unit=s",
+    ),
+}
+"""Formats of performance logs that sites configure: a header and a run."""
+
+
+@pytest.mark.parametrize("name", SITE_LOGS)
+def test_a_performance_log_of_a_sites_own_format_is_read(name: str) -> None:
+    """With other separators, with the test's info in place of its name, and with labels before the cells."""
+    header, run = SITE_LOGS[name]
+    (batch,) = table(from_bytes(f"{header}\n{run}\n".encode(), "solver.log")).batches()
+    (key,) = batch.series
+    assert (key.application, key.params, key.system, key.partition, key.compiler) == ("solver", {"n": "2"}, "a", "cpu", "gnu")
+    assert (key.metric, batch.values.tolist(), batch.sources[0]) == ("time", [12.5], "reframe job 17")
+    assert (batch.numbers["nodes"].tolist(), batch.numbers["ranks_per_node"].tolist()) == ([2], [4])
+
+
+def test_a_performance_log_that_names_no_test_needs_its_name() -> None:
+    """Tests of all variants would be runs of one."""
+    log = b"job_completion_time|system|time_value|time_unit\n2026-03-01T12:00:00|a|12.5|s\n"
+    with pytest.raises(DataError, match="column 'application': empty"):
+        list(table(from_bytes(log, "r.log")).batches())
+    (batch,) = table(from_bytes(log, "r.log"), Options(fill={"application": "solver"})).batches()
+    assert batch.series[0].application == "solver"
+
+
+def test_runs_of_a_performance_log_without_jobs_are_told_apart_by_their_time() -> None:
+    """Two of the same value are no duplicates, even if the time has no zone."""
+    rows = "".join(f"2026-03-0{day}T12:00:00|solver|12.5|s\n" for day in (1, 2))
+    (batch,) = table(from_bytes(f"job_completion_time|name|time_value|time_unit\n{rows}".encode(), "r.log")).batches()
+    assert [batch.sources[row] for row in range(2)] == [f"reframe run of 2026-03-0{day}T12:00:00" for day in (1, 2)]
+
+
+def test_a_performance_log_without_figures_has_no_results() -> None:
+    """ReFrame 4.10 writes one for tests that measure nothing; it is no table whose columns are wrong."""
+    log = b"job_completion_time,display_name,system,num_tasks,\n2026-03-01T12:00:00,fix %size=10,a,1,\n"
+    (batch,) = table(from_bytes(log, "fix.log")).batches()
+    assert batch.notes[-1] == "fix.log:2: test 'fix %size=10' has no performance figures; left out"
+
+
+def test_what_reframe_stored_is_read_as_its_reports_are() -> None:
+    """`--describe-stored-sessions` writes a list of reports, `--describe-stored-testcases` one of their cases."""
+    report = json.loads((DATA / "reframe-4.10.4.json").read_text())
+    cases = [case for run in report["runs"] for case in run["testcases"]]
+    for stored in ([report], cases):
+        (batch,) = table(from_bytes(json.dumps(stored).encode(), "stored.json")).batches()
+        assert batch.values.tolist() == loaded("reframe-4.10.4.json").values.tolist()
+
+
+@pytest.mark.parametrize(("scale", "kept"), [("1_node", {}), ("2_nodes", {"scale": "2_nodes"}), ("1_core", {"scale": "1_core"})])
+def test_a_number_of_nodes_in_words_is_no_parameter(scale: str, kept: dict[str, str]) -> None:
+    """If the job has so many: so a test suite names its scales."""
+    text = (DATA / "reframe-4.10.4-solver.log").read_text().replace("%threads=1", f"%scale={scale}")
+    (batch,) = table(from_bytes(text.encode(), "r")).batches()
+    assert batch.series[batch.series_of[0]].params == kept
+
+
 def test_a_figure_that_missed_its_reference_is_left_out() -> None:
     """From 4.1 on a figure has an outcome of its own."""
     report = json.loads((DATA / "reframe-4.10.4.json").read_text())
@@ -431,6 +503,40 @@ def test_gpus_that_are_counted_by_type_are_gpus(allocated: str, gpus: int) -> No
     assert batch.numbers["gpus_per_node"].tolist() == [gpus]
 
 
+def sacct_rows(*lines: str, mark: str = "|") -> tuple[Batch, ...]:
+    """What is loaded of a table with these lines below its header."""
+    header = "JobID|JobName|State|ElapsedRaw|NNodes|NTasks|AllocCPUS"
+    text = "\n".join((header, *lines, "")).replace("|", mark)
+    return tuple(table(from_bytes(text.encode(), "s.txt")).batches())
+
+
+@pytest.mark.parametrize(("state", "rows"), [("FAILED", 0), ("OUT_OF_MEMORY", 0), ("CANCELLED by 0", 1), ("COMPLETED", 1)])
+def test_a_job_with_a_step_that_failed_is_left_out(state: str, rows: int) -> None:
+    """The batch script went on and ended well, so the job is COMPLETED. A step that the end of the script stopped is no failure."""
+    (batch,) = sacct_rows("1|a|COMPLETED|60|1||4", "1.batch|batch|COMPLETED|60|1|1|4", f"1.0|solver|{state}|2|1|4|4")
+    assert len(batch) == rows
+    assert batch.notes == (() if rows else (f"s.txt:2: job 1 (a) has a step that is {state}; left out",))
+
+
+def test_a_step_on_a_part_of_the_nodes_tells_no_layout() -> None:
+    """Two steps beside each other, each with two tasks on a node of its own: not one task on each node."""
+    (batch,) = sacct_rows("1|a|COMPLETED|60|2||4", "1.0|x|COMPLETED|60|1|2|2", "1.1|x|COMPLETED|60|1|2|2")
+    assert [batch.numbers[name].tolist() for name in ("nodes", "ranks_per_node", "threads_per_rank")] == [[2], [UNKNOWN], [UNKNOWN]]
+
+
+def test_sacct_may_have_another_separator() -> None:
+    """`--delimiter=,`: read as a table of CSV, steps would count as jobs."""
+    (batch,) = sacct_rows("1|a|COMPLETED|60|1||4", "1.0|x|COMPLETED|60|1|4|4", mark=",")
+    assert (len(batch), batch.numbers["ranks_per_node"].tolist()) == (1, [4])
+
+
+def test_sacct_tells_the_nodes_also_among_what_was_allocated() -> None:
+    """`sacct --long` has no column of their number."""
+    text = b"JobID|JobName|State|Elapsed|AllocCPUS|AllocTRES\n1|a|COMPLETED|00:01:00|8|billing=8,cpu=8,node=2\n"
+    (batch,) = table(from_bytes(text, "s.txt")).batches()
+    assert batch.numbers["nodes"].tolist() == [2]
+
+
 def test_counters_of_a_google_benchmark_are_named() -> None:
     """A program's own figure of merit is not lost without a word."""
     one = {"name": "scan/8", "run_type": "iteration", "real_time": 5, "time_unit": "us", "label": "x", "FOM: GB/s": 408.5}
@@ -569,7 +675,7 @@ def test_times_of_extrap_are_times_in_any_case(metric: str, kept: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ((DATA / "reframe-4.6.4.json").read_text(), "r:1: a report of data_version '3.1'; known: 4.0 to 4.2"),
+        ((DATA / "reframe-4.6.4.json").read_text(), "r:2: a report of data_version '3.1'; known: 4.0 to 4.2"),
         ('{"session_info": {"data_version": "4.2"}}', "r:1: 'runs' is required, as a list"),
         ('{"session_info": {"data_version": "4.2"},\n"runs": [1]}', "r:1: 'runs' is required, as a list of objects"),
         ((DATA / "reframe-4.10.4.json").read_text()[:9000], "not valid JSON"),

@@ -28,6 +28,7 @@ def told(field: str, *, image: bool = False, **application: Any) -> list[str]:
     [
         ("fit.ipynb", "jupyter nbconvert --to script fit.ipynb"),
         ("run.sh 1", "'bash run.sh'"),
+        ("env A=1 run.sh", "'bash run.sh'"),
         ("fit.R", "'Rscript fit.R'"),
         ("sbatch job.sh", "sbatch only queues another job: name what that job is to run"),
         ("./run.sh 1", None),

@@ -85,3 +85,9 @@ def test_a_launcher_of_pytorch_in_a_request_without_it_is_told(framework: str | 
     work = Request(application=Application(executable=words.parse("torchrun --nnodes 2 train.py")))
     _, notices = command_of(work.changed(optimisation={"framework": framework}), "none", "slurm")
     assert any("name PyTorch" in notice.message for notice in notices) == told
+
+
+def test_a_launcher_behind_variables_is_warned_of() -> None:
+    """It would be started by each rank."""
+    request = Request(application=Application(executable=words.parse("env A=1 mpirun --mca btl tcp -np 8 ./solver")))
+    assert any("each rank would run mpirun again" in notice.message for notice in command_of(request, "srun", "slurm")[1])

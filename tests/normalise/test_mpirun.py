@@ -36,7 +36,6 @@ def test_the_counts_of_a_launcher_are_those_of_the_job(command: str, counts: dic
     """The program alone stays, for the script starts the ranks itself."""
     found = request(command)
     assert words.line(found.application.command) == "./solver x.in"
-    assert words.line(request(f"env A=1 {command}").application.command) == "env A=1 ./solver x.in"
     assert {name: getattr(found.application, name, getattr(found.job_options, name, None)) for name in counts} == counts
 
 
@@ -137,3 +136,10 @@ def test_what_starts_the_launcher_of_each_node_says_nothing_of_ranks(command: st
     options = found.job_options
     each = 4 if "--nproc-per-node=4" in command else None
     assert (found.application.mpi_ranks, options.process_count_per_node, options.core_count_per_process) == (None, each, None)
+
+
+def test_a_launcher_behind_variables_starts_no_ranks_either() -> None:
+    """What ``env`` sets stays with the program; the number of threads is one of the job."""
+    found = request("env A=1 OMP_NUM_THREADS=2 mpirun -np 8 ./solver x.in")
+    assert words.line(found.application.command) == "env A=1 ./solver x.in"
+    assert (found.application.mpi_ranks, found.application.threads) == (8, 2)

@@ -1178,3 +1178,19 @@ def test_another_key_value_store_changes_nothing(document: dict[str, Any], stays
     found = normalise(document)
     assert found.request.optimisation.options.value_of("distribution") == stays
     assert not found.warnings
+
+
+@pytest.mark.parametrize(
+    ("command", "warned"),
+    [
+        (["blockMesh", "decomposePar -force"], True),
+        (["python3 prepare.py", "mesh.h5"], True),
+        (["./prepare", "--cells 100"], True),
+        (["sh", "-c", "blockMesh && decomposePar -force"], False),
+        (["./prepare", "--cells", "100", "a file", "--title=two words"], False),
+    ],
+)
+def test_a_list_of_commands_is_told_to_be_one(command: list[str], warned: bool) -> None:
+    """Its entries are the words of a single command, with the blanks in them."""
+    warnings = normalise({"job": {"application": {"app_tag": "x", "pre-execution": command}}}).warnings
+    assert any("one word of the same command" in each.message for each in warnings) is warned

@@ -206,12 +206,25 @@ def test_a_rule_that_needs_a_value_which_the_job_does_not_have_is_warned_of(name
     assert not render(replace(job, values={variable: "4"}), "slurm").warnings
 
 
-def test_values_for_rules_are_only_where_something_reads_them() -> None:
-    """A rule, whatever it starts, or a command."""
+def test_values_of_the_layout_are_only_where_something_reads_them() -> None:
+    """A rule or what runs before or after the program, whatever it starts, or a command, also in what it leaves to a shell."""
     job = replace(SMALL, values={"MODAK_RANKS": "8"})
     naming = words.parse("touch ${MODAK_RANKS}")
-    read = (replace(job, rules=(RuleText("r", "after", "true"),)), replace(job, post=naming), replace(job, launcher_options=naming))
-    assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, True, True, True]
+    read = (
+        replace(job, rules=(RuleText("r", "after", "true"),)),
+        replace(job, pre=("./prepare",)),
+        replace(job, post=("./merge",)),
+        replace(job, launcher_options=naming),
+        replace(job, command=("sh", "-c", "./solver $MODAK_RANKS")),
+    )
+    assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, *[True] * len(read)]
+
+
+@pytest.mark.parametrize(("name", "warned"), [("MODAK_TASKS", True), ("MODAK_RANKS", False), ("SLURM_NTASKS", False)])
+def test_a_variable_of_the_script_that_it_does_not_have_is_warned_of(name: str, warned: bool) -> None:
+    """The job would stop there, after its time in the queue."""
+    said = render(replace(SMALL, pre=words.parse(f"decompose ${{{name}}}"), values={"MODAK_RANKS": "8"}), "shell").warnings
+    assert [notice.message for notice in said] == [f"${{{name}}}: the script does not set it; it has MODAK_RANKS"] * warned
 
 
 def test_a_false_condition_at_the_end_of_a_rule_is_no_failure(tmp_path: Path) -> None:
