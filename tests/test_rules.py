@@ -337,6 +337,7 @@ def test_no_packaged_rule_binds_threads_where_the_launcher_does_not(packaged: tu
     ("framework", "layer", "needed"),
     [
         ("tensorflow", "multi-worker", "TF_CONFIG"),
+        ("tensorflow", "multi-worker", "TF_USE_LEGACY_KERAS=1"),
         ("tensorflow", "parameter-server", "TF_CONFIG"),
         ("mxnet", "parameter-server", "DMLC_ROLE"),
         ("jax", "jax-distributed", "jax.distributed.initialize()"),
@@ -347,6 +348,17 @@ def test_what_connects_the_processes_of_a_framework_is_told(packaged: tuple[Rule
     """The script only starts them: a program without it would train once in each process."""
     held = apply(rulebook(packaged), replace(HERE, framework=framework, distribution=layer)).held
     assert any(needed in (rule.advice or "") for rule in held)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "accelerator", "told"), [("slurm", "none", True), ("slurm", "nvidia", False), ("lsf", "none", False)]
+)
+def test_slurms_resolver_of_tensorflow_needs_more_where_there_are_no_gpus(
+    packaged: tuple[Rule, ...], scheduler: str, accelerator: str, told: bool
+) -> None:
+    """Without arguments it counts them by a program that is not there."""
+    here = replace(HERE, framework="tensorflow", distribution="multi-worker", scheduler=scheduler, accelerator=accelerator)
+    assert ("tensorflow-cluster-cpu" in apply(rulebook(packaged), here).names) is told
 
 
 @given(

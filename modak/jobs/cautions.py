@@ -25,7 +25,15 @@ from modak.text.words import Word, behind_env, expandable
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
-_INTERPRETERS: Final[Mapping[str, str]] = {"sh": "bash", "bash": "bash", "R": "Rscript", "r": "Rscript", "jl": "julia", "pl": "perl"}
+_INTERPRETERS: Final[Mapping[str, str]] = {
+    "sh": "bash",
+    "bash": "bash",
+    "R": "Rscript",
+    "r": "Rscript",
+    "jl": "julia",
+    "pl": "perl",
+    "py": "python3",
+}
 """What starts files with these endings."""
 _OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
 """Programs that run another one in an environment: ``conda run python train.py``."""
@@ -210,7 +218,8 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
     if name in _SUBMITTERS:
         return (Notice(field="application.executable", message=f"{name} only queues another job: name what that job is to run"),)
-    if ending in _INTERPRETERS and first == name and spec.container is None:
+    starts_itself = ending == "py" and (spec.launcher == "torchrun" or is_python(spec.command[behind_env(spec.command)]))
+    if ending in _INTERPRETERS and first == name and spec.container is None and not starts_itself:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
     return ()

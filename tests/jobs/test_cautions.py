@@ -44,6 +44,15 @@ def test_a_file_that_does_not_start_as_it_is_written_is_told(executable: str, sa
     assert bool(messages) == bool(says)
 
 
+@pytest.mark.parametrize(("app_type", "warned"), [("hpc", True), ("python", False)])
+def test_a_script_of_python_is_no_program_of_a_shell(app_type: str, warned: bool) -> None:
+    """One that the request calls Python's is started by it."""
+    application, wanted = {"executable": "fit.py 1", "app_type": app_type}, {"app_type": "hpc", "hpc": {"openmp": {}}}
+    job = {"application": application, "target": {"job_scheduler_type": "slurm"}, "optimisation": wanted}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert any("'python3 fit.py'" in each.message for each in warnings) == warned
+
+
 @pytest.mark.parametrize(("executable", "warned"), [("conda run -n torch python train.py", True), ("conda-train", False)])
 def test_torchrun_starts_outside_the_environment_that_another_program_opens(executable: str, warned: bool) -> None:
     """It is that of PATH, or none."""
