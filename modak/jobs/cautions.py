@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
 from packaging.version import Version
 
+from modak import plugins
 from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
@@ -21,7 +23,7 @@ from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
 from modak.text.programs import is_python, program_name
-from modak.text.words import Word, behind_env, expandable
+from modak.text.words import Word, behind_env, expandable, lead
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -39,6 +41,11 @@ _OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pi
 """Programs that run another one in an environment: ``conda run python train.py``."""
 _INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
 _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
+_CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
+"""Programs that start containers, and are not on the nodes of a cluster."""
+_NAME_OF_SECRET: Final = re.compile(r"(?:--?)?(?:[a-z0-9]+[-_])*(?:token|api[-_]?key|password|passwd|secret)", re.IGNORECASE)
+_SECRET: Final = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])[a-z0-9_.+/=-]{16,}", re.IGNORECASE)
+"""A value that looks like one: long, with letters and digits. ``--eos-token '</s>'`` has none."""
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
 _HOMES: Final = ("/home/", "/users/")
 _IN_IMAGES: Final = ("/usr/", "/bin/", "/opt/", "/root/")
@@ -63,7 +70,14 @@ def of_configuration(
 
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    return (*addresses(request), *_unread(request), *_unset(request, expanded), *_no_program(request, spec), *_environments(request, spec))
+    return (
+        *addresses(request),
+        *_unread(request),
+        *_unset(request, expanded),
+        *_no_program(request, spec),
+        *_environments(request, spec),
+        *_secrets(request),
+    )
 
 
 # --- the image
@@ -216,12 +230,30 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if ending == "ipynb":
         how = f"'jupyter nbconvert --to script {name}' makes a program of it"
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
+    if name in _CONTAINERS or (spec.container is not None and name in plugins.names("runtimes")):
+        why = f"{name} starts a container of its own, which the script does by itself"
+        how = "name its image in application.container_runtime, and the program alone in the command"
+        return (Notice(field="application.executable", message=f"{why}: {how}"),)
     if name in _SUBMITTERS:
         return (Notice(field="application.executable", message=f"{name} only queues another job: name what that job is to run"),)
     starts_itself = ending == "py" and (spec.launcher == "torchrun" or is_python(spec.command[behind_env(spec.command)]))
     if ending in _INTERPRETERS and first == name and spec.container is None and not starts_itself:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
+    return ()
+
+
+def _secrets(request: Request) -> tuple[Notice, ...]:
+    """A warning if the command holds what looks like a secret: whoever may read the plan, or the script, reads it there."""
+    command = request.application.command
+    for place, word in enumerate(command):
+        name, equals, value = lead(word).partition("=")
+        if not equals:
+            value = lead(command[place + 1]) if name.startswith("-") and place + 1 < len(command) else ""
+        if _NAME_OF_SECRET.fullmatch(name) and _SECRET.fullmatch(value):
+            why = f"the value of {name} looks like a secret, which the plan and the script keep as plain text"
+            how = "let the program read a variable, and pass that on (job_options.copy_environment_variable)"
+            return (Notice(field="application.executable", message=f"{why}: {how}"),)
     return ()
 
 

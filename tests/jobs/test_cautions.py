@@ -30,6 +30,7 @@ def told(field: str, *, image: bool = False, **application: Any) -> list[str]:
         ("run.sh 1", "'bash run.sh'"),
         ("env A=1 run.sh", "'bash run.sh'"),
         ("fit.R", "'Rscript fit.R'"),
+        ("docker run --gpus all own/image python train.py", "name its image in application.container_runtime"),
         ("sbatch job.sh", "sbatch only queues another job: name what that job is to run"),
         ("./run.sh 1", None),
         ("bash run.sh", None),
@@ -110,3 +111,26 @@ def test_an_environment_of_the_host_does_not_open_in_an_image_of_the_catalogue(r
     job = {"application": {"executable": "conda run -n me python train.py"}, "target": target, "optimisation": wanted}
     warnings = optimise(normalise({"job": job}).request, Facts(version="1", images=(image,))).plan.warnings
     assert any("'conda run' starts in the container" in each.message for each in warnings) == warned
+
+
+@pytest.mark.parametrize(
+    ("executable", "warned"),
+    [
+        ("train.py --hf-token hf_0123456789abcdefghij", True),
+        ("train.py --api_key=0123456789abcdef0123", True),
+        ("env WANDB_API_KEY=0123456789abcdef0123 python3 train.py", True),
+        ("train.py --hf-token ${HOME}/0123456789abcdef0123", False),
+        ("train.py --eos-token '</s>' --max-tokens 0123456789abcdef0123", False),
+        ("train.py --token-file tokens/0123456789abcdef0123", False),
+    ],
+)
+def test_a_secret_in_the_command_is_told(executable: str, warned: bool) -> None:
+    """Plans are kept, and others may read them."""
+    assert any("looks like a secret" in each for each in told("executable", executable=executable)) == warned
+
+
+@pytest.mark.parametrize(("image", "warned"), [(True, True), (False, False)])
+def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool) -> None:
+    """Without one the command may start its own."""
+    messages = told("executable", image=image, executable="apptainer exec own.sif python3 train.py", app_type="other")
+    assert any("starts a container of its own" in each for each in messages) == warned
