@@ -6,7 +6,7 @@ from typing import Final
 
 from modak.dsl import Notice, Request
 from modak.normalise.mpirun import LAUNCHERS
-from modak.text.programs import FLAGS, is_python, is_script, program_name, torch_starter, without_starter
+from modak.text.programs import FLAGS, is_python, is_script, options_of, program_name, torch_starter, without_starter
 from modak.text.words import Joined, Variable, Word, behind_env, line
 from modak.tuning.setting import option_words
 
@@ -16,12 +16,18 @@ COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""
 
 
+PRECISION: Final = "ACCELERATE_MIXED_PRECISION"
+"""The variable by which accelerate tells the ranks the precision that it was started with."""
+PRECISIONS: Final = frozenset({"no", "fp16", "bf16", "fp8"})
+
+
 def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
     """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
     if request.application.command:
         behind = behind_env(request.application.command)
         setting, command = request.application.command[:behind], request.application.command[behind:]
-        command, notices = _started_once(command, request, launcher, scheduler)
+        command, kept, notices = _started_once(command, request, launcher, scheduler)
+        setting = (*(setting or ("env",)), *kept) if kept else setting
         return (*setting, *_interpreted(command, request, launcher), *option_words(request)), notices
     runs = f"the script runs the program whose path, without arguments, is in the variable {COMMAND}, and stops if it is not set"
     text = f"no executable is given; {runs}"
@@ -36,26 +42,34 @@ def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> 
 
 def _started_once(
     command: tuple[Word, ...], request: Request, launcher: str, scheduler: str
-) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
-    """The command without its own launcher if torchrun starts the ranks, with a warning; under other launchers only a warning. In a job
-    of one process it stays, too, but a scheduler that reserves the cores of one rank starts no more of them."""
+) -> tuple[tuple[Word, ...], tuple[Word, ...], tuple[Notice, ...]]:
+    """The command without its own launcher if torchrun starts the ranks, the variables in which that would hand on its settings, and a
+    warning; under other launchers only a warning. In a job of one process it stays, too, but a scheduler that reserves the cores of one
+    rank starts no more of them."""
     program = starter(command)
     if program is not None and launcher == "none" and program in OTHERS and scheduler != "shell":
         text = f"the job has one rank, and {program} may find no room for more: give application.mpi_ranks, and the program without it"
-        return command, (Notice(field="application.executable", message=text),)
+        return command, (), (Notice(field="application.executable", message=text),)
     if program in FLAGS and launcher == "none" and request.optimisation.framework is None:
-        text = (
-            f"{program} is planned as one process: name PyTorch (optimisation.ai_training.pytorch), and the script starts its ranks itself"
-        )
-        return command, (Notice(field="application.executable", message=text),)
+        what = f"{program} is planned as one process"
+        text = f"{what}: name PyTorch (optimisation.ai_training.pytorch), and the script starts its ranks itself"
+        return command, (), (Notice(field="application.executable", message=text),)
     if program is None or launcher == "none":
-        return command, ()
+        return command, (), ()
     found = without_starter(command, program) if launcher == "torchrun" else None
     bare, out = found or (command, ())
+    precision = options_of(out).get("--mixed-precision", "") if program == "accelerate" else ""
+    kept = (f"{PRECISION}={precision}",) if precision in PRECISIONS else ()
     how = f"the script starts the ranks with {launcher}, and each rank would run {program} again"
     done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
-    done += ", and its settings (precision, FSDP, DeepSpeed) with it: make them in the program" if out and program == "accelerate" else ""
-    return bare, (Notice(field="application.executable", message=f"{how}: {done}"),)
+    if out and program == "accelerate":
+        lost = (
+            f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"
+            if kept
+            else "and its settings (precision, FSDP, DeepSpeed)"
+        )
+        done += f", {lost} with it: make them in the program"
+    return bare, kept, (Notice(field="application.executable", message=f"{how}: {done}"),)
 
 
 def starter(command: tuple[Word, ...]) -> str | None:

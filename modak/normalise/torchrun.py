@@ -12,8 +12,8 @@ from typing import Final
 from modak.dsl import Request
 from modak.errors import Fault
 from modak.normalise.mpirun import with_counts
-from modak.text.programs import torch_starter, without_starter
-from modak.text.words import Word, behind_env, lead, line
+from modak.text.programs import options_of, torch_starter, without_starter
+from modak.text.words import behind_env, line
 
 _NODES: Final = "node_count"
 _EACH: Final = "process_count_per_node"
@@ -41,7 +41,7 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     found = without_starter(command, program)
     if found is None:
         return request, ()
-    said = _options(found[1])
+    said = options_of(found[1])
     counts = _for_each_node({field: int(said[name]) for name, field in _COUNTS[program].items() if _COUNT.fullmatch(said.get(name, ""))})
     if options.request_gpus and counts.get(_EACH) and options.process_count_per_node is None:
         request = request.changed(job_options={_EACH: options.request_gpus})
@@ -52,17 +52,6 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
         read = ", ".join(filter(None, (f"distribution '{layer}'", read)))
     note = (Fault("application.executable", f"{line(found[1])!a:.200} is read as {read}"),) if read else ()
     return request, (*note, *differing)
-
-
-def _options(words: tuple[Word, ...]) -> Mapping[str, str]:
-    """Options of the launcher's words, with hyphens, each with its value, if that is literal text."""
-    said = {}
-    for place, each in enumerate(words):
-        name, equals, value = lead(each).partition("=")
-        following = words[place + 1] if place + 1 < len(words) else ""
-        if name.startswith("--"):
-            said[name.replace("_", "-")] = value if equals else following if isinstance(following, str) else ""
-    return said
 
 
 def _for_each_node(counts: Mapping[str, int]) -> Mapping[str, int]:

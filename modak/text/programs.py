@@ -74,6 +74,21 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     return ((*begin, *command[place:]), command[:place]) if place < len(command) else None
 
 
+def options_of(launcher: tuple[Word, ...]) -> Mapping[str, str]:
+    """Options of a launcher's words, with hyphens, each with its value; an empty text if that is no literal text.
+
+    >>> options_of(("accelerate", "launch", "--mixed_precision", "bf16", "--num_processes=2", "--cpu"))
+    {'--mixed-precision': 'bf16', '--num-processes': '2', '--cpu': ''}
+    """
+    said = {}
+    for place, each in enumerate(launcher):
+        name, equals, value = lead(each).partition("=")
+        following = launcher[place + 1] if place + 1 < len(launcher) else ""
+        if name.startswith("--"):
+            said[name.replace("_", "-")] = value if equals else following if isinstance(following, str) else ""
+    return said
+
+
 def is_script(word: Word) -> bool:
     """Whether a word is a script of Python's.
 

@@ -91,3 +91,17 @@ def test_a_launcher_behind_variables_is_warned_of() -> None:
     """It would be started by each rank."""
     request = Request(application=Application(executable=words.parse("env A=1 mpirun --mca btl tcp -np 8 ./solver")))
     assert any("each rank would run mpirun again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        ("accelerate launch --mixed_precision bf16 --num_processes 4 train.py", "env ACCELERATE_MIXED_PRECISION=bf16 python3 train.py"),
+        ("env A=1 accelerate launch --mixed_precision=fp16 train.py", "env A=1 ACCELERATE_MIXED_PRECISION=fp16 python3 train.py"),
+        ("accelerate launch --mixed_precision ${HOME} train.py", "python3 train.py"),
+    ],
+)
+def test_the_precision_that_accelerate_is_told_stays(command: str, started: str) -> None:
+    """Without it the ranks would train in another, and nobody would see it."""
+    found, _ = command_of(Request(application=Application(executable=words.parse(command))), "torchrun", "slurm")
+    assert words.line(found) == started
