@@ -149,6 +149,17 @@ def test_a_program_is_tried_with_a_rank_a_core_too(known: Known, section: dict[s
     assert {(ranks, threads) for _, ranks, threads in counts(programme)} - {(2, 24)} == tried
 
 
+def test_a_layout_that_is_faster_on_one_node_is_tried_where_others_ran(known: Known) -> None:
+    """Otherwise the answer would stay with the layout that happened to be run on several nodes first."""
+    times = {(1, 2): 1000.0, (2, 2): 520.0, (4, 2): 280.0, (1, 48): 700.0}
+    layouts = {(nodes, ranks): Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=48 // ranks) for nodes, ranks in times}
+    models = fit(Result(series=SERIES, layout=layouts[run], value=seconds) for run, seconds in times.items())
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "objective": {"minimise": "node_hours", "deadline": "300 s"}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models), most=3)
+    assert [run for run in counts(programme) if run[0] >= 3 and run[1] == 48]
+
+
 def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> None:
     """Where all results ran a thread on each rank, and the request names no threads, the run that tells is another number of nodes."""
     times = {6: 5500.0, 12: 3700.0, 24: 3400.0, 48: 3300.0}
