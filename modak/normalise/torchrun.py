@@ -45,7 +45,7 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     counts = _for_each_node({field: int(said[name]) for name, field in _COUNTS[program].items() if _COUNT.fullmatch(said.get(name, ""))})
     if options.request_gpus and counts.get(_EACH) and options.process_count_per_node is None:
         request = request.changed(job_options={_EACH: options.request_gpus})
-    request, read, differing = with_counts(request, counts, line(found[1]))
+    request, read, differing = with_counts(request, counts, program)
     if layer is None:
         layer = next((_LAYERS[name] for name in said if name in _LAYERS), "deepspeed" if program == "deepspeed" else "ddp")
         request = request.changed(optimisation={"options": wanted.options.model_copy(update={"distribution": layer})})
