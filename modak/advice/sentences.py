@@ -130,7 +130,9 @@ def _pilot(chosen: Chosen) -> str | None:
 def _pilot_job(chosen: Chosen) -> str:
     """What to run first, and what to load."""
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
-    short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
+    wanted = chosen.request.optimisation
+    of_epochs = wanted.app_type == "ai_training" and (wanted.framework or wanted.workload.epochs)  # a grid search has none
+    short = "with one or two epochs" if of_epochs else "with a short case"
     record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
     return f"run a pilot job on {sizes} {short} first ('modak results plan' writes scripts for it), then load {record} with 'modak load'"
 

@@ -140,6 +140,17 @@ def test_only_a_result_that_is_written_tells_the_speed_of_a_short_pilot(known: K
 
 
 @pytest.mark.parametrize(
+    ("training", "said"),
+    [({"ai_training": {"pytorch": {}}}, True), ({"workload": {"application": "new", "epochs": 9}}, True), ({}, False)],
+)
+def test_a_pilot_is_of_epochs_where_there_are_some(known: Known, training: dict[str, Any], said: bool) -> None:
+    """A search over models of scikit-learn has none."""
+    job = {"application": {"app_tag": "new"}, "optimisation": {"app_type": "ai_training", **training}}
+    advice = optimise(normalise({"job": job}).request, known(None)).plan.advice
+    assert ["one or two epochs" in text for text in advice if "pilot job" in text] == [said]
+
+
+@pytest.mark.parametrize(
     ("printed", "unit", "work", "field"),
     [
         ("throughput", "samples/s", {"epochs": 2}, "samples"),
