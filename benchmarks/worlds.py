@@ -86,7 +86,7 @@ class Truth:
 
 def main(worlds: int = WORLDS) -> None:
     """Print what the answers are worth."""
-    facts = _facts()
+    facts = systems()
     told: dict[str, list[Truth]] = defaultdict(list)
     lost: dict[str, list[float]] = defaultdict(list)
     for seed in range(worlds):
@@ -128,10 +128,10 @@ def answers(seed: int, facts: Facts) -> Iterator[tuple[str, list[Truth], float]]
         yield kind, truths, law.time(chosen.nodes, *_way(choices[0], size)) / best
 
 
-def _world(chance: np.random.Generator) -> tuple[Law, list[Result], list[tuple[tuple[int, int], int]]]:
-    """A law, the runs of it that are known, and the layouts and builds among these."""
+def drawn(chance: np.random.Generator) -> Law:
+    """A law of random constants."""
     step = math.exp(chance.uniform(math.log(0.1), math.log(5)))  # of 64 million cells on one node
-    law = Law(
+    return Law(
         work=step * CORES / 64,
         power=float(chance.choice([1.0, 1.0, 1.05, 1.2])),
         saturated=CORES * float(chance.uniform(0.3, 3)),
@@ -143,6 +143,11 @@ def _world(chance: np.random.Generator) -> tuple[Law, list[Result], list[tuple[t
         builds=(1.0, float(chance.lognormal(-0.05, 0.12))),
         noise=float(chance.choice([0.02, 0.03, 0.05])),
     )
+
+
+def _world(chance: np.random.Generator) -> tuple[Law, list[Result], list[tuple[tuple[int, int], int]]]:
+    """A law, the runs of it that are known, and the layouts and builds among these."""
+    law = drawn(chance)
     layouts = [LAYOUTS[at] for at in chance.choice(len(LAYOUTS), int(chance.integers(1, 5)), replace=False)]
     sizes = [int(one) for one in chance.choice(SIZES, int(chance.integers(1, 4)), replace=False)]
     results, ways = list[Result](), dict[tuple[tuple[int, int], int], None]()
@@ -209,9 +214,9 @@ def row(truths: Sequence[Truth]) -> str:
     return f"{len(truths):5} times: median {np.median(np.abs(error)):.3f}, mean {error.mean():+.3f}; {shares}"
 
 
-def _facts() -> Facts:
-    systems = [entry for entry in read_all(packaged_root()).entries if isinstance(entry, System)]
-    return Facts(version="worlds", systems={one.name: one for one in systems})
+def systems() -> Facts:
+    """The packaged systems, of which no results are known."""
+    return Facts(version="worlds", systems={one.name: one for one in read_all(packaged_root()).entries if isinstance(one, System)})
 
 
 if __name__ == "__main__":

@@ -31,8 +31,12 @@ TILT: Final = 1e-7
 
 
 def chances_of(request: Request, scored: Scored) -> Array:
-    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen."""
-    counts, scored = np.zeros(len(scored.nodes)), _as_near_as_any(scored)
+    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen.
+
+    None counts as further from measured sizes than any on as many nodes: a layout that was measured on fewer nodes than others may be the
+    right one where these ran, and a run of it there is what tells.
+    """
+    counts, scored = np.zeros(len(scored.nodes)), replace(scored, doublings=scored.nearest)
     for draw in normal_draws(int(scored.shape.max()) + 1):
         time = drawn_times(scored, draw)
         drawn = replace(
@@ -49,15 +53,6 @@ def chances_of(request: Request, scored: Scored) -> Array:
         ranking_of(request, scored)
         raise Infeasible("no configuration meets the constraints, whatever the runs measure", field="optimisation.objective")
     return np.asarray(counts / counts.sum())
-
-
-def _as_near_as_any(scored: Scored) -> Scored:
-    """The candidates, each no further from measured sizes than any on as many nodes: a layout that was measured on fewer nodes than others
-    may be the right one where these ran, and a run of it there is what tells."""
-    sizes, place = np.unique(scored.nodes, return_inverse=True)
-    nearest = np.full(len(sizes), np.inf)
-    np.fmin.at(nearest, place, scored.doublings)
-    return replace(scored, doublings=nearest[place])
 
 
 def drawn_times(scored: Scored, draw: Array) -> Array:

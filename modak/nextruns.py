@@ -45,7 +45,7 @@ from modak.prepared import prepared
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent, plain
 from modak.text.documents import Json
-from modak.text.words import shell, variables
+from modak.text.words import line, shell, variables
 
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
@@ -137,7 +137,8 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
         first = _first(decision, most)
-        return Programme(decision, (), None, first, (NOTHING, *_shorter(request, first)), (*warnings, *_one_log(request, target, first)))
+        notes = (NOTHING, *_shorter(request, first), *_one_folder(request, target, first))
+        return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
     likely, today = _likely(decision, chances), width(known)
@@ -151,7 +152,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
     proposals = proposed(most, budget, least)
     notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
-    notes += tuple(_shorter(request, proposals))
+    notes += (*_shorter(request, proposals), *_one_folder(request, target, proposals))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
@@ -182,6 +183,17 @@ def _one_log(request: Request, target: Target, runs: Sequence[Proposal]) -> tupl
     why = f"{shell(log)}: runs at the same time would all write it, and read each other's metric"
     way = f"put ${{{job}}} into its name, also in the command, or submit the runs one after the other"
     return (Notice(field="application.metric_file", message=f"{why}: {way}"),)
+
+
+def _one_folder(request: Request, target: Target, runs: Sequence[Proposal]) -> Iterator[str]:
+    """That runs which are submitted together share what their steps before the run write, unless it has a name of the job's."""
+    steps, job = request.application.pre_execution, plugins.find("schedulers", target.scheduler).job_id
+    if len(runs) < 2 or not steps or job is None or steps[0] in ("source", "."):
+        return
+    if any(name in line(steps) for name in (job, "MODAK_SCRATCH", "TMPDIR")):
+        return
+    way = f"submit them one after the other, or put ${{{job}}} into the names of its files"
+    yield f"pre-execution: runs at the same time would write over what it has prepared for another: {way}"
 
 
 def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import model_quality, problem_sizes, training_worlds, worlds
+from benchmarks import campaigns, model_quality, problem_sizes, training_worlds, worlds
 
 COLUMNS = ("dataset", "series", "app", "p", "nodes", "higher_better", "value")
 
@@ -77,3 +77,12 @@ def test_a_world_is_the_same_each_time_and_its_answers_are_compared_with_its_law
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
     assert all(f"\n{kind}" in texts[0] for kind in ("measured", "transferred", *kinds))
+
+
+def test_a_campaign_ends_with_a_choice_that_is_nearly_the_best(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever layout its first runs had on several nodes."""
+    monkeypatch.setattr(campaigns, "ROUNDS", 3)
+    campaigns.main(1)
+    losses = [float(line.split("worst")[1].split(";")[0]) for line in capsys.readouterr().out.splitlines() if "after round 3" in line]
+    assert len(losses) == 2
+    assert max(losses) < 5

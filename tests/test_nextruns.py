@@ -439,6 +439,24 @@ def test_runs_that_write_one_log_are_warned_of(known: Known, log: str, warned: b
     assert ("application.metric_file" in fields) is warned
 
 
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ("sh -c 'blockMesh && decomposePar -force'", True),
+        ("decomposePar -case case-${SLURM_JOB_ID}", False),
+        ("sh -c 'decomposePar -case $MODAK_SCRATCH'", False),
+        ("source ${HOME}/env/bin/activate", False),
+        ("", False),
+    ],
+)
+def test_runs_whose_steps_write_one_folder_are_told(known: Known, steps: str, told: bool) -> None:
+    """Submitted together, the mesh of one would be split for another."""
+    application = {"app_tag": "unheard-of", "app_type": "mpi", "executable": "simpleFoam -parallel", "pre-execution": steps}
+    job = {"application": application, "target": {"name": "supermuc-ng"}}
+    notes = next_runs(normalise({"job": job}).request, known("unheard-of")).notes
+    assert any("one after the other" in note for note in notes) is told
+
+
 def test_runs_that_only_one_node_can_start_are_proposed_on_one(known: Known) -> None:
     """Torchrun needs a scheduler that allocates several: scripts for two nodes would be refused."""
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}, "workload": {"application": "net"}}

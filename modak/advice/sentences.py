@@ -29,7 +29,7 @@ from modak.results.metrics import metric
 from modak.text.amounts import cell, counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
-from modak.text.words import variables
+from modak.text.words import line
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
@@ -291,14 +291,19 @@ def _gpus(chosen: Chosen) -> str | None:
 
 
 def _cores(chosen: Chosen) -> str | None:
-    """How many cores go with a GPU is not known: each rank gets one."""
+    """How many cores a node has, or go with a GPU, is not known: the only rank of a node, or each with a GPU, gets one."""
     options, shape = chosen.request.job_options, chosen.shape
     given = chosen.request.application.threads or options.core_count_per_process or options.core_count
     curve = chosen.curve
     stated_there = curve and (curve.layout_on(shape.gpus_per_node).threads_per_rank or curve.scale == "threads")
-    if chosen.target.system or given or stated_there or not shape.gpus_per_node or shape.threads_per_rank > 1:
+    if chosen.target.system or given or stated_there or shape.threads_per_rank > 1:
         return None
     place = chosen.target.name or "the target"
+    if not shape.gpus_per_node:
+        if shape.ranks_per_node > 1 or options.process_count_per_node or chosen.request.application.mpi_ranks:
+            return None
+        ways = "describe the system ('modak systems detect' writes most of it), or give application.threads or process_count_per_node"
+        return f"how many cores a node of {place} has is not known, so the job is given one: {ways}"
     text = f"how many cores go with each GPU of {place} is not known, so each rank is given one"
     return f"{text}: give job_options.core_count_per_process, or describe the system ('modak systems detect' writes most of it)"
 
@@ -441,7 +446,7 @@ def _around(chosen: Chosen) -> str | None:
 def _staged(chosen: Chosen) -> str | None:
     """Data are copied into a directory of the job's own, in which the program does not start."""
     application = chosen.request.application
-    named = "MODAK_SCRATCH" in variables((*application.command, *application.pre_execution, *application.post_execution))
+    named = "MODAK_SCRATCH" in line((*application.command, *application.pre_execution, *application.post_execution))
     if named or not (application.stage_in or application.stage_out):
         return None
     does = " and ".join(

@@ -219,17 +219,15 @@ def _allowed_grids(request: Request, target: Target, curves: Sequence[Curve]) ->
 
 
 def _fullest(shapes: Collection[Shape], node: Node | None, *, one_for_all: bool) -> tuple[Shape, ...]:
-    """The shapes with the most ranks per node that have a core for each thread; if none has, the one with the fewest ranks. On GPUs those
+    """The shapes that use the most cores of a node, with one for each thread; if none has, the one with the fewest ranks. On GPUs those
     with as many ranks as GPUs (with one, if one drives them all), or nearest to that."""
     if all(shape.gpus_per_node for shape in shapes):
         away = {shape: abs(math.log(shape.ranks_per_node / (1 if one_for_all else shape.gpus_per_node))) for shape in shapes}
         return tuple(shape for shape in shapes if away[shape] == min(away.values()))
     cores = node.usable_cores if node else math.inf
-    fitting = [shape for shape in shapes if shape.ranks_per_node * shape.threads_per_rank <= cores]
-    if not fitting:
-        return (min(shapes, key=lambda shape: shape.ranks_per_node),)
-    most = max(shape.ranks_per_node for shape in fitting)
-    return tuple(shape for shape in fitting if shape.ranks_per_node == most)
+    used = {shape: shape.ranks_per_node * shape.threads_per_rank for shape in shapes}
+    most = max((count for count in used.values() if count <= cores), default=0)
+    return tuple(shape for shape in shapes if used[shape] == most) or (min(shapes, key=lambda shape: shape.ranks_per_node),)
 
 
 def _allowed_of_counts(request: Request) -> tuple[Request, tuple[Notice, ...]]:

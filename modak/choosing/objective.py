@@ -71,6 +71,14 @@ class Scored:
         """Whether each shape has one size: that of the request, which leaves none to be chosen, or the only one that can run."""
         return int(self.shape.max()) + 1 == len(self.shape)
 
+    @cached_property
+    def nearest(self) -> Array:
+        """Doublings beyond the measured sizes of the nearest configuration on as many nodes as each."""
+        sizes, place = np.unique(self.nodes, return_inverse=True)
+        found = np.full(sizes.shape, math.inf)
+        np.fmin.at(found, place, self.doublings)
+        return found[place]
+
     @property
     def node_hours(self) -> Array:
         """Nodes x time, in hours."""
@@ -119,8 +127,8 @@ class Ranking:
     minimise: Minimise
     by_default: bool = False
     """Whether the default efficiency was demanded, and is reached."""
-    limit: float = math.inf
-    """Doublings beyond the measured sizes up to which sizes were considered."""
+    limits: Array | None = None
+    """Doublings beyond the measured sizes up to which each configuration was considered; ``None``: no limit."""
     min_efficiency: float | None = None
     """The one that was demanded."""
 
@@ -152,9 +160,9 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         return _unpredicted(scored, objective)
     constraints = tuple(_constraints(scored, objective))
     allowed = _meeting(constraints, known)
-    limit = _furthest(scored, objective, allowed)
-    near = allowed & (scored.doublings <= limit)
-    if scored.one_size_each:
+    limits = _furthest(scored, objective, allowed)
+    near = allowed & (scored.doublings <= limits)
+    if objective.max_nodes or scored.one_size_each:
         near |= _worth_its_doubt(scored, minimise, allowed)
     if not near.any():
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
@@ -168,10 +176,10 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         _, without_limit = _kept_by_default(scored, allowed) if by_default else (None, allowed)
         if not (without_limit & ~near).any():
             return (first,)
-        return first, f"{_not_considered(limit, scored.one_size_each)}; set max_nodes to consider them"
+        return first, _not_considered(scored, objective, float(limits.max()))
 
     score = np.where(feasible, _but_for_rounding(scores(scored, minimise)), np.inf)
-    return Ranking(score, explain, minimise, default == "useful", limit, objective.min_efficiency)
+    return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency)
 
 
 def _unpredicted(scored: Scored, objective: Objective) -> Ranking:
@@ -188,11 +196,12 @@ def _states_an_aim(objective: Objective) -> bool:
     return bool(objective.minimise or objective.deadline or objective.budget_node_hours or objective.min_efficiency)
 
 
-def _furthest(scored: Scored, objective: Objective, allowed: Flags) -> float:
-    """Doublings beyond the measured sizes up to which configurations are considered: at least to the nearest of the ``allowed`` ones."""
+def _furthest(scored: Scored, objective: Objective, allowed: Flags) -> Array:
+    """Doublings beyond the measured sizes up to which each configuration is considered: at least to the nearest of the ``allowed`` ones;
+    with ``max_nodes``, which asks for sizes and not for layouts that nobody ran there, not much further than any on as many nodes."""
     if objective.max_nodes is not None:
-        return math.inf
-    return max(UNREQUESTED_DOUBLINGS, float(scored.doublings.min(where=allowed, initial=math.inf)))
+        return scored.nearest + UNREQUESTED_DOUBLINGS
+    return np.full(scored.time.shape, max(UNREQUESTED_DOUBLINGS, float(scored.doublings.min(where=allowed, initial=math.inf))))
 
 
 def rank_closest(scored: Scored, objective: Objective) -> Ranking:
@@ -292,18 +301,22 @@ def _meeting(constraints: Iterable[_Constraint], known: Flags) -> Flags:
 def _worth_its_doubt(scored: Scored, minimise: Minimise, allowed: Flags) -> Flags:
     """Which of the ``allowed`` configurations is expected to be the best one, however far it is beyond measured sizes.
 
-    Where the request gives the size, a layout that is three times as fast on fewer nodes is no guess to be avoided, if its interval is not
-    wide. What is expected is the mean of a log-normal distribution: the wider, the more it lies above the median that is predicted.
+    A layout that is three times as fast on fewer nodes is no guess to be avoided, if its interval is not wide. What is expected is the mean
+    of a log-normal distribution: the wider, the more it lies above the median that is predicted.
     """
     expected = scores(scored, minimise) * np.exp((scored.width.above / Z90) ** 2 / 2)
     return np.asarray(allowed & (expected == expected.min(where=allowed, initial=np.inf)))
 
 
-def _not_considered(limit: float, one_size: bool) -> str:
-    if one_size:
-        return f"layouts that were measured {further_than(limit)} away are not considered, unless one is expected to be the best"
+def _not_considered(scored: Scored, objective: Objective, limit: float) -> str:
+    """What was not considered although it meets the constraints."""
+    unless = "are not considered, unless one is expected to be the best"
+    if objective.max_nodes:
+        return f"layouts that were measured {further_than(UNREQUESTED_DOUBLINGS)} further away than others {unless}"
+    if scored.one_size_each:
+        return f"layouts that were measured {further_than(limit)} away {unless}; set max_nodes to consider them"
     but = f", except the nearest feasible one ({limit:.2g} doublings beyond)" if limit > UNREQUESTED_DOUBLINGS else ""
-    return f"sizes {further_than(UNREQUESTED_DOUBLINGS)} beyond the measured ones are not considered{but}"
+    return f"sizes {further_than(UNREQUESTED_DOUBLINGS)} beyond the measured ones are not considered{but}; set max_nodes to consider them"
 
 
 def further_than(limit: float) -> str:

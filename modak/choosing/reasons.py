@@ -131,14 +131,20 @@ def _ruled_out(decision: Decision, other: int, way: str) -> str:
     if not scored.time[other] < scored.time[best] or np.isfinite(decision.ranking.score[other]):
         return ""
     several = decision.nodes > 1
-    beyond = f"{'are' if several else 'is'} {further_than(decision.ranking.limit)} beyond the measured sizes"
+    beyond = f"{'are' if several else 'is'} {further_than(_limit(decision, other))} beyond the measured sizes"
     out = beyond if _too_far(decision, other) else f"{'do' if several else 'does'} not meet the constraints"
     return f"; {way}, {counted(decision.nodes, 'node')} {out}"
 
 
 def _too_far(decision: Decision, index: int) -> bool:
     """Whether a candidate is further beyond the measured sizes than is considered."""
-    return bool(decision.scored.doublings[index] > decision.ranking.limit)
+    return bool(decision.scored.doublings[index] > _limit(decision, index))
+
+
+def _limit(decision: Decision, index: int) -> float:
+    """Doublings beyond the measured sizes up to which a candidate is considered."""
+    limits = decision.ranking.limits
+    return math.inf if limits is None else float(limits[index])
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:

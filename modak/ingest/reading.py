@@ -171,6 +171,8 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
         return "the file is empty"
     if way := table_of(head):
         return way
+    if re.match(rb'\s*\{\s*"job"\s*:\s*\{', head):
+        return "a request or its answer, which say what to run; load what the job has written, modak-result-….json"
     if mark := _separator(head.decode(errors="replace")):
         return f"its cells are separated by {mark}; separate them by commas, semicolons or tabs"
     if _rows_of_numbers(head.decode(errors="replace")):

@@ -26,7 +26,7 @@ from modak.launchers.family import USUAL_PMI, WITHOUT_MPI, compatible, own_famil
 from modak.launchers.jsrun import JSRUN
 from modak.target import Target
 from modak.text.grammar import as_name
-from modak.text.words import Word, variables
+from modak.text.words import Word, line, variables
 from modak.tuning.setting import exported
 
 _BIND_THEMSELVES: Final = frozenset({"mpirun", "none"})
@@ -125,7 +125,7 @@ def planned_job(
 ) -> PlannedJob:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
     command, missing = command_of(request, usual.launcher, target.scheduler)
-    expanded = variables(request.application.words)
+    expanded = _named(request.application.words)
     place = storage(request, target, software, expanded)
     staged = staging(request, target, nodes, software, expanded)
     signal, early = _signal(request, wall_time_s)
@@ -155,6 +155,12 @@ def planned_job(
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
     why = why_memory(request, target, resources, wall_time_s)
     return PlannedJob(spec, (*usual.decisions, *why, *loose, *place.decisions), warnings)
+
+
+def _named(words: tuple[Word, ...]) -> tuple[str, ...]:
+    """The variables that words expand, with the job's directories also where a shell of theirs does: ``sh -c 'cd $MODAK_SCRATCH'``."""
+    text = line(words)
+    return (*variables(words), *(name for name in ("MODAK_SCRATCH", "MODAK_STORAGE") if name in text))
 
 
 def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
 from modak.text.programs import is_python, program_name
-from modak.text.words import Word, behind_env, expandable, lead
+from modak.text.words import Word, behind_env, expandable, lead, line
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -40,6 +40,8 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
 _OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
 """Programs that run another one in an environment: ``conda run python train.py``."""
 _INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
+_TAKES_DIGITS: Final = re.compile(r"((?:(?<!\\)\.|\[\^(?![^]]*(?:0-9|:digit:))[^]]+\])[*+]\??)\(\[")
+"""What matches any digits too, as many as there are, right before the group of a pattern."""
 _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
 _CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 """Programs that start containers, and are not on the nodes of a cluster."""
@@ -70,14 +72,9 @@ def of_configuration(
 
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    return (
-        *addresses(request),
-        *_unread(request),
-        *_unset(request, expanded),
-        *_no_program(request, spec),
-        *_environments(request, spec),
-        *_secrets(request),
-    )
+    of_program = (*_no_program(request, spec), *_environments(request, spec), *_secrets(request))
+    of_metric = (*_unread(request), *_cut_off(request))
+    return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
 
 # --- the image
@@ -210,6 +207,20 @@ def _unread(request: Request) -> tuple[Notice, ...]:
     return tuple(Notice(field=field, message=why) for field, wish in wishes.items() if wish)
 
 
+def _cut_off(request: Request) -> tuple[Notice, ...]:
+    """A warning if the pattern of the metric leaves its group the last digit alone: what stands before it takes as much as it can."""
+    metric = request.optimisation.workload.metric
+    found = _TAKES_DIGITS.search(metric.pattern) if metric else None
+    if found is None:
+        return ()
+    why = f"'{found[1]}' before the group takes all digits of the number but the last"
+    return (
+        Notice(
+            field="optimisation.workload.metric.pattern", message=f"{why}: put between them what stands before the number, '{found[1]} ('"
+        ),
+    )
+
+
 def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
     """A warning for each of the ``expanded`` variables that only a tuner sets: without a value the job stops where it is expanded."""
     tuning = request.optimisation.autotuning
@@ -236,8 +247,8 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return (Notice(field="application.executable", message=f"{why}: {how}"),)
     if name in _SUBMITTERS:
         return (Notice(field="application.executable", message=f"{name} only queues another job: name what that job is to run"),)
-    starts_itself = ending == "py" and (spec.launcher == "torchrun" or is_python(spec.command[behind_env(spec.command)]))
-    if ending in _INTERPRETERS and first == name and spec.container is None and not starts_itself:
+    by_python = ending == "py" and (spec.launcher == "torchrun" or spec.command[behind_env(spec.command)] != first)
+    if ending in _INTERPRETERS and first == name and spec.container is None and not by_python:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
     return ()
@@ -278,6 +289,19 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if installs or before[1:2] == ["activate"]:
         why = "it runs on the node, outside the container, which does not see what it installs or activates"
         found.append(Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages"))
+    return tuple(found)
+
+
+def _around(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """Warnings if what runs before or after the program works in the job's own directory, and not all see what it writes there."""
+    application, staged, found = request.application, spec.staging, list[Notice]()
+    before, after = ("MODAK_SCRATCH" in line(command) for command in (application.pre_execution, application.post_execution))
+    if before and staged and not staged.shared and spec.resources.nodes > 1:
+        why = "it runs on the first node alone, and the other nodes, each with a MODAK_SCRATCH of its own, do not see what it writes there"
+        found.append(Notice(field="application.pre-execution", message=f"{why}: name shared storage (application.storage_class_pref)"))
+    if after and application.stage_out:
+        why = "it runs when stage_out has copied the results out, and what it writes into MODAK_SCRATCH is lost"
+        found.append(Notice(field="application.post-execution", message=f"{why}: let it work on the copies"))
     return tuple(found)
 
 

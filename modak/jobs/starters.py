@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from modak.dsl import Notice, Request
@@ -12,6 +13,13 @@ from modak.tuning.setting import option_words
 
 OTHERS: Final = LAUNCHERS | {"jsrun"}
 """Launchers that are none of PyTorch's."""
+_SHELLS: Final = frozenset({"sh", "bash"})
+_IN_SHELL: Final = re.compile(
+    rf"(?:^|[;&|(\n])\s*(?:exec\s+|env\s+|[A-Z_a-z]\w*=\S*\s+)*({'|'.join(map(re.escape, sorted(OTHERS, reverse=True)))})\s"
+)
+"""A launcher of MPI programs at the beginning of a command within the text that a shell gets."""
+_BEGINNING: Final = 500
+"""Characters of that text which are looked at: what a search takes may grow as their square."""
 COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""
 
@@ -77,8 +85,14 @@ def starter(command: tuple[Word, ...]) -> str | None:
 
     >>> starter(("torchrun", "--nproc_per_node", "4", "train.py")), starter(("python3", "train.py"))
     ('torchrun', None)
+    >>> starter(("sh", "-c", "cd case && mpirun -np 4 ./solver <in"))
+    'mpirun'
     """
     name = program_name(command[0])
+    if name in _SHELLS and command[1:2] == ("-c",):
+        text = command[2] if len(command) > 2 and isinstance(command[2], str) else ""
+        found = _IN_SHELL.search(text[:_BEGINNING])
+        return found[1] if found else None
     return torch_starter(command) or (name if name in OTHERS else None)
 
 

@@ -703,6 +703,7 @@ def test_commands_around_the_run_have_no_room_in_a_predicted_limit(
         ({"executable": "train.py", "stage_in": [{"from": "/data", "to": "data"}]}, "reads its data"),
         ({"executable": "train.py", "stage_out": [{"from": "model", "to": "/results/model"}]}, "writes its results"),
         ({"executable": "train.py ${MODAK_SCRATCH}/data", "stage_in": [{"from": "/data", "to": "data"}]}, None),
+        ({"executable": "sh -c 'train $MODAK_SCRATCH/data'", "stage_in": [{"from": "/data", "to": "data"}]}, None),
         ({"executable": "train.py"}, None),
     ],
 )
@@ -746,3 +747,21 @@ def test_a_batch_that_results_or_request_do_not_state_is_told(
     request = normalise({"job": {"optimisation": training, "target": {"name": "dgx-1-v100"}}}).request
     advice = recommend(request, replace(known(None), models=fit([run]))).advice
     assert [text.partition("; ")[0].partition(": let")[0] for text in advice if "batch_size" in text] == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("application", "target", "told"),
+    [
+        ({}, {"job_scheduler_type": "shell"}, True),
+        ({}, {"name": "supermuc-ng"}, False),
+        ({"threads": 8}, {"job_scheduler_type": "shell"}, False),
+        ({"mpi_ranks": 8}, {"job_scheduler_type": "slurm"}, False),
+    ],
+)
+def test_a_job_that_gets_one_core_because_none_are_known_is_told(
+    known: Known, application: dict[str, Any], target: dict[str, str], told: bool
+) -> None:
+    """All threads of a training on one's own computer would share that core."""
+    job = {"application": {"app_tag": "nobody-ran-this", "executable": "./a", **application}, "target": target}
+    advice = optimise(normalise({"job": job}).request, known("nobody-ran-this")).plan.advice
+    assert any("so the job is given one" in text for text in advice) is told

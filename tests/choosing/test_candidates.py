@@ -1298,3 +1298,14 @@ def test_gpus_that_no_node_has_are_refused_where_they_are_asked_for(known: Known
     with pytest.raises(Infeasible) as wrong:
         candidates(known, **job)
     assert [fault.field for fault in wrong.value.faults] == [field]
+
+
+def test_the_numbers_of_ranks_of_a_hybrid_program_begin_on_one_node() -> None:
+    """Two ranks of two threads fill a node as four of one do: of a run that nobody has measured the fewest nodes come first."""
+    small = site(Node(processor="any", sockets=2, cores=4))
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
+    job = {"application": {"app_type": "mpi", "allowed_ranks": [2, 4, 8, 16]}, "target": {"name": "site"}, "optimisation": wanted}
+    request, facts = normalise({"job": job}).request, Facts(version="1", systems={"site": small})
+    found = enumerate_candidates(request, resolve(request, facts), ())
+    assert (found.shapes[0].ranks_per_node, found.nodes[0].tolist()) == (2, [1, 2, 4])
+    assert (4, 1, 0) in layouts(found)

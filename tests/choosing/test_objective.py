@@ -212,10 +212,23 @@ def test_at_the_only_size_a_layout_that_was_measured_on_fewer_nodes_is_considere
     """A request that gives its nodes asks for that size. A layout three times as fast on four of them is better, unless that is a guess."""
     time, width = np.array([11_000.0, 3_700.0]), np.array([0.1, spread])
     table = Scored(np.array([0, 1]), np.array([10, 10]), time, Sides(width, width), np.array([0, 1.3]), time, ("measured", "extrapolated"))
-    ranking = rank(table, Objective(minimise="time"))
-    assert ranking.best == chosen
-    assert any("set max_nodes" in line for line in ranking.decisions) == (chosen == 0)
-    assert rank(table, Objective(minimise="time", max_nodes=10)).best == 1
+    for objective in (Objective(minimise="time"), Objective(minimise="time", max_nodes=10)):
+        ranking = rank(table, objective)
+        assert ranking.best == chosen
+        assert any("unless one is expected to be the best" in line for line in ranking.decisions) == (chosen == 0)
+
+
+@pytest.mark.parametrize(("spread", "chosen"), [(0.2, 1), (3.0, 0)])
+def test_within_max_nodes_a_layout_that_ran_on_few_nodes_does_not_displace_one_that_ran_there_by_a_guess(
+    spread: float, chosen: int
+) -> None:
+    """``max_nodes`` asks for sizes that nobody ran: here 16 nodes, of layouts that ran on 8 and on one."""
+    time, width, doublings = np.array([990.0, 110.0, 100.0]), np.array([0.1, 0.1, spread]), np.array([0, 1.0, 4.0])
+    bases: tuple[Basis, ...] = ("measured", "extrapolated", "extrapolated")
+    table = Scored(np.array([1, 0, 1]), np.array([1, 16, 16]), time, Sides(width, width), doublings, time, bases)
+    ranking = rank(table, Objective(minimise="time", max_nodes=16))
+    assert ranking.best == chosen + 1
+    assert any("further away than others are not considered" in line for line in ranking.decisions) == (chosen == 0)
 
 
 def test_without_evidence_the_order_stands() -> None:

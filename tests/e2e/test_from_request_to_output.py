@@ -116,6 +116,25 @@ def test_fewest_node_hours_is_another_layout(modak: Modak, slurm: Slurm, image_f
     assert (ran.state, ran.output.count("of 2 on node")) == ("COMPLETED", 2), ran
 
 
+def test_steps_before_and_after_the_run_and_its_input_know_the_layout(modak: Modak, slurm: Slurm) -> None:
+    """A shell before the run writes the number of ranks into a file, starts one process for each, and so do a shell on each rank, and
+    what follows the run."""
+    before = "sh -c 'echo split $MODAK_RANKS >case.in && srun sh -c \"echo each of \\$SLURM_NTASKS\" && cat case.in'"
+    steps = {"pre-execution": before, "post-execution": "sh -c 'echo merged $MODAK_RANKS_PER_NODE on each of $MODAK_NODES'"}
+    application = {"app_type": "mpi", "executable": "sh -c 'echo half $((MODAK_RANKS / 2)) of $MODAK_THREADS'", **steps}
+    request = {
+        "application": application,
+        "target": {"name": "throwaway", "container_runtime": "none"},
+        "job_options": {"node_count": 2, "process_count_per_node": 2},
+    }
+    (modak.folder / "steps.json").write_text(json.dumps({"job": request}))
+    modak("optimise", "steps.json", "-o", "steps", "--strict")
+    folder = modak.folder / "steps"
+    ran = slurm.submit(folder / "job.sh", folder)
+    said = [ran.output.count(text) for text in ("split 4", "each of 4", "half 2 of 1", "merged 2 on each of 2")]
+    assert (ran.state, said) == ("COMPLETED", [1, 4, 4, 1]), ran
+
+
 def test_slurm_takes_the_script_of_the_demonstration(modak: Modak, slurm: Slurm) -> None:
     """Whole nodes of 48 cores with two threads each, in the partition that SuperMUC-NG calls ``general``."""
     folder, job = example(modak, "3dgan-supermuc-ng")

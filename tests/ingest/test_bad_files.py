@@ -321,11 +321,12 @@ def test_bad_json_says_where_and_why(content: bytes | str, says: str) -> None:
 
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
-    """A missing file, a pipe, an empty folder, a compressed file and a spreadsheet are each named."""
+    """A missing file, a pipe, an empty folder, a compressed file, a spreadsheet and a request are each named."""
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "empty").mkdir()
     (tmp_path / "r.zip").write_bytes(b"PK\x03\x04" + bytes(100))
     (tmp_path / "r.bin").write_bytes(b"\x01\x02\x03")
+    (tmp_path / "request.json").write_text('{"job": {"application": {}}}')
     (tmp_path / "r.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
     (tmp_path / "r.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     for name, member, content in (
@@ -344,6 +345,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         ("r.xls", "a spreadsheet or document in its program's old format (.xls); save it there as CSV"),
         ("r.parquet", "a table in a binary format; write it as CSV"),
         ("r.bin", "of no known format (known: csv, extrap, "),
+        ("request.json", "a request or its answer, which say what to run; load what the job has written, modak-result-….json"),
     ):
         with pytest.raises(DataError) as caught:
             list(tables([tmp_path / name]).tables[0].batches())

@@ -45,15 +45,6 @@ def test_a_file_that_does_not_start_as_it_is_written_is_told(executable: str, sa
     assert bool(messages) == bool(says)
 
 
-@pytest.mark.parametrize(("app_type", "warned"), [("hpc", True), ("python", False)])
-def test_a_script_of_python_is_no_program_of_a_shell(app_type: str, warned: bool) -> None:
-    """One that the request calls Python's is started by it."""
-    application, wanted = {"executable": "fit.py 1", "app_type": app_type}, {"app_type": "hpc", "hpc": {"openmp": {}}}
-    job = {"application": application, "target": {"job_scheduler_type": "slurm"}, "optimisation": wanted}
-    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
-    assert any("'python3 fit.py'" in each.message for each in warnings) == warned
-
-
 @pytest.mark.parametrize(("executable", "warned"), [("conda run -n torch python train.py", True), ("conda-train", False)])
 def test_torchrun_starts_outside_the_environment_that_another_program_opens(executable: str, warned: bool) -> None:
     """It is that of PATH, or none."""
@@ -134,3 +125,55 @@ def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool) -> N
     """Without one the command may start its own."""
     messages = told("executable", image=image, executable="apptainer exec own.sif python3 train.py", app_type="other")
     assert any("starts a container of its own" in each for each in messages) == warned
+
+
+@pytest.mark.parametrize(
+    ("nodes", "steps", "warned"),
+    [(2, "split ${MODAK_SCRATCH}/mesh", True), (2, "split mesh", False), (1, "split ${MODAK_SCRATCH}/mesh", False)],
+)
+def test_what_the_first_node_prepares_in_its_own_storage_is_not_seen_by_others(nodes: int, steps: str, warned: bool) -> None:
+    """Without shared storage each node has a directory of its own."""
+    command = {"executable": "./solver ${MODAK_SCRATCH}/mesh", "app_type": "mpi", "pre-execution": steps}
+    job = {"application": command, "target": {"job_scheduler_type": "slurm"}, "job_options": {"node_count": nodes}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert any("do not see what it writes" in each.message for each in warnings) is warned
+
+
+@pytest.mark.parametrize(("steps", "warned"), [("sh -c 'cd $MODAK_SCRATCH && merge'", True), ("merge out", False)])
+def test_what_is_written_after_results_were_copied_out_is_lost(steps: str, warned: bool) -> None:
+    """The job's own directory is removed at its end."""
+    command: dict[str, Any] = {"executable": "./solver ${MODAK_SCRATCH}/out", "post-execution": steps}
+    assert any("is lost" in each for each in told("post-execution", stage_out=[{"from": "out", "to": "out"}], **command)) is warned
+
+
+@pytest.mark.parametrize(
+    ("pattern", "takes"),
+    [
+        ("PWSCF.*([0-9.]+)s WALL", ".*"),
+        ("PWSCF.+?([0-9.]+)s WALL", ".+?"),
+        ("rate[^:]*([0-9.]+)", "[^:]*"),
+        ("PWSCF.* ([0-9.]+)s WALL", None),
+        ("rate[^0-9]*([0-9.]+)", None),
+        (r"rate\.*([0-9.]+)", None),
+        ("rate *([0-9.]+)", None),
+    ],
+)
+def test_a_pattern_that_leaves_its_group_the_last_digit_is_told(pattern: str, takes: str | None) -> None:
+    """The result would be 4 for 12.34."""
+    metric = {"name": "run_time", "unit": "s", "pattern": pattern}
+    job = {"application": {"executable": "./solve"}, "optimisation": {"workload": {"metric": metric}}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    said = [each.message for each in warnings if each.field == "optimisation.workload.metric.pattern"]
+    assert [f"'{takes}' before the group" in each for each in said] == ([True] if takes else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "executable", "warned"), [("mpi", "solver.py", True), ("mpi", "./solver.py", False), ("python", "solver.py", False)]
+)
+def test_a_python_script_of_an_mpi_program_is_no_command(kind: str, executable: str, warned: bool) -> None:
+    """Only of ``python`` it is known that Python starts it."""
+    hpc = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}}
+    target = {"job_scheduler_type": "slurm", "container_runtime": "none"}
+    job = {"application": {"executable": executable, "app_type": kind}, "target": target, "optimisation": hpc}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert any("'python3 solver.py'" in each.message for each in warnings) is warned

@@ -182,3 +182,9 @@ def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, siz
     job = {"target": {"name": "site"}, "application": {"executable": "./a", **copies}, "optimisation": wanted}
     found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"site": system})).plan.warnings
     assert any(f"{size} GB" in one.message for one in found if one.field == "application.stage_in") == told
+
+
+def test_a_directory_that_only_a_shell_of_the_request_names_is_made() -> None:
+    """Unset, it would be the root of the file system."""
+    _, texts = planned(app_tag="net", **{"pre-execution": "sh -c 'rm -rf $MODAK_SCRATCH/old'"})
+    assert "export MODAK_SCRATCH=" in texts.job_script

@@ -105,3 +105,19 @@ def test_the_precision_that_accelerate_is_told_stays(command: str, started: str)
     """Without it the ranks would train in another, and nobody would see it."""
     found, _ = command_of(Request(application=Application(executable=words.parse(command))), "torchrun", "slurm")
     assert words.line(found) == started
+
+
+@pytest.mark.parametrize(
+    ("command", "launcher"),
+    [
+        ("sh -c 'mpirun -np 4 pw.x <scf.in >scf.out'", "mpirun"),
+        ("bash -c 'cd case; env OMP_NUM_THREADS=2 srun ./solver'", "srun"),
+        ("sh -c 'OMP_NUM_THREADS=2 mpiexec.hydra -n 4 ./solver'", "mpiexec.hydra"),
+        ("sh -c './solver --launcher mpirun >log'", None),
+        ("sh -c 'pw.x <scf.in'", None),
+        ("sh solver.sh", None),
+    ],
+)
+def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: str | None) -> None:
+    """Each rank would start all ranks again."""
+    assert starter(words.parse(command)) == launcher
