@@ -337,6 +337,7 @@ def test_no_packaged_rule_binds_threads_where_the_launcher_does_not(packaged: tu
     ("framework", "layer", "needed"),
     [
         ("tensorflow", "multi-worker", "TF_CONFIG"),
+        ("tensorflow", "multi-worker", "TF_USE_LEGACY_KERAS=1"),
         ("tensorflow", "parameter-server", "TF_CONFIG"),
         ("mxnet", "parameter-server", "DMLC_ROLE"),
         ("jax", "jax-distributed", "jax.distributed.initialize()"),
@@ -347,6 +348,17 @@ def test_what_connects_the_processes_of_a_framework_is_told(packaged: tuple[Rule
     """The script only starts them: a program without it would train once in each process."""
     held = apply(rulebook(packaged), replace(HERE, framework=framework, distribution=layer)).held
     assert any(needed in (rule.advice or "") for rule in held)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "accelerator", "told"), [("slurm", "none", True), ("slurm", "nvidia", False), ("lsf", "none", False)]
+)
+def test_slurms_resolver_of_tensorflow_needs_more_where_there_are_no_gpus(
+    packaged: tuple[Rule, ...], scheduler: str, accelerator: str, told: bool
+) -> None:
+    """Without arguments it counts them by a program that is not there."""
+    here = replace(HERE, framework="tensorflow", distribution="multi-worker", scheduler=scheduler, accelerator=accelerator)
+    assert ("tensorflow-cluster-cpu" in apply(rulebook(packaged), here).names) is told
 
 
 @given(
@@ -371,9 +383,17 @@ def test_a_framework_on_another_is_both(named: str, held: bool) -> None:
     assert holds({"framework": (named,)}, Situation(framework="tensorflow", front_end="keras")) == held
 
 
+@pytest.mark.parametrize(("version", "held"), [("1.11", True), ("2.21", False), (None, False)])
+def test_the_time_of_keras_beside_tensorflow_is_told_with_the_versions_that_it_is_of(
+    packaged: tuple[Rule, ...], version: str | None, held: bool
+) -> None:
+    """The Keras of later ones is another."""
+    situation = replace(HERE, framework="tensorflow", front_end="keras", framework_version=version)
+    assert ("keras-front-end" in apply(rulebook(packaged), situation).names) == held
+
+
 def test_the_rules_of_tensorflow_are_not_for_keras_on_jax(packaged: tuple[Rule, ...]) -> None:
     """They follow the backend."""
     situation = replace(HERE, framework="jax", front_end="keras", compilers=(), framework_version=None)
     names = apply(rulebook(packaged), situation).names
-    assert "keras-front-end" in names
     assert not [name for name in names if name.startswith("tensorflow")]

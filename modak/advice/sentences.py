@@ -18,12 +18,14 @@ from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import carrier, is_build, stated_nodes
 from modak.choosing.workload import MOST_NAMED, speed_printed, stated, units
 from modak.dsl import LEARNING, Prediction
-from modak.facts import Rule
+from modak.facts import Rule, SeriesKey
+from modak.jobs.report import lengths
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import PARTS
 from modak.perfmodel.wording import A_GUESS
+from modak.results.metrics import metric
 from modak.text.amounts import cell, counted, listed, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -37,6 +39,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _doubted(chosen),
         _length(chosen),
         _start_up(chosen),
+        _work_unsaid(chosen),
         _far(chosen),
         _grows(chosen),
         _numa(chosen),
@@ -127,7 +130,9 @@ def _pilot(chosen: Chosen) -> str | None:
 def _pilot_job(chosen: Chosen) -> str:
     """What to run first, and what to load."""
     sizes = "one node" if chosen.nodes == 1 else f"1, 2 and {min(4, chosen.nodes)} nodes" if chosen.nodes > 2 else "1 and 2 nodes"
-    short = "with one or two epochs" if chosen.request.optimisation.app_type == "ai_training" else "with a short case"
+    wanted = chosen.request.optimisation
+    of_epochs = wanted.app_type == "ai_training" and (wanted.framework or wanted.workload.epochs)  # a grid search has none
+    short = "with one or two epochs" if of_epochs else "with a short case"
     record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
     return f"run a pilot job on {sizes} {short} first ('modak results plan' writes scripts for it), then load {record} with 'modak load'"
 
@@ -179,6 +184,22 @@ def _start_up(chosen: Chosen) -> str | None:
     if speed and chosen.request.application.write_result:
         how = f"the job's result tells, which has {speed}, too"
     return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}"
+
+
+def _work_unsaid(chosen: Chosen) -> str | None:
+    """A speed in the job's result, but not how much work that was done at it: start-up could not be told from it."""
+    request, work = chosen.request, chosen.request.optimisation.workload
+    if work.metric is None or request.workload_name is None or not request.application.write_result or _length(chosen):
+        return None
+    printed = metric(work.metric.name, work.metric.unit)
+    field = f"{printed.per}s"
+    if printed.per not in ("sample", *PARTS) or getattr(work, field):
+        return None
+    known = {name: length for name, length in lengths(work).items() if length}
+    if startup.work(SeriesKey(application=request.workload_name, metric=printed.name, unit=printed.unit, params=known)):
+        return None
+    has = f"the job's result will have {work.metric.name}, but not how much work the run does at it"
+    return f"{has}: give workload.{field}, so that its start-up is told from its work"
 
 
 def _far(chosen: Chosen) -> str | None:

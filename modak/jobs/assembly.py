@@ -31,6 +31,8 @@ from modak.tuning.setting import exported
 
 _BIND_THEMSELVES: Final = frozenset({"mpirun", "none"})
 """Launchers that are not the scheduler's, so that they do not know which cores are the job's."""
+_IN_PYTHON: Final = frozenset({"ai_training", "ai_inference", "big_data"})
+"""Kinds of applications that are written in Python, also where the command does not show it (``papermill``, ``./train.sh``)."""
 _OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)")
 """In resource directives, what asks for a part of a node: without any, the site gives whole ones."""
 
@@ -129,7 +131,7 @@ def planned_job(
     signal, early = _signal(request, wall_time_s)
     application, build = request.application, request.application.build
     parallelism = {"BUILD_PARALLELISM": str(build.build_parallelism)} if build and build.build_parallelism else {}
-    resources, loose = _threads(request, usual.spec, command)
+    resources, loose = _threads(request, usual.spec, command, software)
     resources = with_memory(request, target, resources, wall_time_s)
     spec = changed(
         usual.spec,
@@ -203,16 +205,17 @@ def _on_any_cores(spec: JobSpec, target: Target, *, whole: bool) -> tuple[JobSpe
     return replace(spec, resources=changed(has, unbound=True)), (f"binding: none, because {why}",)
 
 
-def _threads(request: Request, spec: JobSpec, command: tuple[Word, ...]) -> tuple[Resources, tuple[str, ...]]:
-    """The resources of a job with this command, and whether OpenMP binds its threads: where Python or R loads OpenMP, it would bind the
-    process itself to one core, and all its workers (data loaders) would inherit that. On CPUs, frameworks with own settings are bound."""
+def _threads(request: Request, spec: JobSpec, command: tuple[Word, ...], software: Software) -> tuple[Resources, tuple[str, ...]]:
+    """The resources of a job with this command, and whether OpenMP binds its threads. Where Python or R loads OpenMP, with any of its
+    packages, it would bind the process itself to one core, and all its threads and workers would inherit that. On CPUs, the frameworks of
+    the catalogue's images are bound, as published."""
     has, found = spec.resources, carrier(request)
-    framework = found.framework if found else None
-    has_own_settings = framework not in (None, "pytorch") and not has.gpus_per_node
-    if framework != "pytorch" and (has_own_settings or not is_interpreted(command)):
+    published = found is not None and found.framework != "pytorch" and not has.gpus_per_node and bool(software.image or software.recipe)
+    python = is_interpreted(command) or request.application.app_type == "python" or request.optimisation.app_type in _IN_PYTHON
+    if published or not python:
         return has, ()
     bound = has.threads_per_rank > 1 and not has.unbound and spec.launcher != "torchrun"
-    why = "threads: not bound to cores, because worker processes of Python or R would inherit the core of the first one"
+    why = "threads: not bound to cores, because OpenMP would bind a process of Python or R that loads it, and its workers, to one core"
     return changed(has, loose_threads=True), (why,) if bound else ()
 
 

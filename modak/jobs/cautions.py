@@ -8,21 +8,22 @@ from typing import Final
 
 from packaging.version import Version
 
+from modak import plugins
 from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.choosing.wishes import DEEPSPEED, distribution, library, mpi_asked
+from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
 from modak.jobs.spec import JobSpec
-from modak.jobs.starters import is_python, program_name
 from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.words import Word, behind_env, expandable, line
+from modak.text.programs import is_python, program_name
+from modak.text.words import Word, behind_env, expandable, lead, line
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -42,6 +43,11 @@ _INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
 _TAKES_DIGITS: Final = re.compile(r"((?:(?<!\\)\.|\[\^(?![^]]*(?:0-9|:digit:))[^]]+\])[*+]\??)\(\[")
 """What matches any digits too, as many as there are, right before the group of a pattern."""
 _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
+_CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
+"""Programs that start containers, and are not on the nodes of a cluster."""
+_NAME_OF_SECRET: Final = re.compile(r"(?:--?)?(?:[a-z0-9]+[-_])*(?:token|api[-_]?key|password|passwd|secret)", re.IGNORECASE)
+_SECRET: Final = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])[a-z0-9_.+/=-]{16,}", re.IGNORECASE)
+"""A value that looks like one: long, with letters and digits. ``--eos-token '</s>'`` has none."""
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
 _HOMES: Final = ("/home/", "/users/")
 _IN_IMAGES: Final = ("/usr/", "/bin/", "/opt/", "/root/")
@@ -60,12 +66,13 @@ def of_configuration(
         *_unlisted(request, target, shape, spec, host),
         *_other_version(request, target, shape, software, spec),
         *_other_cores(request, spec),
+        *_other_gpus(request, spec),
     )
 
 
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    of_program = (*_no_program(request, spec), *_environments(request, spec))
+    of_program = (*_no_program(request, spec), *_environments(request, spec), *_secrets(request))
     of_metric = (*_unread(request), *_cut_off(request))
     return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
@@ -168,6 +175,18 @@ def _other_cores(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return (Notice(field="job_options.core_count_per_process", message=text),)
 
 
+def _other_gpus(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if ranks of a layer that gives each of them a GPU are more, or fewer, than the GPUs of their node."""
+    has = spec.resources
+    ranks, gpus = has.ranks_per_node, has.gpus_per_node
+    if distribution(request) not in A_GPU_PER_RANK or not gpus or ranks == gpus:
+        return ()
+    text = f"the {counted(ranks, 'rank')} of a node share its {counted(gpus, 'GPU')}, which NCCL refuses: give each a GPU of its own"
+    if ranks < gpus:
+        text = f"each rank trains on one GPU, so {gpus - ranks} of the {gpus} GPUs of a node stay idle: request_gpus {ranks} leaves them"
+    return (Notice(field="job_options.process_count_per_node", message=text),)
+
+
 # --- the request's own texts
 
 
@@ -222,6 +241,10 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if ending == "ipynb":
         how = f"'jupyter nbconvert --to script {name}' makes a program of it"
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
+    if name in _CONTAINERS or (spec.container is not None and name in plugins.names("runtimes")):
+        why = f"{name} starts a container of its own, which the script does by itself"
+        how = "name its image in application.container_runtime, and the program alone in the command"
+        return (Notice(field="application.executable", message=f"{why}: {how}"),)
     if name in _SUBMITTERS:
         return (Notice(field="application.executable", message=f"{name} only queues another job: name what that job is to run"),)
     by_python = ending == "py" and (spec.launcher == "torchrun" or spec.command[behind_env(spec.command)] != first)
@@ -231,11 +254,25 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return ()
 
 
+def _secrets(request: Request) -> tuple[Notice, ...]:
+    """A warning if the command holds what looks like a secret: whoever may read the plan, or the script, reads it there."""
+    command = request.application.command
+    for place, word in enumerate(command):
+        name, equals, value = lead(word).partition("=")
+        if not equals:
+            value = lead(command[place + 1]) if name.startswith("-") and place + 1 < len(command) else ""
+        if _NAME_OF_SECRET.fullmatch(name) and _SECRET.fullmatch(value):
+            why = f"the value of {name} looks like a secret, which the plan and the script keep as plain text"
+            how = "let the program read a variable, and pass that on (job_options.copy_environment_variable)"
+            return (Notice(field="application.executable", message=f"{why}: {how}"),)
+    return ()
+
+
 def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
-    command, before = application.command, [program_name(word) for word in application.pre_execution[:3]]
-    command = command[behind_env(command) :] if command else ()
+    command = application.command[behind_env(application.command) :] if application.command else ()
+    before = [program_name(word) for word in application.pre_execution[:3]]
     if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
         return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)
@@ -245,6 +282,9 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if command and is_python(command[0]) and _of_user(command[0], own_image=bool(application.container_runtime)):
         why = "this Python starts in the container, where packages of the host may not work"
         found.append(Notice(field="application.executable", message=f"{why}: {own}; for that of the image write 'python3'"))
+    if command and program_name(command[0]) in _OPENERS and command[1:2] == ("run",) and not application.container_runtime:
+        why = f"'{program_name(command[0])} run' starts in the container, which has neither it nor the environments of the host"
+        found.append(Notice(field="application.executable", message=f"{why}: {own}; for the Python of the image write 'python3'"))
     installs = bool(before) and ((before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])) or before[1:] in _MODULES)
     if installs or before[1:2] == ["activate"]:
         why = "it runs on the node, outside the container, which does not see what it installs or activates"

@@ -47,12 +47,7 @@ def common_columns(request: Request, target: Target, shape: Shape, nodes: int, s
 def report(request: Request, usual: Record) -> Report:
     """What the script writes about its run, with what is ``usual`` for its :func:`common_columns`."""
     workload = request.optimisation.workload
-    lengths = {
-        "epochs": parameter(workload.epochs) if workload.epochs else None,
-        "steps": parameter(workload.steps) if workload.steps else None,
-        "amount": _amount(workload),
-    }
-    params = {**{name: parameter(value) for name, value in workload.params.items()}, **recorded(request), **lengths}
+    params = {**{name: parameter(value) for name, value in workload.params.items()}, **recorded(request), **lengths(workload)}
     known = {
         "application": request.workload_name,
         "dataset": workload.dataset,
@@ -67,6 +62,15 @@ def report(request: Request, usual: Record) -> Report:
         pattern=printed.pattern if printed else None,
         log=request.application.metric_file if printed else None,
     )
+
+
+def lengths(workload: Workload) -> Mapping[str, str | None]:
+    """The length of the run, as parameters of its results; ``None``: the request does not give it."""
+    return {
+        "epochs": parameter(workload.epochs) if workload.epochs else None,
+        "steps": parameter(workload.steps) if workload.steps else None,
+        "amount": _amount(workload),
+    }
 
 
 def _amount(workload: Workload) -> str | None:

@@ -11,13 +11,13 @@ from typing import Final
 
 from modak import plugins
 from modak.jobs.spec import JobSpec, Resources
-from modak.jobs.starters import is_python, is_script
 from modak.launchers.base import USUAL, Launcher, kept_back, openmp
 from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, assign, export, variable, word
 from modak.script.shelltext import ours
-from modak.text.words import Word
+from modak.text.programs import is_python, is_script
+from modak.text.words import Word, behind_env
 
 _SLURM: Final = (
     'MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"',
@@ -121,8 +121,10 @@ class Torchrun(Launcher):
 
     def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
         """``torchrun`` with the script. It starts Python itself, so a leading ``python`` is dropped; one with a path runs its own torchrun,
-        which need not be on ``PATH``."""
-        has, first = job.resources, job.command[0]
+        which need not be on ``PATH``. Variables that ``env`` sets are set before."""
+        has, behind = job.resources, behind_env(job.command)
+        setting, command = job.command[:behind], job.command[behind:]
+        first = command[0]
         own = is_python(first) and first not in _PYTHON
         meet: tuple[Word, ...] = ("--standalone",)
         if has.nodes > 1:
@@ -132,7 +134,7 @@ class Torchrun(Launcher):
                 word("--rdzv-endpoint=", variable("MODAK_RDZV_HOST"), ":", variable("MODAK_RDZV_PORT")),
             )
         program: tuple[Word, ...] = (first, "-m", "torch.distributed.run") if own else ("torchrun",)
-        return (*program, f"--nnodes={has.nodes}", f"--nproc-per-node={has.ranks_per_node}", *meet, *_program(job.command))
+        return (*setting, *program, f"--nnodes={has.nodes}", f"--nproc-per-node={has.ranks_per_node}", *meet, *_program(command))
 
     def _agents(self, job: JobSpec, scheduler: Scheduler) -> tuple[Launcher, JobSpec]:
         """The launcher that starts one torchrun on each node, and the job as that launcher sees it: one process per node, not bound

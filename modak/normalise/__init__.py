@@ -35,6 +35,7 @@ from modak.normalise.spellings import (
     text,
     whole,
 )
+from modak.normalise.torchrun import with_launchers_counts
 from modak.text.documents import without_schema
 from modak.text.faults import join
 from modak.text.grammar import IMAGE_ENDINGS
@@ -193,7 +194,7 @@ def _runtime_key(section: Mapping[str, Any]) -> str | None:
 def _consistent(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """The request with what one of its sections says in the place of another; and notes."""
     notes: tuple[Fault, ...] = ()
-    for step in (without_launcher, _with_counts, _with_servers):
+    for step in (without_launcher, with_launchers_counts, _with_counts, _with_servers):
         request, more = step(request)
         notes += more
     return request, notes

@@ -15,6 +15,7 @@ from typing import Any, Final
 from modak.dsl import Application, Request
 from modak.errors import Fault
 from modak.normalise.spellings import shown
+from modak.text.programs import torch_starter
 from modak.text.words import Joined, Word, behind_env, lead, line, tail
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
@@ -75,21 +76,28 @@ def without_launcher(request: Request) -> tuple[Request, tuple[Fault, ...]]:
     by_torchrun = wanted.framework == "pytorch" and distribution != "horovod" and not of_mpi
     if not (found.has_counts or several):
         return request, ()
-    new: dict[str, dict[str, Any]] = {"application": {"executable": found.command, "arguments": ()}, "job_options": {}}
+    request, read, differing = with_counts(request, found.counts, found.launcher)
+    request = request.changed(application={"executable": found.command, "arguments": ()})
+    left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
+    left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
+    return request, (Fault("application.executable", left), *differing)
+
+
+def with_counts(request: Request, counts: Mapping[str, int], launcher: str) -> tuple[Request, str, tuple[Fault, ...]]:
+    """The request with the counts of a launcher that it does not give itself, these in words, and a note for each one that differs."""
+    options, application = request.job_options, request.application
+    new: dict[str, dict[str, Any]] = {"application": {}, "job_options": {}}
     notes = []
     follows = _following(application.mpi_ranks, options.node_count, options.process_count_per_node)
-    for name, count in found.counts.items():
+    for name, count in counts.items():
         place, holder = ("application", application) if name in Application.model_fields else ("job_options", options)
         given = getattr(holder, name) or follows.get(name)
         if given not in (None, count):
-            notes.append(Fault(f"{place}.{name}", f"{given} is used; {shown(found.launcher)} says {count}"))
+            notes.append(Fault(f"{place}.{name}", f"{given} is used; {shown(launcher)} says {count}"))
         elif given is None:
             new[place][name] = count
-    read = ", ".join(f"{name} {count}" for values in new.values() for name, count in values.items() if name in found.counts)
-    left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
-    left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
-    notes.insert(0, Fault("application.executable", left))
-    return request.changed(**new), tuple(notes)
+    read = ", ".join(f"{name} {count}" for values in new.values() for name, count in values.items())
+    return request.changed(**new), read, tuple(notes)
 
 
 def _following(ranks: int | None, nodes: int | None, each: int | None) -> Mapping[str, int]:
@@ -141,15 +149,9 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     rest = command[place:]
     if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
         return None
-    if _starts_more(rest):  # these are not the ranks
+    if torch_starter(rest):  # each node has one: these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
     return Launched((*setting, *rest) if len(setting) > 1 else rest, line(command[:place]).replace(":?}", "}"), counts, stated)
-
-
-def _starts_more(command: tuple[Word, ...]) -> bool:
-    """Whether a command is one of PyTorch's launchers, of which each node has one: ``srun torchrun …``."""
-    modules = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"}
-    return tail(command[0]).rsplit("/", 1)[-1] in ("torchrun", "deepspeed", "accelerate") or not modules.isdisjoint(command[1:4])
 
 
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:

@@ -26,7 +26,7 @@ from modak.script.staging import one_target, scratch, stage_in, stage_out, targe
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
-from modak.text.words import Word
+from modak.text.words import Word, behind_env
 
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""
@@ -46,7 +46,7 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     values, job = job.values, _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
-    starter = _started_by(job, launcher.inside(job, scheduler)[0])
+    starter = _started_by(job, launcher.inside(job, scheduler))
     body = (
         *preamble(scheduler.submit_dir),
         *ending(job, scheduler, timed(job, scheduler)),
@@ -143,10 +143,11 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
     return section(title, (command_line(command),))
 
 
-def _started_by(job: JobSpec, program: Word) -> tuple[Line, ...]:
+def _started_by(job: JobSpec, inside: tuple[Word, ...]) -> tuple[Line, ...]:
     """A check that the program which starts the command (``torchrun``) is on the node, if it runs there, without a container."""
+    program = inside[behind_env(inside)]
     beside = job.system is not None and job.system.launcher == JSRUN
-    if job.container or beside or not job.preflight or program == job.command[0] or not isinstance(program, str):
+    if job.container or beside or not job.preflight or program == job.command[behind_env(job.command)] or not isinstance(program, str):
         return ()
     own = "begin the executable with the path of the Python that has it (/PATH/TO/python train.py), or use a container"
     check = installed(program, OTHER_MPI, f"{program} is not on this node: {own}")

@@ -276,6 +276,7 @@ _FIRST: Final[Mapping[re.Pattern[str], str]] = {
         "the path of its Python: ${HOME}/env/bin/python",
         r"\s*(?:module|ml)\s": "load modules before you submit the script, which gets your environment (job_options.copy_environment)",
         r"\s*export\s": "to set a variable, begin with env NAME=value",
+        r"\s*nohup\s|[^&;\n]*[^&;\n]&\s*\Z": "leave nohup and '&' out: a job runs without a terminal, and would end before the program",
         r"\s*cd\s": "leave cd out, and submit the script from that folder: it starts there",
     }.items()
 }
@@ -283,6 +284,7 @@ _FIRST: Final[Mapping[re.Pattern[str], str]] = {
 _BY_SHELL: Final = "; for a shell to act on it, write sh -c '…'"
 _MEANT: Final[Mapping[str, str]] = {
     "~": "; write ${HOME} for '~'",
+    **dict.fromkeys("*?", "; a program may take the folder, and find its files itself" + _BY_SHELL),
     **dict.fromkeys("<>|&;$", _BY_SHELL),
     "<": f"; many programs have an option for the file that they read (-in FILE){_BY_SHELL}",
     ">": f"; the job's output is kept in a file (job_options.standard_output_file){_BY_SHELL}",

@@ -142,7 +142,7 @@ OBJECTIVES: Final = (("", "default"), *((name, name.replace("_", "-")) for name 
 def programs() -> list[tuple[str, str]]:
     """Kinds of programs that the form offers, with their titles."""
     trained = sorted((one.name for one in all_of("frameworks") if one.kind == "ai"), key=str.lower)
-    plain = [("", "one process"), ("mpi", "MPI"), ("openmp", "threads of one process (OpenMP)")]
+    plain = [("", "one process"), ("mpi", "MPI"), ("openmp", "threads of one process (OpenMP, XGBoost)")]
     return plain + [(name, f"training with {name}") for name in trained]
 
 

@@ -139,6 +139,41 @@ def test_only_a_result_that_is_written_tells_the_speed_of_a_short_pilot(known: K
     assert [text.endswith("the job's result tells, which has epoch_time, too") for text in advice if "start-up" in text] == [written]
 
 
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [({"ai_training": {"pytorch": {}}}, True), ({"workload": {"application": "new", "epochs": 9}}, True), ({}, False)],
+)
+def test_a_pilot_is_of_epochs_where_there_are_some(known: Known, training: dict[str, Any], said: bool) -> None:
+    """A search over models of scikit-learn has none."""
+    job = {"application": {"app_tag": "new"}, "optimisation": {"app_type": "ai_training", **training}}
+    advice = optimise(normalise({"job": job}).request, known(None)).plan.advice
+    assert ["one or two epochs" in text for text in advice if "pilot job" in text] == [said]
+
+
+@pytest.mark.parametrize(
+    ("printed", "unit", "work", "field"),
+    [
+        ("throughput", "samples/s", {"epochs": 2}, "samples"),
+        ("throughput", "samples/s", {"epochs": 2, "samples": 1000}, None),
+        ("throughput", "samples/s", {"amount": "2000 samples"}, None),
+        ("step_time", "ms", {"epochs": 2, "samples": 1000}, "steps"),
+        ("throughput", "steps/s", {"steps": 100}, None),
+        ("epoch_time", "s", {}, "epochs"),
+        ("fit_time", "s", {}, None),
+        ("loss", "1", {}, None),
+    ],
+)
+def test_a_speed_of_which_the_work_is_not_stated_is_told(
+    known: Known, printed: str, unit: str, work: dict[str, Any], field: str | None
+) -> None:
+    """Before the job runs: its result could not tell start-up from work, and the next prediction would leave that out."""
+    metric = {"name": printed, "unit": unit, "pattern": "([0-9.]+)"}
+    job = {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "new", "metric": metric, **work}}}
+    advice = optimise(normalise({"job": job}).request, known(None)).plan.advice
+    told = [text for text in advice if "not how much work" in text]
+    assert [f"give workload.{field}," in text for text in told] == ([True] if field else [])
+
+
 @pytest.mark.parametrize(("src", "said"), [("https://example.org/a.git", True), ("${HOME}/a/.git", False), (None, False)])
 def test_sources_that_may_be_others_tomorrow_are_named(known: Known, src: str | None, said: bool) -> None:
     """The address has no commit; a clone of the user's has one."""

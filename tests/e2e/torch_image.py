@@ -14,6 +14,9 @@ from tests.e2e import images
 INSTALLED = Path("/opt/modak-test/torch")
 """Where provision.sh puts PyTorch and what it imports: 15,000 files, 750 MB."""
 
+IGNORED = shutil.ignore_patterns("test", "tests", "include", "dist-packages")
+"""What the image does without: of the packages of Debian's Python on this machine it would have parts."""
+
 
 def torch_root(folder: Path) -> Path:
     """A root file system whose ``python3`` imports ``torch`` and whose ``torchrun`` is on PATH; files are linked where they can be."""
@@ -26,7 +29,7 @@ def torch_root(folder: Path) -> Path:
         (library, folder / str(library).lstrip("/")),
         (INSTALLED, folder / "usr/local/lib" / python.name / "dist-packages"),
     ):
-        shutil.copytree(source, target, symlinks=True, copy_function=_link, ignore=shutil.ignore_patterns("test", "tests", "include"))
+        shutil.copytree(source, target, symlinks=True, copy_function=_link, ignore=IGNORED)
     for name in (python.name, "python3"):
         shutil.copy(python, folder / "usr/bin" / name)
     (folder / "usr/local/bin").mkdir()

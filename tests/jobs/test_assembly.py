@@ -12,7 +12,7 @@ import pytest
 
 from modak.dsl import Request
 from modak.errors import Conflict
-from modak.facts import Facts, HostMpi, ImageLabels, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, System
+from modak.facts import Facts, HostMpi, Image, ImageLabels, Layout, Node, Partition, Result, Rule, RuntimePolicy, SeriesKey, System
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
@@ -469,7 +469,9 @@ def test_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(
         ("python3 train.py", {"app_type": "ai_training", "ai_training": {"pytorch": {}}}, {"request_gpus": 1}, False),
         ("./train.sh", {"app_type": "ai_training", "ai_training": {"pytorch": {}}}, {}, False),
         ("python3 train.py", {"app_type": "ai_training", "ai_training": {"tensorflow": {}}}, {"request_gpus": 1}, False),
-        ("python3 train.py", CPUS | {"ai_training": {"tensorflow": {}}}, {}, True),
+        ("python3 train.py", CPUS | {"ai_training": {"tensorflow": {}}}, {}, False),
+        ("papermill in.ipynb out.ipynb", CPUS, {}, False),
+        ("./train.sh", {"app_type": "ai_inference"}, {}, False),
         ("Rscript fit.R", {}, {}, False),
         ("./solver", {}, {}, True),
     ],
@@ -477,6 +479,40 @@ def test_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(
 def test_threads_are_not_bound_where_workers_would_inherit_one_core(
     executable: str, wanted: dict[str, Any], options: dict[str, Any], bound: bool
 ) -> None:
-    """OpenMP binds the process that loads it, and what it starts has that core alone. TensorFlow on processors is published as bound."""
+    """OpenMP binds the process that loads it (with scikit-learn, which Keras loads), and what it starts has that core alone."""
     text = script(GPUS, options, wanted, app_type="other", executable=executable, threads=4)
     assert ("OMP_PROC_BIND=close" in text) is bound
+
+
+def test_threads_of_a_program_that_the_request_calls_python_are_not_bound() -> None:
+    """Its command need not show it."""
+    assert "OMP_PROC_BIND" not in script(GPUS, {"request_gpus": 0}, {}, app_type="python", executable="./fit", threads=4)
+
+
+@pytest.mark.parametrize("place", [{"container_runtime": "none"}, {"container_runtime": "apptainer"}])
+def test_threads_of_a_framework_are_bound_in_an_image_of_the_catalogue_alone(place: dict[str, str]) -> None:
+    """As published for it; what else is in an environment of the user's, nobody knows."""
+    labels = ImageLabels(framework="tensorflow", version="2.1", source="hub")
+    image = Image(reference="docker://tensorflow/tensorflow:2.1.0", labels=labels, source="a test")
+    application = {"executable": "python3 train.py", "threads": 4}
+    wanted = CPUS | {"ai_training": {"tensorflow": {}}}
+    job = {"application": application, "target": {"job_scheduler_type": "slurm", **place}, "optimisation": wanted}
+    text = optimise(normalise({"job": job}).request, Facts(version="1", images=(image,))).texts.job_script
+    assert ("OMP_PROC_BIND=close" in text) is (place["container_runtime"] != "none")
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(8, "share its 4 GPUs"), (2, "2 of the 4 GPUs"), (4, None)])
+def test_ranks_that_are_not_as_many_as_their_gpus_are_told(ranks: int, said: str | None) -> None:
+    """A command for nodes with another number of GPUs would fail, or leave some idle."""
+    application = {"app_type": "python", "executable": "train.py"}
+    options = {"request_gpus": 4, "process_count_per_node": ranks}
+    job = {
+        "application": application,
+        "job_options": options,
+        "target": {"name": "here", "container_runtime": "none"},
+        "optimisation": SPREAD,
+    }
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": GPUS})).plan.warnings
+    found = [each.message for each in warnings if each.field == "job_options.process_count_per_node"]
+    assert [said in each for each in found if said] == ([True] if said else [])
+    assert bool(found) == bool(said)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Facts
+from modak.facts import Facts, Image, ImageLabels
 from modak.normalise import normalise
 from modak.optimise import optimise
 
@@ -30,6 +30,7 @@ def told(field: str, *, image: bool = False, **application: Any) -> list[str]:
         ("run.sh 1", "'bash run.sh'"),
         ("env A=1 run.sh", "'bash run.sh'"),
         ("fit.R", "'Rscript fit.R'"),
+        ("docker run --gpus all own/image python train.py", "name its image in application.container_runtime"),
         ("sbatch job.sh", "sbatch only queues another job: name what that job is to run"),
         ("./run.sh 1", None),
         ("bash run.sh", None),
@@ -59,6 +60,7 @@ def test_torchrun_starts_outside_the_environment_that_another_program_opens(exec
         ("/opt/conda/bin/python train.py", True, False),
         ("/app/env/bin/python train.py", True, False),
         ("python train.py", True, False),
+        ("env A=1 /home/me/env/bin/python train.py", True, True),
         ("/home/me/env/bin/python train.py", False, False),
     ],
 )
@@ -88,6 +90,41 @@ def test_a_python_of_the_users_own_does_not_belong_into_a_container(executable: 
 def test_what_is_installed_before_the_run_is_not_in_the_container(command: str, image: bool, warned: bool) -> None:
     """It runs on the node. There, ``conda activate`` is a function of interactive shells."""
     assert bool(told("pre-execution", image=image, **{"pre-execution": command})) == warned
+
+
+@pytest.mark.parametrize(("runtime", "warned"), [("apptainer", True), ("none", False)])
+def test_an_environment_of_the_host_does_not_open_in_an_image_of_the_catalogue(runtime: str, warned: bool) -> None:
+    """An image of one's own may have Conda."""
+    labels = ImageLabels(framework="tensorflow", version="2.1", source="hub")
+    image = Image(reference="docker://tensorflow/tensorflow:2.1.0", labels=labels, source="a test")
+    wanted = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}, "ai_training": {"tensorflow": {}}}
+    target = {"job_scheduler_type": "slurm", "container_runtime": runtime}
+    job = {"application": {"executable": "conda run -n me python train.py"}, "target": target, "optimisation": wanted}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1", images=(image,))).plan.warnings
+    assert any("'conda run' starts in the container" in each.message for each in warnings) == warned
+
+
+@pytest.mark.parametrize(
+    ("executable", "warned"),
+    [
+        ("train.py --hf-token hf_0123456789abcdefghij", True),
+        ("train.py --api_key=0123456789abcdef0123", True),
+        ("env WANDB_API_KEY=0123456789abcdef0123 python3 train.py", True),
+        ("train.py --hf-token ${HOME}/0123456789abcdef0123", False),
+        ("train.py --eos-token '</s>' --max-tokens 0123456789abcdef0123", False),
+        ("train.py --token-file tokens/0123456789abcdef0123", False),
+    ],
+)
+def test_a_secret_in_the_command_is_told(executable: str, warned: bool) -> None:
+    """Plans are kept, and others may read them."""
+    assert any("looks like a secret" in each for each in told("executable", executable=executable)) == warned
+
+
+@pytest.mark.parametrize(("image", "warned"), [(True, True), (False, False)])
+def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool) -> None:
+    """Without one the command may start its own."""
+    messages = told("executable", image=image, executable="apptainer exec own.sif python3 train.py", app_type="other")
+    assert any("starts a container of its own" in each for each in messages) == warned
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from modak.dsl import Application, Request
-from modak.jobs.starters import command_of, is_interpreted, starter, without_starter
+from modak.jobs.starters import command_of, is_interpreted, starter
 from modak.text import words
+from modak.text.programs import without_starter
 
 
 @pytest.mark.parametrize(
@@ -65,18 +66,45 @@ def test_a_launcher_in_a_job_of_one_rank_may_find_no_room(scheduler: str, warned
 
 
 @pytest.mark.parametrize(
-    ("launcher", "command"), [("srun", "env A=1 python3 train.py --lr 1"), ("torchrun", "env A=1 python3 train.py --lr 1")]
+    ("command", "launcher", "started"),
+    [
+        ("env A=1 train.py", "none", "env A=1 python3 train.py"),
+        ("env A=1 B=${HOME} torchrun --nproc_per_node 4 train.py", "torchrun", 'env A=1 B="${HOME:?}" python3 train.py'),
+    ],
 )
-def test_a_script_behind_variables_is_started_by_python(launcher: str, command: str) -> None:
-    """Under torchrun, too, for which ``env`` is then the program."""
-    request = Request(application=Application(executable=words.parse("env A=1 train.py --lr 1")))
-    assert words.line(command_of(request, launcher, "slurm")[0]) == command
+def test_variables_that_env_sets_are_before_the_program(command: str, launcher: str, started: str) -> None:
+    """It is a script of Python's, or begins with a launcher, all the same."""
+    found, _ = command_of(Request(application=Application(executable=words.parse(command))), launcher, "slurm")
+    assert " ".join(map(words.shell, found)) == started
+    assert is_interpreted(found)
+
+
+@pytest.mark.parametrize(("framework", "told"), [(None, True), ("pytorch", False)])
+def test_a_launcher_of_pytorch_in_a_request_without_it_is_told(framework: str | None, told: bool) -> None:
+    """Its ranks would share the cores of one, and other nodes would be waited for."""
+    work = Request(application=Application(executable=words.parse("torchrun --nnodes 2 train.py")))
+    _, notices = command_of(work.changed(optimisation={"framework": framework}), "none", "slurm")
+    assert any("name PyTorch" in notice.message for notice in notices) == told
 
 
 def test_a_launcher_behind_variables_is_warned_of() -> None:
     """It would be started by each rank."""
     request = Request(application=Application(executable=words.parse("env A=1 mpirun --mca btl tcp -np 8 ./solver")))
     assert any("each rank would run mpirun again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        ("accelerate launch --mixed_precision bf16 --num_processes 4 train.py", "env ACCELERATE_MIXED_PRECISION=bf16 python3 train.py"),
+        ("env A=1 accelerate launch --mixed_precision=fp16 train.py", "env A=1 ACCELERATE_MIXED_PRECISION=fp16 python3 train.py"),
+        ("accelerate launch --mixed_precision ${HOME} train.py", "python3 train.py"),
+    ],
+)
+def test_the_precision_that_accelerate_is_told_stays(command: str, started: str) -> None:
+    """Without it the ranks would train in another, and nobody would see it."""
+    found, _ = command_of(Request(application=Application(executable=words.parse(command))), "torchrun", "slurm")
+    assert words.line(found) == started
 
 
 @pytest.mark.parametrize(

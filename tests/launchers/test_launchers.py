@@ -316,6 +316,13 @@ def test_torchrun_starts_python_itself(command: tuple[words.Word, ...], said: st
     assert line(job, "shell") == f"torchrun --nnodes=1 --nproc-per-node=4 --standalone {said}"
 
 
+def test_variables_that_env_sets_are_set_before_torchrun() -> None:
+    """The Python behind them is the program's, and its torchrun the one to use."""
+    job = replace(TORCH, command=words.parse("env A=1 /venv/bin/python train.py"), resources=replace(TORCH.resources, nodes=1))
+    said = "env A=1 /venv/bin/python -m torch.distributed.run --nnodes=1 --nproc-per-node=4 --standalone train.py"
+    assert line(job, "shell") == said
+
+
 @pytest.mark.parametrize("name", ["python", "python3.11"])
 def test_the_torchrun_of_an_interpreter_that_is_named_by_its_path_is_used(name: str) -> None:
     """That of a virtual environment need not be on PATH, and another one would have other packages."""

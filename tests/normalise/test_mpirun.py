@@ -129,12 +129,13 @@ def test_ranks_of_pytorch_are_told_how_they_find_their_number(distribution: str,
     ],
 )
 def test_what_starts_the_launcher_of_each_node_says_nothing_of_ranks(command: str) -> None:
-    """Under ``srun torchrun`` the tasks are those launchers: their number is not that of the ranks."""
+    """Under ``srun torchrun`` the tasks are those launchers: their number, and their cores, are not those of the ranks."""
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
     found = request(command, optimisation=training)
     assert words.line(found.application.command[:1]) != "srun"
     options = found.job_options
-    assert (found.application.mpi_ranks, options.process_count_per_node, options.core_count_per_process) == (None, None, None)
+    each = 4 if "--nproc-per-node=4" in command else None
+    assert (found.application.mpi_ranks, options.process_count_per_node, options.core_count_per_process) == (None, each, None)
 
 
 def test_a_launcher_behind_variables_starts_no_ranks_either() -> None:

@@ -1,0 +1,60 @@
+"""A launcher of PyTorch's at the beginning of a command: its counts are the job's, because the script starts the ranks itself.
+
+``torchrun --nnodes 2 --nproc_per_node 4 train.py`` asks for two nodes with four ranks each, and says that the training is distributed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from modak.dsl import Request
+from modak.errors import Fault
+from modak.normalise.mpirun import with_counts
+from modak.text.programs import options_of, torch_starter, without_starter
+from modak.text.words import behind_env, line
+
+_NODES: Final = "node_count"
+_EACH: Final = "process_count_per_node"
+_COUNTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "torchrun": {"--nnodes": _NODES, "--nproc-per-node": _EACH},
+    "deepspeed": {"--num-nodes": _NODES, "--num-gpus": _EACH},
+    "accelerate": {"--num-machines": _NODES, "--num-processes": "mpi_ranks"},
+}
+"""Launchers, each with its options that are counts, and the fields of a request that these are. ``gpu`` and ``1:4`` are no counts."""
+_LAYERS: Final = {"--use-fsdp": "fsdp", "--use-deepspeed": "deepspeed"}
+"""Options of accelerate that say how the training is distributed."""
+_COUNT: Final = re.compile("[1-9][0-9]{0,6}")
+
+
+def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]:
+    """The counts of a launcher of PyTorch's before the command, which stays; if the request gives a count, too, that is used. A job on
+    GPUs has a rank for each of those that the request gives."""
+    wanted, options = request.optimisation, request.job_options
+    command = request.application.command
+    command = command[behind_env(command) :] if command else ()
+    program = torch_starter(command) if command and wanted.framework == "pytorch" else None
+    layer = wanted.options.value_of("distribution")
+    if program is None or layer == "horovod" or request.application.app_type in ("mpi", "hpc"):
+        return request, ()
+    found = without_starter(command, program)
+    if found is None:
+        return request, ()
+    said = options_of(found[1])
+    counts = _for_each_node({field: int(said[name]) for name, field in _COUNTS[program].items() if _COUNT.fullmatch(said.get(name, ""))})
+    if options.request_gpus and counts.get(_EACH) and options.process_count_per_node is None:
+        request = request.changed(job_options={_EACH: options.request_gpus})
+    request, read, differing = with_counts(request, counts, program)
+    if layer is None:
+        layer = next((_LAYERS[name] for name in said if name in _LAYERS), "deepspeed" if program == "deepspeed" else "ddp")
+        request = request.changed(optimisation={"options": wanted.options.model_copy(update={"distribution": layer})})
+        read = ", ".join(filter(None, (f"distribution '{layer}'", read)))
+    note = (Fault("application.executable", f"{line(found[1])!a:.200} is read as {read}"),) if read else ()
+    return request, (*note, *differing)
+
+
+def _for_each_node(counts: Mapping[str, int]) -> Mapping[str, int]:
+    """The counts, all ranks on several nodes as those of each, as the other launchers count them."""
+    nodes, ranks = counts.get(_NODES), counts.get("mpi_ranks")
+    return {_NODES: nodes, _EACH: ranks // nodes} if nodes and ranks and ranks % nodes == 0 else counts

@@ -1,0 +1,142 @@
+"""What a command begins with: a launcher of PyTorch's, Python, a script of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from modak.text.words import Joined, Word, lead, tail
+
+FLAGS: Final[Mapping[str, frozenset[str]]] = {
+    "torchrun": frozenset({"--standalone", "--run-path", "--use-env", "--virtual-local-rank"}),
+    "deepspeed": frozenset(
+        {"--no-local-rank", "--no-ssh", "--no-ssh-check", "--save-pid", "--force-multi", "--bind-cores-to-rank", "--elastic-training"}
+    ),
+    "accelerate": frozenset(
+        {"--multi-gpu", "--cpu", "--use-deepspeed", "--use-fsdp", "--use-megatron-lm", "--same-network", "--quiet", "-q", "--debug"}
+        | {"--ipex", "--use-xpu", "--enable-cpu-affinity", "--dynamo-use-fullgraph", "--dynamo-use-dynamic"}
+    ),
+}
+"""Launchers of Python scripts, each with its options that take no value (with hyphens: the tools read underscores alike)."""
+_NO_PYTHON: Final = "--no-python"
+_MODULE: Final = frozenset({"-m", "--module"})
+_ALSO: Final[Mapping[str, str]] = {
+    "accelerate-launch": "accelerate",
+    "accelerate.commands.launch": "accelerate",
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torchrun",
+}
+"""Other names of launchers, as programs or as modules of Python's."""
+_PYTHON: Final = re.compile(r"python[0-9.]*")
+_WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
+"""Folders into which pip installs a launcher for a Python that is elsewhere; both are usually on ``PATH``."""
+
+
+def torch_starter(command: tuple[Word, ...]) -> str | None:
+    """The launcher of PyTorch's with which a command begins, by its name in :data:`FLAGS`; ``None``: it begins with something else.
+
+    >>> torch_starter(("torchrun", "--nproc_per_node", "4", "train.py")), torch_starter(("python3", "train.py"))
+    ('torchrun', None)
+    """
+    rest, name = [word if isinstance(word, str) else "" for word in command[1:4]], program_name(command[0])
+    if is_python(command[0]):
+        after = rest[1:] if rest[:1] == ["-u"] else rest
+        return _ALSO.get(after[1]) if after[:1] == ["-m"] and after[1:] else None
+    if name == "accelerate":
+        return name if rest[:1] == ["launch"] else None
+    return _ALSO.get(name) or (name if name in FLAGS else None)
+
+
+def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word, ...], tuple[Word, ...]] | None:
+    """The command that the launcher ``program`` would start, and the words left out; ``None``: it starts none, or is none of PyTorch's.
+
+    >>> without_starter(("torchrun", "--nproc_per_node", "4", "train.py", "--lr", "1"), "torchrun")
+    (('python3', 'train.py', '--lr', '1'), ('torchrun', '--nproc_per_node', '4'))
+    """
+    if program not in FLAGS:
+        return None
+    python = command[0] if is_python(command[0]) else _python_beside(command[0])
+    place = 2 if program_name(command[0]) == "accelerate" else 1
+    if is_python(command[0]):
+        place = 4 if command[1] == "-u" else 3
+    begin: tuple[Word, ...] = (python,)
+    while place < len(command) and _is_option(command[place]):
+        name, equals, _ = lead(command[place]).partition("=")
+        option = name.replace("_", "-")
+        place += 1
+        if option == "--":
+            break
+        begin = (python, "-m") if option in _MODULE else () if option == _NO_PYTHON else begin
+        joined = equals or re.match("-[^-].", name)  # --tee=3, -t3
+        alone = joined or option in FLAGS[program] or option in _MODULE or option == _NO_PYTHON
+        place += not alone and place < len(command) and _is_value(command[place])
+    return ((*begin, *command[place:]), command[:place]) if place < len(command) else None
+
+
+def options_of(launcher: tuple[Word, ...]) -> Mapping[str, str]:
+    """Options of a launcher's words, with hyphens, each with its value; an empty text if that is no literal text.
+
+    >>> options_of(("accelerate", "launch", "--mixed_precision", "bf16", "--num_processes=2", "--cpu"))
+    {'--mixed-precision': 'bf16', '--num-processes': '2', '--cpu': ''}
+    """
+    said = {}
+    for place, each in enumerate(launcher):
+        name, equals, value = lead(each).partition("=")
+        following = launcher[place + 1] if place + 1 < len(launcher) else ""
+        if name.startswith("--"):
+            said[name.replace("_", "-")] = value if equals else following if isinstance(following, str) else ""
+    return said
+
+
+def is_script(word: Word) -> bool:
+    """Whether a word is a script of Python's.
+
+    >>> is_script("./train.py"), is_script("python3")
+    (True, False)
+    """
+    return tail(word).endswith(".py")
+
+
+def program_name(word: Word) -> str:
+    """The name of a program without its directory, as far as it is literal.
+
+    >>> program_name("/opt/conda/bin/python3")
+    'python3'
+    """
+    return tail(word).rsplit("/", 1)[-1]
+
+
+def is_python(word: Word) -> bool:
+    """Whether a word names Python, also by its path or with its version.
+
+    >>> is_python("/opt/conda/bin/python3.11"), is_python("python_solver")
+    (True, False)
+    """
+    return _PYTHON.fullmatch(program_name(word)) is not None
+
+
+def _python_beside(launcher: Word) -> Word:
+    """The Python of the environment that a launcher given by its path is installed in.
+
+    >>> _python_beside("/opt/venv/bin/torchrun"), _python_beside("torchrun")
+    ('/opt/venv/bin/python3', 'python3')
+    """
+    folder = tail(launcher).rpartition("/")[0]
+    if not folder.endswith("/bin") or folder.endswith(_WITHOUT_PYTHON):
+        return "python3"
+    beside = f"{folder}/python3"
+    return Joined(parts=(*launcher.parts[:-1], beside)) if isinstance(launcher, Joined) else beside
+
+
+def _is_option(word: Word) -> bool:
+    return lead(word).startswith("-")
+
+
+def _is_value(word: Word) -> bool:
+    """Whether a word is the value of the option before it, as ``argparse`` reads it. A script never is: the option may be an unknown flag.
+
+    >>> _is_value("2"), _is_value("-1"), _is_value("-x 1"), _is_value("-x"), _is_value("train.py")
+    (True, True, True, False, False)
+    """
+    return not is_script(word) and (not isinstance(word, str) or " " in word or not re.match("-[^0-9]", word))

@@ -1,0 +1,69 @@
+"""A launcher of PyTorch's at the beginning of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from modak.normalise import Normalised, normalise
+
+
+def read(
+    command: str, *, options: Mapping[str, Any] | None = None, pytorch: Mapping[str, Any] | None = None, **application: Any
+) -> Normalised:
+    """A request for training with PyTorch."""
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": pytorch or {}}}
+    job = {"application": {"executable": command, **application}, "job_options": options or {}, "optimisation": training}
+    return normalise({"job": job})
+
+
+@pytest.mark.parametrize(
+    ("command", "nodes", "each", "ranks"),
+    [
+        ("torchrun --nnodes 2 --nproc_per_node=4 train.py", 2, 4, None),
+        ("torchrun --nnodes=1:4 --nproc-per-node gpu train.py --nnodes 3", None, None, None),
+        ("/env/bin/python -m torch.distributed.run --nproc_per_node 4 train.py", None, 4, None),
+        ("env HF_HOME=${HOME}/hf torchrun --nproc_per_node 4 train.py", None, 4, None),
+        ("accelerate launch --num_processes 8 --num_machines 2 --mixed_precision bf16 train.py", 2, 4, None),
+        ("accelerate launch --num_processes 8 train.py", None, None, 8),
+        ("deepspeed --num_nodes 2 --num_gpus 4 train.py", 2, 4, None),
+        ("srun -N 2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc_per_node 4 train.py", 2, 4, None),
+    ],
+)
+def test_the_counts_of_the_launcher_are_those_of_the_job(command: str, nodes: int | None, each: int | None, ranks: int | None) -> None:
+    """As those of mpirun are: the launcher itself would wait for ever on other numbers of nodes."""
+    found = read(command).request
+    assert (found.job_options.node_count, found.job_options.process_count_per_node, found.application.mpi_ranks) == (nodes, each, ranks)
+
+
+def test_the_counts_of_the_request_hold() -> None:
+    """What the launcher says otherwise is a warning at the field that is used."""
+    found = read("torchrun --nnodes 4 --nproc_per_node 8 train.py", options={"node_count": 2, "request_gpus": 4})
+    assert (found.request.job_options.node_count, found.request.job_options.process_count_per_node) == (2, 4)
+    fields = [warning.field for warning in found.warnings]
+    assert fields == ["application.executable", "job_options.node_count", "job_options.process_count_per_node"]
+
+
+@pytest.mark.parametrize(
+    ("command", "layer"),
+    [
+        ("torchrun train.py", "ddp"),
+        ("deepspeed train.py", "deepspeed"),
+        ("accelerate launch --use_fsdp train.py", "fsdp"),
+        ("accelerate launch --use_deepspeed train.py", "deepspeed"),
+        ("python3 train.py", None),
+    ],
+)
+def test_the_launcher_says_that_training_is_distributed(command: str, layer: str | None) -> None:
+    """Otherwise it would be planned as one process, on the cores of one."""
+    assert read(command).request.optimisation.options.value_of("distribution") == layer
+
+
+@pytest.mark.parametrize(("pytorch", "application"), [({"distribution": "horovod"}, {}), ({}, {"app_type": "mpi"})])
+def test_where_torchrun_does_not_start_the_ranks_it_says_nothing(pytorch: Mapping[str, Any], application: Mapping[str, Any]) -> None:
+    """Another launcher then starts what the command says."""
+    found = read("torchrun --nproc_per_node 4 train.py", pytorch=pytorch, **application)
+    assert found.request.job_options.process_count_per_node is None
+    assert found.request.optimisation.options.value_of("distribution") == pytorch.get("distribution")
