@@ -277,7 +277,10 @@ def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
     """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
     if shape.ranks_per_node:
         return (shape,)
-    counts = replace(search.counts, threads_per_rank=search.counts.threads_per_rank or shape.threads_per_rank or None)
+    counts, node = search.counts, search.target.node
+    together = (counts.ranks_per_node or 1) * (shape.threads_per_rank or 1)
+    if not counts.threads_per_rank and (node is None or together <= node.hardware_threads):  # else they were those of fewer ranks
+        counts = replace(counts, threads_per_rank=shape.threads_per_rank or None)
     layouts = topology_shapes(replace(search, counts=counts)).shapes
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
     origin: Origin = "assumed" if search.distributed else "fuller" if shape.origin == "fuller" else "evidence"

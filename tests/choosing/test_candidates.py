@@ -191,6 +191,20 @@ def test_layouts_that_need_too_many_nodes_for_the_ranks_are_left_out(known: Know
     assert {shape.ranks_per_node for shape in found.shapes} == {4}
 
 
+@pytest.mark.parametrize(("threads", "layout"), [(12, (4, 12, 0)), (48, (4, 12, 0)), (6, (4, 6, 0))])
+def test_threads_that_fit_no_node_beside_the_requested_ranks_were_those_of_fewer(
+    known: Known, threads: int, layout: tuple[int, int, int]
+) -> None:
+    """Results of 48 threads that do not state their ranks had one on each node; four such ranks would share its cores."""
+    facts = known("nobody-ran-this")
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    curves = fit([Result(series=series, layout=Layout(nodes=nodes, threads_per_rank=threads), value=10.0 / nodes) for nodes in (1, 2, 4)])
+    hybrid = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
+    job = {"application": {"app_tag": "solver"}, "target": {"name": "supermuc-ng"}, "optimisation": hybrid}
+    request = normalise({"job": {**job, "job_options": {"process_count_per_node": 4}}}).request
+    assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {layout}
+
+
 def test_results_that_tell_no_layout_are_of_a_rank_a_core_for_an_mpi_program(known: Known) -> None:
     """Its script would else start one rank on a node of 48 cores; and the answer does not call the layout measured."""
     facts = known("nobody-ran-this")
