@@ -242,7 +242,7 @@ def test_advice_of_fields_that_the_form_does_not_have_says_where_they_are(web: T
     """Such as the job before in a chain; a plan without such names has no such line."""
     chained = web.post("/ui/plans", data={**FILLED, "wall_time": "00:10:00", "deadline": "", "confidence": ""}).text
     said = re.findall("Names like <code>(.*?)</code> are fields that the form does not have", chained)
-    plain = web.post("/ui/plans", data={"command": "./a"}).text
+    plain = web.post("/ui/plans", data={"command": "./a", "system": "supermuc-ng"}).text
     assert (said, "Names like" in plain) == (["job_options.job_dependency"], False)
 
 
