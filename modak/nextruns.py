@@ -30,8 +30,8 @@ from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
-from modak.choosing.unmeasured import with_unmeasured
-from modak.choosing.wishes import in_document, without_compilers
+from modak.choosing.unmeasured import with_few_threads, with_unmeasured
+from modak.choosing.wishes import in_document, is_hybrid, without_compilers
 from modak.choosing.workload import amounts_needed, speed_printed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
@@ -136,7 +136,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     if not decision.evidence.known:
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
-        first = _first(decision, most)
+        first = _first(request, decision, most)
         notes = (NOTHING, *_shorter(request, first), *_one_folder(request, target, first))
         return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
@@ -388,22 +388,26 @@ def _likely(decision: Decision, chances: Array) -> tuple[Likely, ...]:
     return tuple(found)
 
 
-def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
-    """The smallest sizes of the first layout, the smallest one also with each open switch of which no results show the effect; then the
-    smallest size of each other layout, more ranks first.
+def _first(request: Request, decision: Decision, most: int) -> tuple[Proposal, ...]:
+    """The smallest sizes of a layout, the smallest one also with each open switch of which no results show the effect; then the smallest
+    size of each other layout, those with more ranks first.
+
+    The layout is that of the rule of thumb, for a hybrid program the one with a few threads: it is between the others, so its scaling tells
+    most of theirs.
     """
-    scored, shapes = decision.scored, decision.candidates.shapes
-    first = shapes[0]
-    places = np.flatnonzero(scored.shape == 0).tolist()
-    smallest = int(scored.nodes[places[0]])
-    others = [index for index, one in enumerate(shapes) if one.origin == "plan" and bare(_laid_out(one, first)) == bare(first)]
-    others.sort(key=lambda index: (shapes[index].ranks_per_node < first.ranks_per_node, shapes[index].ranks_per_node))
-    layouts = [int(row) for index in others for row in np.flatnonzero((scored.shape == index) & (scored.nodes == smallest))]
-    order = list(dict.fromkeys((places[0], *_pairs(decision, first, smallest), *places, *layouts)))[:most]
+    scored, shapes, node = decision.scored, decision.candidates.shapes, decision.target.node
+    ranks = {index: one.ranks_per_node for index, one in enumerate(shapes) if _alike_but_for_layout(one, shapes[0])}
+    between = with_few_threads(node) if node and is_hybrid(request) else ()
+    first = next((index for index in ranks if ranks[index] in between), 0)
+    sizes = np.flatnonzero(scored.shape == first).tolist()
+    smallest = int(scored.nodes[sizes[0]])
+    nearest = sorted(ranks, key=lambda index: (ranks[index] < ranks[first], abs(ranks[index] - ranks[first])))
+    layouts = [int(row) for index in nearest for row in np.flatnonzero((scored.shape == index) & (scored.nodes == smallest))]
+    order = list(dict.fromkeys((sizes[0], *_pairs(decision, shapes[first], smallest), *sizes, *layouts)))[:most]
     return tuple(Proposal(place, choice_of(decision, place)) for place in order)
 
 
-def _laid_out(shape: Shape, like: Shape) -> Shape:
-    """The shape with the layout of another one."""
+def _alike_but_for_layout(shape: Shape, other: Shape) -> bool:
+    """Whether both run the same software."""
     layout = ("ranks_per_node", "threads_per_rank", "numa_mode", "mpi", "mpi_from")
-    return replace(shape, **{name: getattr(like, name) for name in layout})
+    return bare(replace(shape, **{name: getattr(other, name) for name in layout})) == bare(other)

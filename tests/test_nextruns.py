@@ -402,6 +402,14 @@ def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
     assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
 
 
+def test_a_hybrid_program_is_first_run_with_a_few_threads_for_each_rank(known: Known) -> None:
+    """The layout between the others tells most of how they scale."""
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
+    programme = next_runs(normalise({"job": job}).request, known("nobody-ran-this"))
+    assert counts(programme) == [(1, 12, 4), (2, 12, 4), (4, 12, 4), (1, 48, 1), (1, 2, 24)]
+
+
 @pytest.mark.parametrize(
     ("work", "seconds", "told"),
     [

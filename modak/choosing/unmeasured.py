@@ -42,6 +42,14 @@ def with_unmeasured(request: Request, target: Target, found: Candidates, no_imag
     return replace(found, shapes=shapes, nodes=tuple(nodes))
 
 
+def with_few_threads(node: Node) -> set[int]:
+    """Ranks between one per NUMA domain and one per core: as many in a domain as each has threads, as nearly as its cores divide."""
+    cores = node.usable_cores // node.standard_numa_domains
+    dividing = (threads for threads in range(2, cores) if cores % threads == 0)
+    threads = min(dividing, key=lambda each: max(each**2 / cores, cores / each**2), default=None)
+    return {node.usable_cores // threads} if threads else set()
+
+
 def _switched(target: Target, found: Candidates, no_image: NoImage) -> Iterator[Pair]:
     """Every candidate with each open switch turned on, and turned off, that is none already."""
     seen = {bare(shape) for shape in found.shapes}
@@ -82,7 +90,7 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     if node is None or fixed or like.gpus_per_node or not (found.distributed or (names_openmp(request) and not found.single_threaded)):
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
-    shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains, *_with_few_threads(node)}
+    shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains, *with_few_threads(node)}
     fitting = memory.most_ranks(request, target)
     per_core = {min(node.usable_cores, fitting or node.usable_cores)} if found.single_threaded or is_hybrid(request) else set()
     layouts = [(ranks, 1 if found.single_threaded else node.usable_cores // ranks) for ranks in sorted(shared | per_core)]
@@ -94,14 +102,6 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
         shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
         if layout not in known and memory.obstacle(request, target, shape) is None:
             yield shape, max(found.nodes, key=len)  # serial runs stay on one node
-
-
-def _with_few_threads(node: Node) -> set[int]:
-    """Ranks between one per NUMA domain and one per core: as many in a domain as each has threads, as nearly as its cores divide."""
-    cores = node.usable_cores // node.standard_numa_domains
-    dividing = (threads for threads in range(2, cores) if cores % threads == 0)
-    threads = min(dividing, key=lambda each: max(each**2 / cores, cores / each**2), default=None)
-    return {node.usable_cores // threads} if threads else set()
 
 
 def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:
