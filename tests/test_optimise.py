@@ -1021,13 +1021,14 @@ def test_a_run_that_is_longer_than_any_job_may_be_is_warned_of(known: Known) -> 
     assert (found.plan.prediction.lower or 0) > (found.plan.wall_time_s or 0) > 0
 
 
-def limited(known: Known, seconds: int | None, **fields: Any) -> Answer:
-    """The fewest node-hours for 3DGAN where no job may run for longer."""
+def limited(known: Known, seconds: int | None, start_up_s: float | None = None, **fields: Any) -> Answer:
+    """The fewest node-hours for 3DGAN where no job may run for longer, and takes so long to start."""
     facts = known("3dgan")
     here = facts.systems["supermuc-ng"]
     partitions = tuple(one.model_copy(update={"max_wall_time_s": seconds, "queues": ()}) for one in here.partitions)
+    system = here.model_copy(update={"partitions": partitions, "start_up_s": start_up_s})
     request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "node_hours"}, **fields)
-    return optimise(request, replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": partitions})}))
+    return optimise(request, replace(facts, systems={"supermuc-ng": system}))
 
 
 @pytest.mark.parametrize(
@@ -1049,13 +1050,19 @@ def test_runs_that_may_be_stopped_are_not_chosen_while_others_end(known: Known, 
         (7200, {"job_options__node_count": 4}),
         (60, {}),
         (None, {"target__job_scheduler_type": "shell", "job_options__wall_time_limit": 7200}),
+        (7200, {"job_options__qos": "long", "job_options__wall_time_limit": "10:00:00"}),
     ],
-    ids=["continued", "size given", "none ends", "never stopped"],
+    ids=["continued", "size given", "none ends", "never stopped", "limit not on record"],
 )
 def test_a_wall_time_limit_excludes_nothing_where_that_gains_nothing(known: Known, seconds: int | None, fields: dict[str, Any]) -> None:
     """Another job continues the run, or there is no other choice, or nothing stops it."""
     free, found = limited(known, None, **fields).plan, limited(known, seconds, **fields).plan
     assert (found.configuration, found.prediction) == (free.configuration, free.prediction)
+
+
+def test_a_predicted_start_up_is_a_part_of_what_has_to_end_in_time(known: Known) -> None:
+    """And is not added to it: fewer nodes end in time, and the wall time has room for them."""
+    assert 7200 - 3000 < (limited(known, 7200, start_up_s=3000).plan.prediction.value or 0) <= 7200
 
 
 @pytest.mark.parametrize(
