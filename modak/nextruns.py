@@ -396,7 +396,7 @@ def _first(decision: Decision, most: int) -> tuple[Proposal, ...]:
     first = shapes[0]
     places = np.flatnonzero(scored.shape == 0).tolist()
     smallest = int(scored.nodes[places[0]])
-    others = [index for index, one in enumerate(shapes) if one.origin == "plan" and bare(_laid_out(one, first)) == bare(first)]
+    others = [index for index, one in enumerate(shapes) if bare(_laid_out(one, first)) == bare(first)]
     others.sort(key=lambda index: (shapes[index].ranks_per_node < first.ranks_per_node, shapes[index].ranks_per_node))
     layouts = [int(row) for index in others for row in np.flatnonzero((scored.shape == index) & (scored.nodes == smallest))]
     order = list(dict.fromkeys((places[0], *_pairs(decision, first, smallest), *places, *layouts)))[:most]

@@ -434,7 +434,7 @@ def _around(chosen: Chosen) -> str | None:
     named = " and ".join(name for name, command in pairs if command)
     ways = {
         "the wall time limit": None if given else "set job_options.wall_time_limit",
-        "the deadline": "give one that is shorter by that time" if chosen.request.optimisation.objective.deadline else None,
+        "the deadline": "give a deadline that is shorter by that time" if chosen.request.optimisation.objective.deadline else None,
     }
     todo = {what: way for what, way in ways.items() if way}
     if not named or not todo or not chosen.is_predicted:

@@ -676,6 +676,7 @@ def test_cores_of_gpus_of_a_system_without_a_name_are_those_of_the_target(known:
     [
         ({"pre_execution": ("make",)}, (), "measured", "the wall time limit has no room for pre-execution:"),
         ({"pre_execution": ("make",)}, ("deadline",), "measured", "the wall time limit and the deadline have no room for pre-execution:"),
+        ({"pre_execution": ("make",)}, ("deadline",), "measured", "set job_options.wall_time_limit and give a deadline that is shorter"),
         ({"pre_execution": ("make",)}, ("limit", "deadline"), "measured", "the deadline has no room for pre-execution:"),
         ({"pre_execution": ("make",), "post_execution": ("rm", "a")}, (), "measured", "no room for pre-execution and post-execution:"),
         ({"pre_execution": ("make",)}, ("limit",), "measured", None),
