@@ -135,6 +135,8 @@ class Ranking:
     """Doublings beyond the measured sizes up to which each configuration was considered; ``None``: no limit."""
     min_efficiency: float | None = None
     """The one that was demanded."""
+    met: Flags | None = None
+    """Configurations that meet the constraints; ``None``: all."""
     stopped: Flags | None = None
     """Configurations that are left out because the wall time limit may stop them, and others not."""
 
@@ -189,7 +191,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         return first, _not_considered(scored, objective, float(limits.max()))
 
     score = score if stopped is None else np.where(stopped, np.inf, score)
-    return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency, stopped)
+    return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency, allowed, stopped)
 
 
 def _stopped(scored: Scored, confidence: float, feasible: Flags, best: int) -> Flags | None:
