@@ -15,7 +15,7 @@ from modak.choosing.decision import choice_of
 from modak.choosing.objective import START_UP_S, Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts, HostMpi, Layout, Queue, Result, SeriesKey
+from modak.facts import Facts, HostMpi, Layout, Node, Queue, Result, SeriesKey
 from modak.nextruns import Programme, Proposal, next_runs
 from modak.normalise import normalise
 from modak.onerun import measurement
@@ -23,6 +23,7 @@ from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import fit_many
+from tests.systems import site
 from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
@@ -445,6 +446,24 @@ def test_runs_that_write_one_log_are_warned_of(known: Known, log: str, warned: b
     job = {"application": application, "target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"metric": metric}}}
     fields = [warning.field for warning in next_runs(normalise({"job": job}).request, known("unheard-of")).warnings]
     assert ("application.metric_file" in fields) is warned
+
+
+@pytest.mark.parametrize(
+    ("node", "fields", "expected"),
+    [
+        ({"sockets": 2, "cores": 48}, {"allowed_ranks": [48, 96]}, [(4, 12, 4), (4, 24, 2)]),
+        ({"sockets": 2, "cores": 1}, {}, [(1, 2, 1), (2, 2, 1), (4, 2, 1), (1, 1, 1)]),
+    ],
+    ids=["allowed ranks", "fewer cores than sockets"],
+)
+def test_first_runs_have_each_layout_that_nodes_can_run(
+    node: dict[str, int], fields: dict[str, Any], expected: list[tuple[int, int, int]]
+) -> None:
+    """Whatever it comes from: numbers of ranks that the program runs with make some, too."""
+    facts = Facts(version="1", systems={"site": site(Node.model_validate({"processor": "any", **node}))})
+    job = {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi", **fields}}
+    asked = normalise({"job": {**job, "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}}}).request
+    assert counts(next_runs(asked, facts)) == expected
 
 
 @pytest.mark.parametrize(

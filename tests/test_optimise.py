@@ -16,7 +16,7 @@ from modak.choosing.nodes import node_power
 from modak.choosing.objective import pareto
 from modak.dsl import Request
 from modak.errors import Conflict, Infeasible, RequestError, UnknownName
-from modak.facts import Facts, Layout, Queue, Result, RuntimePolicy, SeriesKey
+from modak.facts import Facts, Layout, Node, Queue, Result, RuntimePolicy, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, check, optimise, recommend
 from modak.perfmodel import Question, Used, fit, predict
@@ -25,6 +25,7 @@ from modak.perfmodel.intervals import stretch
 from modak.prepared import prepared
 from modak.text.documents import with_value
 from modak.text.grammar import version_range
+from tests.systems import site
 
 Known = Callable[[str | None], Facts]
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -1021,13 +1022,14 @@ def test_a_run_that_is_longer_than_any_job_may_be_is_warned_of(known: Known) -> 
     assert (found.plan.prediction.lower or 0) > (found.plan.wall_time_s or 0) > 0
 
 
-def limited(known: Known, seconds: int | None, **fields: Any) -> Answer:
-    """The fewest node-hours for 3DGAN where no job may run for longer."""
+def limited(known: Known, seconds: int | None, start_up_s: float | None = None, **fields: Any) -> Answer:
+    """The fewest node-hours for 3DGAN where no job may run for longer, and takes so long to start."""
     facts = known("3dgan")
     here = facts.systems["supermuc-ng"]
     partitions = tuple(one.model_copy(update={"max_wall_time_s": seconds, "queues": ()}) for one in here.partitions)
+    system = here.model_copy(update={"partitions": partitions, "start_up_s": start_up_s})
     request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "node_hours"}, **fields)
-    return optimise(request, replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": partitions})}))
+    return optimise(request, replace(facts, systems={"supermuc-ng": system}))
 
 
 @pytest.mark.parametrize(
@@ -1049,13 +1051,38 @@ def test_runs_that_may_be_stopped_are_not_chosen_while_others_end(known: Known, 
         (7200, {"job_options__node_count": 4}),
         (60, {}),
         (None, {"target__job_scheduler_type": "shell", "job_options__wall_time_limit": 7200}),
+        (7200, {"job_options__qos": "long", "job_options__wall_time_limit": "10:00:00"}),
     ],
-    ids=["continued", "size given", "none ends", "never stopped"],
+    ids=["continued", "size given", "none ends", "never stopped", "limit not on record"],
 )
 def test_a_wall_time_limit_excludes_nothing_where_that_gains_nothing(known: Known, seconds: int | None, fields: dict[str, Any]) -> None:
     """Another job continues the run, or there is no other choice, or nothing stops it."""
     free, found = limited(known, None, **fields).plan, limited(known, seconds, **fields).plan
     assert (found.configuration, found.prediction) == (free.configuration, free.prediction)
+
+
+@pytest.mark.parametrize(
+    ("objective", "unmet"),
+    [({"minimise": "time", "max_nodes": 8}, []), ({"minimise": "node_hours", "max_nodes": 32, "deadline": "20 min"}, [10])],
+)
+def test_sizes_below_a_choice_that_is_worth_its_doubt_are_not_further_away(objective: dict[str, Any], unmet: list[int]) -> None:
+    """A layout that ran on one node is the best on several: that fewer were left out, too, is no reason against them."""
+    times = {(1, 2): 8000.0, (2, 2): 4100.0, (4, 2): 2150.0, (1, 48): 5000.0}
+    series = SeriesKey(application="solver", system="site", metric="wall_time", unit="s")
+    layouts = {(nodes, ranks): Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=48 // ranks) for nodes, ranks in times}
+    models = tuple(fit(Result(series=series, layout=layouts[run], value=seconds) for run, seconds in times.items()))
+    facts = Facts(version="1", systems={"site": site(Node(processor="any", sockets=2, cores=48), nodes=64)}, models=models)
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "objective": objective}
+    job = {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
+    plan = optimise(normalise({"job": job}).request, facts).plan
+    assert plan.configuration.ranks_per_node == 48
+    assert [one.configuration.nodes for one in plan.alternatives if one.why_not == "does not meet the constraints"] == unmet
+    assert "further beyond the measured sizes" not in "\n".join((*plan.decisions, *(one.why_not or "" for one in plan.alternatives)))
+
+
+def test_a_predicted_start_up_is_a_part_of_what_has_to_end_in_time(known: Known) -> None:
+    """And is not added to it: fewer nodes end in time, and the wall time has room for them."""
+    assert 7200 - 3000 < (limited(known, 7200, start_up_s=3000).plan.prediction.value or 0) <= 7200
 
 
 @pytest.mark.parametrize(

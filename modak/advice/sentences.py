@@ -15,7 +15,7 @@ from modak import plugins
 from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
-from modak.choosing.wishes import carrier, is_build, stated_nodes
+from modak.choosing.wishes import carrier, is_build, is_distributed, stated_nodes
 from modak.choosing.workload import MOST_NAMED, speed_printed, stated, units
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule, SeriesKey
@@ -302,8 +302,10 @@ def _cores(chosen: Chosen) -> str | None:
     if not shape.gpus_per_node:
         if shape.ranks_per_node > 1 or options.process_count_per_node or chosen.request.application.mpi_ranks:
             return None
-        ways = "describe the system ('modak systems detect' writes most of it), or give application.threads or process_count_per_node"
-        return f"how many cores a node of {place} has is not known, so the job is given one: {ways}"
+        ways = "give application.threads" + (" or job_options.process_count_per_node" if is_distributed(chosen.request) else "")
+        each = " on each" if chosen.nodes > 1 else ""
+        text = f"how many cores a node of {place} has is not known, so the job is given one{each}"
+        return f"{text}: {ways}, or describe the system ('modak systems detect' writes most of it)"
     text = f"how many cores go with each GPU of {place} is not known, so each rank is given one"
     return f"{text}: give job_options.core_count_per_process, or describe the system ('modak systems detect' writes most of it)"
 
@@ -434,7 +436,7 @@ def _around(chosen: Chosen) -> str | None:
     named = " and ".join(name for name, command in pairs if command)
     ways = {
         "the wall time limit": None if given else "set job_options.wall_time_limit",
-        "the deadline": "give one that is shorter by that time" if chosen.request.optimisation.objective.deadline else None,
+        "the deadline": "give a deadline that is shorter by that time" if chosen.request.optimisation.objective.deadline else None,
     }
     todo = {what: way for what, way in ways.items() if way}
     if not named or not todo or not chosen.is_predicted:

@@ -15,10 +15,11 @@ START_UP_S: Final = 120
 done its checks, copied files and unpacked images."""
 
 
-def start_up_s(target: Target) -> float:
-    """What is added to predicted times that have no start-up in them: that of the system's file, where it gives one."""
+def start_up_s(target: Target, predicted: float | None) -> float:
+    """What a job takes to start beside its predicted time, of which ``predicted`` is start-up: the time of the system's file, where it
+    gives one, unless that is predicted."""
     given = target.system.start_up_s if target.system else None
-    return START_UP_S if given is None else given
+    return START_UP_S if given is None else 0.0 if predicted else given
 
 
 def is_continued(request: Request) -> bool:
@@ -26,10 +27,21 @@ def is_continued(request: Request) -> bool:
     return bool(request.job_options.signal or request.job_options.job_dependency or request.application.checkpoint)
 
 
+def binding_limit(request: Request, target: Target, nodes: int) -> int | None:
+    """The seconds that a job on a number of nodes can have, if that is less than the request asks for; ``None``: it is not, or not surely:
+    a quality of service or a reservation may have limits of its own that are not on record, and so may a partition, or one that scripts
+    do not name."""
+    options, limit = request.job_options, target.max_wall_time_s(nodes)
+    unnamed = target.system is not None and target.system.partition_directive == "never"
+    unknown_qos = options.qos and options.qos not in [queue.qos for queue in target.queues]
+    over = options.wall_time_limit is not None and limit is not None and options.wall_time_limit > limit
+    return None if not over or unknown_qos or options.reservation or unnamed or not target.is_recorded else limit
+
+
 def longest_run(request: Request, target: Target) -> Callable[[int], float] | None:
-    """The seconds that a run on a number of nodes may take within the wall time that is requested, and within the longest of a job there;
+    """The seconds after which a job on a number of nodes is stopped: the wall time that is requested, or the longest of a job there;
     infinite where neither is known. ``None``: no run is stopped, or another job continues it."""
-    asked, start = request.job_options.wall_time_limit, start_up_s(target)
+    asked = request.job_options.wall_time_limit
     if is_continued(request) or target.scheduler == "shell":
         return None
-    return cache(lambda nodes: min(asked or math.inf, target.max_wall_time_s(nodes) or math.inf) - start)
+    return cache(lambda nodes: binding_limit(request, target, nodes) or asked or target.max_wall_time_s(nodes) or math.inf)

@@ -67,6 +67,8 @@ class Scored:
     """The same without ``max_nodes``, by which a refusal says how many nodes would do; ``None``: not to be predicted."""
     longest: Callable[[int], float] | None = None
     """As :func:`modak.choosing.ending.longest_run` has it."""
+    start: Array | None = None
+    """What each job takes to start beside its time, in seconds; ``None``: nothing."""
 
     @property
     def one_size_each(self) -> bool:
@@ -133,6 +135,8 @@ class Ranking:
     """Doublings beyond the measured sizes up to which each configuration was considered; ``None``: no limit."""
     min_efficiency: float | None = None
     """The one that was demanded."""
+    met: Flags | None = None
+    """Configurations that meet the constraints; ``None``: all."""
     stopped: Flags | None = None
     """Configurations that are left out because the wall time limit may stop them, and others not."""
 
@@ -187,16 +191,19 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         return first, _not_considered(scored, objective, float(limits.max()))
 
     score = score if stopped is None else np.where(stopped, np.inf, score)
-    return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency, stopped)
+    return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency, allowed, stopped)
 
 
 def _stopped(scored: Scored, confidence: float, feasible: Flags, best: int) -> Flags | None:
     """Which of the ``feasible`` configurations may be stopped before their end, if the ``best`` is one of them and others are not: who asks
     for the fewest node-hours does not ask for a job that ends without its result."""
-    if scored.longest is None or scored.bound_of(best, confidence) <= scored.longest(int(scored.nodes[best])):
+    if scored.longest is None:
+        return None
+    start = np.zeros(scored.time.shape) if scored.start is None else scored.start
+    if scored.bound_of(best, confidence) + start[best] <= scored.longest(int(scored.nodes[best])):
         return None
     longest = {nodes: scored.longest(nodes) for nodes in set(scored.nodes[feasible].tolist())}
-    stopped = feasible & (scored.bound(confidence) > np.array([longest.get(nodes, 0.0) for nodes in scored.nodes.tolist()]))
+    stopped = feasible & (scored.bound(confidence) + start > np.array([longest.get(nodes, 0.0) for nodes in scored.nodes.tolist()]))
     return None if (stopped == feasible).all() else stopped
 
 

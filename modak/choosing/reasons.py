@@ -146,6 +146,12 @@ def _too_far(decision: Decision, index: int) -> bool:
     return bool(decision.scored.doublings[index] > _limit(decision, index))
 
 
+def _further(decision: Decision, index: int) -> bool:
+    """The same, and further than the choice, which may be so far itself because it is worth its doubt."""
+    doublings = decision.scored.doublings
+    return _too_far(decision, index) and bool(doublings[index] > doublings[decision.best])
+
+
 def _limit(decision: Decision, index: int) -> float:
     """Doublings beyond the measured sizes up to which a candidate is considered."""
     limits = decision.ranking.limits
@@ -246,7 +252,7 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     excluded, scored = missed(decision), decision.scored
     if excluded:
         unmet = "may not end within the wall time limit" if _may_be_stopped(decision, excluded[0]) else "would not meet the constraints"
-        out = "are further beyond the measured sizes" if _too_far(decision, excluded[0]) else unmet
+        out = "are further beyond the measured sizes" if _further(decision, excluded[0]) else unmet
         return f"{text}; {_size(decision, excluded[0])} {out}"
     more = scored.next_larger(decision.best) if decision.ranking.by_default else None
     if more is None or more in decision.ranking.order or not scored.useful[more] < DEFAULT_EFFICIENCY:
@@ -287,13 +293,17 @@ def why_not(decision: Decision, index: int) -> str:
     if _may_be_stopped(decision, index):
         return "may not end within the wall time limit"
     if index not in decision.ranking.order:
-        return "further beyond the measured sizes" if _too_far(decision, index) else "does not meet the constraints"
+        return "further beyond the measured sizes" if _further(decision, index) else "does not meet the constraints"
     time = scored.time[index] / scored.time[best]
     hours = scored.node_hours[index] / scored.node_hours[best]
     return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"
 
 
 def missed(decision: Decision) -> tuple[int, ...]:
-    """The candidate of the chosen shape with the next smaller number of nodes, if it does not meet the constraints; else empty."""
-    smaller = decision.scored.next_smaller(decision.best)
-    return () if smaller is None or smaller in decision.ranking.order else (smaller,)
+    """The candidate of the chosen shape with the next smaller number of nodes, if it does not meet the constraints, or is left out because
+    it is further beyond the measured sizes than the choice; else empty."""
+    smaller, met = decision.scored.next_smaller(decision.best), decision.ranking.met
+    if smaller is None or smaller in decision.ranking.order:
+        return ()
+    meets = met is None or bool(met[smaller])
+    return () if meets and _too_far(decision, smaller) and not _further(decision, smaller) else (smaller,)

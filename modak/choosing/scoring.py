@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
-from modak.choosing.ending import longest_run
+from modak.choosing.ending import longest_run, start_up_s
 from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
@@ -274,6 +274,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         grows=predicted.grows,
         least_work=least_work,
         longest=longest_run(request, target),
+        start=np.array([start_up_s(target, one) for one in start_up.tolist()])[predicted.portion],
     )
     return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
 

@@ -93,7 +93,8 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
     shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains, *with_few_threads(node)}
     fitting = memory.most_ranks(request, target)
     per_core = {min(node.usable_cores, fitting or node.usable_cores)} if found.single_threaded or is_hybrid(request) else set()
-    layouts = [(ranks, 1 if found.single_threaded else node.usable_cores // ranks) for ranks in sorted(shared | per_core)]
+    numbers = (ranks for ranks in sorted(shared | per_core) if ranks <= node.usable_cores)
+    layouts = [(ranks, 1 if found.single_threaded else node.usable_cores // ranks) for ranks in numbers]
     if not found.distributed:
         fewest = min(threads for _, threads in known)
         halves = [node.usable_cores >> halved for halved in range(node.usable_cores.bit_length())]

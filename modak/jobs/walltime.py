@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from modak.choosing.decision import Decision
-from modak.choosing.ending import is_continued, start_up_s
+from modak.choosing.ending import binding_limit, is_continued, start_up_s
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Partition
@@ -37,7 +37,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
 def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
-    if asked and (limit := _binding(request, decision)):
+    if asked and (limit := binding_limit(request, decision.target, decision.nodes)):
         if not (is_continued(request) or _is_over_by(limit, decision)):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
@@ -65,27 +65,14 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     return wanted, f"wall time: {clock(wanted)}, {bound} plus the job's start"
 
 
-def _binding(request: Request, decision: Decision) -> int | None:
-    """The seconds that a job there can have, if that is less than the request asks for; ``None``: it is not, or not surely: a quality of
-    service or a reservation may have limits of its own that are not on record, and so may a partition, or one that scripts do not name."""
-    target, options = decision.target, request.job_options
-    asked, limit = options.wall_time_limit, target.max_wall_time_s(decision.nodes)
-    unnamed = target.system is not None and target.system.partition_directive == "never"
-    unknown_qos = options.qos and options.qos not in [queue.qos for queue in target.queues]
-    if not (asked and limit and asked > limit) or unknown_qos or options.reservation or unnamed or not target.is_recorded:
-        return None
-    return limit
-
-
 def _is_over_by(seconds: int, decision: Decision) -> bool:
     upper = decision.evidence.upper(decision.best)
     return upper is not None and upper + _start_up_s(decision) <= seconds
 
 
 def _start_up_s(decision: Decision) -> float:
-    """What is added to the prediction, unless that has the start-up time of the system's file in it."""
-    given = decision.target.system is not None and decision.target.system.start_up_s is not None
-    return 0.0 if given and decision.evidence.prediction(decision.best).start_up else start_up_s(decision.target)
+    """What is added to the prediction."""
+    return start_up_s(decision.target, decision.evidence.prediction(decision.best).start_up)
 
 
 def _without_end(request: Request, decision: Decision, limit: int) -> str:
@@ -155,7 +142,7 @@ def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:
     limit = decision.target.max_wall_time_s(decision.nodes) if asked else None
     if not (asked and limit and asked > limit):
         return ()
-    instead = ": the script asks for that" if _binding(request, decision) else ""
+    instead = ": the script asks for that" if binding_limit(request, decision.target, decision.nodes) else ""
     text = f"{clock(asked)} requested, but {_at_most(decision, limit)}{instead}"
     return (Notice(field="job_options.wall_time_limit", message=text),)
 

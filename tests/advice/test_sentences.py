@@ -676,6 +676,7 @@ def test_cores_of_gpus_of_a_system_without_a_name_are_those_of_the_target(known:
     [
         ({"pre_execution": ("make",)}, (), "measured", "the wall time limit has no room for pre-execution:"),
         ({"pre_execution": ("make",)}, ("deadline",), "measured", "the wall time limit and the deadline have no room for pre-execution:"),
+        ({"pre_execution": ("make",)}, ("deadline",), "measured", "set job_options.wall_time_limit and give a deadline that is shorter"),
         ({"pre_execution": ("make",)}, ("limit", "deadline"), "measured", "the deadline has no room for pre-execution:"),
         ({"pre_execution": ("make",), "post_execution": ("rm", "a")}, (), "measured", "no room for pre-execution and post-execution:"),
         ({"pre_execution": ("make",)}, ("limit",), "measured", None),
@@ -750,18 +751,19 @@ def test_a_batch_that_results_or_request_do_not_state_is_told(
 
 
 @pytest.mark.parametrize(
-    ("application", "target", "told"),
+    ("application", "target", "ways"),
     [
-        ({}, {"job_scheduler_type": "shell"}, True),
-        ({}, {"name": "supermuc-ng"}, False),
-        ({"threads": 8}, {"job_scheduler_type": "shell"}, False),
-        ({"mpi_ranks": 8}, {"job_scheduler_type": "slurm"}, False),
+        ({}, {"job_scheduler_type": "shell"}, ["give application.threads"]),
+        ({"app_type": "mpi"}, {"job_scheduler_type": "slurm"}, ["give application.threads or job_options.process_count_per_node"]),
+        ({}, {"name": "supermuc-ng"}, []),
+        ({"threads": 8}, {"job_scheduler_type": "shell"}, []),
+        ({"mpi_ranks": 8}, {"job_scheduler_type": "slurm"}, []),
     ],
 )
 def test_a_job_that_gets_one_core_because_none_are_known_is_told(
-    known: Known, application: dict[str, Any], target: dict[str, str], told: bool
+    known: Known, application: dict[str, Any], target: dict[str, str], ways: list[str]
 ) -> None:
-    """All threads of a training on one's own computer would share that core."""
+    """All threads of a training on one's own computer would share that core. More ranks would run a serial program several times."""
     job = {"application": {"app_tag": "nobody-ran-this", "executable": "./a", **application}, "target": target}
     advice = optimise(normalise({"job": job}).request, known("nobody-ran-this")).plan.advice
-    assert any("so the job is given one" in text for text in advice) is told
+    assert [text.partition(": ")[2].partition(", or describe")[0] for text in advice if "so the job is given one" in text] == ways
