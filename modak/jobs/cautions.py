@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from packaging.version import Version
@@ -183,7 +183,7 @@ def _other_gpus(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return ()
     text = f"the {counted(ranks, 'rank')} of a node share its {counted(gpus, 'GPU')}, which NCCL refuses: give each a GPU of its own"
     if ranks < gpus:
-        text = f"each rank trains on one GPU, so {gpus - ranks} of the {gpus} GPUs of a node stay idle: request_gpus {ranks} leaves them"
+        text = f"each rank trains on one GPU, so a node uses {ranks} of its {gpus} GPUs: request_gpus {ranks} leaves the others"
     return (Notice(field="job_options.process_count_per_node", message=text),)
 
 
@@ -254,18 +254,23 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return ()
 
 
-def _secrets(request: Request) -> tuple[Notice, ...]:
-    """A warning if the command holds what looks like a secret: whoever may read the plan, or the script, reads it there."""
-    command = request.application.command
-    for place, word in enumerate(command):
-        name, equals, value = lead(word).partition("=")
-        if not equals:
-            value = lead(command[place + 1]) if name.startswith("-") and place + 1 < len(command) else ""
-        if _NAME_OF_SECRET.fullmatch(name) and _SECRET.fullmatch(value):
+def _secrets(request: Request) -> Iterator[Notice]:
+    """A warning for each command that holds what looks like a secret: whoever may read the plan, or the script, reads it there."""
+    application = request.application
+    commands = {"executable": application.command, "pre-execution": application.pre_execution, "post-execution": application.post_execution}
+    for field, command in commands.items():
+        if name := next(filter(None, map(_secret, command, (*command[1:], ""))), None):
             why = f"the value of {name} looks like a secret, which the plan and the script keep as plain text"
             how = "let the program read a variable, and pass that on (job_options.copy_environment_variable)"
-            return (Notice(field="application.executable", message=f"{why}: {how}"),)
-    return ()
+            yield Notice(field=f"application.{field}", message=f"{why}: {how}")
+
+
+def _secret(word: Word, following: Word) -> str:
+    """The name of the secret that a word seems to set, or an option with the word behind it; empty if it does not."""
+    name, equals, value = lead(word).partition("=")
+    if not equals:
+        value = lead(following) if name.startswith("-") else ""
+    return name if _NAME_OF_SECRET.fullmatch(name) and _SECRET.fullmatch(value) else ""
 
 
 def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:

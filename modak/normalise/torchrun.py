@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from modak.dsl import Request
 from modak.errors import Fault
-from modak.normalise.mpirun import with_counts
+from modak.normalise.mpirun import COUNT, with_counts
 from modak.text.programs import options_of, torch_starter, without_starter
 from modak.text.words import behind_env, line
 
@@ -25,7 +24,6 @@ _COUNTS: Final[Mapping[str, Mapping[str, str]]] = {
 """Launchers, each with its options that are counts, and the fields of a request that these are. ``gpu`` and ``1:4`` are no counts."""
 _LAYERS: Final = {"--use-fsdp": "fsdp", "--use-deepspeed": "deepspeed"}
 """Options of accelerate that say how the training is distributed."""
-_COUNT: Final = re.compile("[1-9][0-9]{0,6}")
 
 
 def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]:
@@ -42,7 +40,7 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     if found is None:
         return request, ()
     said = options_of(found[1])
-    counts = _for_each_node({field: int(said[name]) for name, field in _COUNTS[program].items() if _COUNT.fullmatch(said.get(name, ""))})
+    counts = _for_each_node({field: int(said[name]) for name, field in _COUNTS[program].items() if COUNT.fullmatch(said.get(name, ""))})
     if options.request_gpus and counts.get(_EACH) and options.process_count_per_node is None:
         request = request.changed(job_options={_EACH: options.request_gpus})
     request, read, differing = with_counts(request, counts, program)

@@ -128,9 +128,11 @@ def _without_value(job: JobSpec, variables: Collection[str]) -> tuple[Notice, ..
 
 
 def _never_set(job: JobSpec, body: Collection[Line], values: Collection[str]) -> tuple[Notice, ...]:
-    """A warning for each variable of the script's in a command, if the script has none of that name, only ``values`` and others."""
+    """A warning for each variable of the script's in a command, if the script has none of that name, only ``values`` and others. The
+    storage is warned of where it is looked for."""
     expanded = words.variables((*job.command, *job.pre, *job.post, *job.checkpoint))
-    mine = [name for name in expanded if name.startswith("MODAK_") and name not in (COMMAND, *job.attributes.copy_variables)]
+    others = (COMMAND, "MODAK_STORAGE", *job.attributes.copy_variables)
+    mine = [name for name in expanded if name.startswith("MODAK_") and name not in others]
     text = "\n".join(line.text for line in body) if mine else ""
     what = f"the script does not set it; it has {', '.join(values)}" if values else "the script does not set it"
     return tuple(Notice(field="application", message=f"${{{name}}}: {what}") for name in mine if f"{name}=" not in text)

@@ -120,6 +120,12 @@ def test_a_secret_in_the_command_is_told(executable: str, warned: bool) -> None:
     assert any("looks like a secret" in each for each in told("executable", executable=executable)) == warned
 
 
+def test_a_secret_in_a_step_before_the_run_is_told() -> None:
+    """It stands in the script, too."""
+    steps = {"executable": "python3 train.py", "pre-execution": "hf auth login --token hf_abcdefghij0123456789"}
+    assert any("--token looks like a secret" in each for each in told("pre-execution", **steps))
+
+
 @pytest.mark.parametrize(("image", "warned"), [(True, True), (False, False)])
 def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool) -> None:
     """Without one the command may start its own."""

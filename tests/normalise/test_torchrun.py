@@ -30,6 +30,8 @@ def read(
         ("accelerate launch --num_processes 8 train.py", None, None, 8),
         ("deepspeed --num_nodes 2 --num_gpus 4 train.py", 2, 4, None),
         ("srun -N 2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc_per_node 4 train.py", 2, 4, None),
+        ("srun -N 2 --ntasks-per-node=1 env A=1 torchrun --nnodes 2 --nproc_per_node 4 train.py", 2, 4, None),
+        ("srun -N 2 --ntasks-per-node=1 bash -c 'torchrun --nnodes 2 --nproc_per_node 4 train.py'", 2, None, None),
     ],
 )
 def test_the_counts_of_the_launcher_are_those_of_the_job(command: str, nodes: int | None, each: int | None, ranks: int | None) -> None:
