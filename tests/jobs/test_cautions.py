@@ -122,7 +122,7 @@ def test_a_secret_in_the_command_is_told(executable: str, warned: bool) -> None:
 
 def test_a_secret_in_a_step_before_the_run_is_told() -> None:
     """It stands in the script, too."""
-    steps = {"executable": "python3 train.py", "pre-execution": "hf auth login --token hf_abcdefghij0123456789"}
+    steps: dict[str, Any] = {"executable": "python3 train.py", "pre-execution": "hf auth login --token hf_abcdefghij0123456789"}
     assert any("--token looks like a secret" in each for each in told("pre-execution", **steps))
 
 
