@@ -22,8 +22,8 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import is_python, program_name
-from modak.text.words import Word, behind_env, expandable, lead, line
+from modak.text.programs import behind_env, is_python, program_name
+from modak.text.words import Word, expandable, lead, line
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -276,7 +276,7 @@ def _secret(word: Word, following: Word) -> str:
 def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
-    command = application.command[behind_env(application.command) :] if application.command else ()
+    command = application.command[behind_env(application.command) :]
     before = [program_name(word) for word in application.pre_execution[:3]]
     if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"

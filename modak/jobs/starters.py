@@ -6,8 +6,18 @@ from typing import Final
 
 from modak.dsl import Notice, Request
 from modak.normalise.mpirun import LAUNCHERS
-from modak.text.programs import FLAGS, commands_of_shell, is_python, is_script, options_of, program_name, torch_starter, without_starter
-from modak.text.words import Joined, Variable, Word, behind_env, line
+from modak.text.programs import (
+    FLAGS,
+    behind_env,
+    commands_of_shell,
+    is_python,
+    is_script,
+    options_of,
+    program_name,
+    torch_starter,
+    without_starter,
+)
+from modak.text.words import Joined, Variable, Word, line
 from modak.tuning.setting import option_words
 
 OTHERS: Final = LAUNCHERS | {"jsrun"}

@@ -16,8 +16,8 @@ from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, assign, export, variable, word
 from modak.script.shelltext import ours
-from modak.text.programs import is_python, is_script
-from modak.text.words import Word, behind_env
+from modak.text.programs import behind_env, is_python, is_script
+from modak.text.words import Word
 
 _SLURM: Final = (
     'MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"',

@@ -15,8 +15,8 @@ from typing import Any, Final
 from modak.dsl import Application, Request
 from modak.errors import Fault
 from modak.normalise.spellings import shown
-from modak.text.programs import commands_of_shell, torch_starter
-from modak.text.words import Joined, Word, behind_env, lead, line, tail
+from modak.text.programs import behind_env, commands_of_shell, program_name, torch_starter
+from modak.text.words import Joined, Word, lead, line
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
 _MPIRUN: Final[Mapping[str, str]] = dict.fromkeys(("-n", "--n", "-np", "--np"), "mpi_ranks") | _PER_NODE
@@ -120,9 +120,9 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     >>> found and (found.command, found.launcher, found.counts)
     (('env', 'A=1', './solver'), 'OMP_NUM_THREADS=2 mpirun -np 8', {'threads': 2, 'mpi_ranks': 8})
     """
-    behind = behind_env(command) if command else 0
+    behind = behind_env(command)
     setting, command = command[:behind], command[behind:]
-    known = _COUNTS.get(tail(command[0]).rsplit("/", 1)[-1]) if command else None
+    known = _COUNTS.get(program_name(command[0])) if command else None
     if known is None or ":" in command:  # several programs
         return None
     counts: dict[str, int] = {}

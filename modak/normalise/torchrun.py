@@ -11,8 +11,8 @@ from typing import Final
 from modak.dsl import Request
 from modak.errors import Fault
 from modak.normalise.mpirun import COUNT, with_counts
-from modak.text.programs import options_of, torch_starter, without_starter
-from modak.text.words import behind_env, line
+from modak.text.programs import behind_env, options_of, torch_starter, without_starter
+from modak.text.words import line
 
 _NODES: Final = "node_count"
 _EACH: Final = "process_count_per_node"
@@ -31,7 +31,7 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     GPUs has a rank for each of those that the request gives."""
     wanted, options = request.optimisation, request.job_options
     command = request.application.command
-    command = command[behind_env(command) :] if command else ()
+    command = command[behind_env(command) :]
     program = torch_starter(command) if command and wanted.framework == "pytorch" else None
     layer = wanted.options.value_of("distribution")
     if program is None or layer == "horovod" or request.application.app_type in ("mpi", "hpc"):

@@ -26,7 +26,8 @@ from modak.script.staging import one_target, scratch, stage_in, stage_out, targe
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
-from modak.text.words import Word, behind_env
+from modak.text.programs import behind_env
+from modak.text.words import Word
 
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""

@@ -40,6 +40,18 @@ _BETWEEN: Final = re.compile(r"[;&|(){}\n]+")
 _BEFORE_PROGRAM: Final = frozenset({"exec", "env", "time", "then", "else", "do"})
 
 
+def behind_env(command: tuple[Word, ...]) -> int:
+    """Where the program of a command is that begins with ``env`` and variables to set; 0 without them, or with options of ``env``.
+
+    >>> behind_env(("env", "A=1", "./solver", "x=2")), behind_env(("env", "-i", "./solver")), behind_env(("./solver",)), behind_env(())
+    (2, 0, 0, 0)
+    """
+    if not command or program_name(command[0]) != "env":
+        return 0
+    at = next((at for at, word in enumerate(command[1:], 1) if "=" not in lead(word)), 0)
+    return 0 if lead(command[at]).startswith("-") else at
+
+
 def torch_starter(command: tuple[Word, ...]) -> str | None:
     """The launcher of PyTorch's with which a command begins, by its name in :data:`FLAGS`; ``None``: it begins with something else.
 
