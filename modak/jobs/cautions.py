@@ -46,8 +46,8 @@ _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
 _CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 """Programs that start containers, and are not on the nodes of a cluster."""
 _NAME_OF_SECRET: Final = re.compile(r"(?:--?)?(?:[a-z0-9]+[-_])*(?:token|api[-_]?key|password|passwd|secret)", re.IGNORECASE)
-_SECRET: Final = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])[a-z0-9_.+/=-]{16,}", re.IGNORECASE)
-"""A value that looks like one: long, with letters and digits. ``--eos-token '</s>'`` has none."""
+_SECRET: Final = re.compile(r"(?![./])(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])[a-z0-9_.+/=-]{16,}", re.IGNORECASE)
+"""A value that looks like one: long, with letters and digits, and no path. ``--eos-token '</s>'`` has none."""
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
 _HOMES: Final = ("/home/", "/users/")
 _IN_IMAGES: Final = ("/usr/", "/bin/", "/opt/", "/root/")

@@ -113,6 +113,7 @@ def test_an_environment_of_the_host_does_not_open_in_an_image_of_the_catalogue(r
         ("train.py --hf-token ${HOME}/0123456789abcdef0123", False),
         ("train.py --eos-token '</s>' --max-tokens 0123456789abcdef0123", False),
         ("train.py --token-file tokens/0123456789abcdef0123", False),
+        ("train.py --token /data/tokens/v2-large.json", False),
     ],
 )
 def test_a_secret_in_the_command_is_told(executable: str, warned: bool) -> None:
