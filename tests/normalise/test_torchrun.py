@@ -49,6 +49,22 @@ def test_the_counts_of_the_request_hold() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "options", "ranks", "field"),
+    [
+        ("torchrun --nnodes 3 train.py", {}, 8, "job_options.node_count"),
+        ("accelerate launch --num_processes 7 train.py", {"node_count": 2}, None, "application.mpi_ranks"),
+        ("accelerate launch --num_processes 6 --num_machines 4 train.py", {}, None, "application.mpi_ranks"),
+    ],
+)
+def test_a_count_by_which_nodes_differ_is_left_out(command: str, options: Mapping[str, int], ranks: int | None, field: str) -> None:
+    """torchrun starts as many ranks on each node: the request would be refused for what only the launcher says."""
+    application: dict[str, Any] = {"mpi_ranks": ranks} if ranks else {}
+    found = read(command, options=options, **application)
+    assert found.request.application.mpi_ranks == ranks
+    assert [warning.field for warning in found.warnings if "do not divide evenly" in warning.message] == [field]
+
+
+@pytest.mark.parametrize(
     ("command", "layer"),
     [
         ("torchrun train.py", "ddp"),
