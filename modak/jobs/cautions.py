@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from packaging.version import Version
@@ -22,8 +22,8 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import is_python, program_name
-from modak.text.words import Word, behind_env, expandable, lead, line
+from modak.text.programs import behind_env, is_python, program_name
+from modak.text.words import Word, expandable, lead, line
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -46,8 +46,8 @@ _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
 _CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 """Programs that start containers, and are not on the nodes of a cluster."""
 _NAME_OF_SECRET: Final = re.compile(r"(?:--?)?(?:[a-z0-9]+[-_])*(?:token|api[-_]?key|password|passwd|secret)", re.IGNORECASE)
-_SECRET: Final = re.compile(r"(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])[a-z0-9_.+/=-]{16,}", re.IGNORECASE)
-"""A value that looks like one: long, with letters and digits. ``--eos-token '</s>'`` has none."""
+_SECRET: Final = re.compile(r"(?![./])(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])[a-z0-9_.+/=-]{16,}", re.IGNORECASE)
+"""A value that looks like one: long, with letters and digits, and no path. ``--eos-token '</s>'`` has none."""
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
 _HOMES: Final = ("/home/", "/users/")
 _IN_IMAGES: Final = ("/usr/", "/bin/", "/opt/", "/root/")
@@ -183,7 +183,7 @@ def _other_gpus(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return ()
     text = f"the {counted(ranks, 'rank')} of a node share its {counted(gpus, 'GPU')}, which NCCL refuses: give each a GPU of its own"
     if ranks < gpus:
-        text = f"each rank trains on one GPU, so {gpus - ranks} of the {gpus} GPUs of a node stay idle: request_gpus {ranks} leaves them"
+        text = f"each rank trains on one GPU, so a node uses {ranks} of its {gpus} GPUs: request_gpus {ranks} leaves the others"
     return (Notice(field="job_options.process_count_per_node", message=text),)
 
 
@@ -254,24 +254,29 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return ()
 
 
-def _secrets(request: Request) -> tuple[Notice, ...]:
-    """A warning if the command holds what looks like a secret: whoever may read the plan, or the script, reads it there."""
-    command = request.application.command
-    for place, word in enumerate(command):
-        name, equals, value = lead(word).partition("=")
-        if not equals:
-            value = lead(command[place + 1]) if name.startswith("-") and place + 1 < len(command) else ""
-        if _NAME_OF_SECRET.fullmatch(name) and _SECRET.fullmatch(value):
+def _secrets(request: Request) -> Iterator[Notice]:
+    """A warning for each command that holds what looks like a secret: whoever may read the plan, or the script, reads it there."""
+    application = request.application
+    commands = {"executable": application.command, "pre-execution": application.pre_execution, "post-execution": application.post_execution}
+    for field, command in commands.items():
+        if name := next(filter(None, map(_secret, command, (*command[1:], ""))), None):
             why = f"the value of {name} looks like a secret, which the plan and the script keep as plain text"
             how = "let the program read a variable, and pass that on (job_options.copy_environment_variable)"
-            return (Notice(field="application.executable", message=f"{why}: {how}"),)
-    return ()
+            yield Notice(field=f"application.{field}", message=f"{why}: {how}")
+
+
+def _secret(word: Word, following: Word) -> str:
+    """The name of the secret that a word seems to set, or an option with the word behind it; empty if it does not."""
+    name, equals, value = lead(word).partition("=")
+    if not equals:
+        value = lead(following) if name.startswith("-") else ""
+    return name if _NAME_OF_SECRET.fullmatch(name) and _SECRET.fullmatch(value) else ""
 
 
 def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
-    command = application.command[behind_env(application.command) :] if application.command else ()
+    command = application.command[behind_env(application.command) :]
     before = [program_name(word) for word in application.pre_execution[:3]]
     if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from modak.dsl import Notice, Request
 from modak.normalise.mpirun import LAUNCHERS
-from modak.text.programs import FLAGS, is_python, is_script, options_of, program_name, torch_starter, without_starter
-from modak.text.words import Joined, Variable, Word, behind_env, line
+from modak.text.programs import (
+    FLAGS,
+    behind_env,
+    commands_of_shell,
+    is_python,
+    is_script,
+    options_of,
+    program_name,
+    torch_starter,
+    without_starter,
+)
+from modak.text.words import Joined, Variable, Word, line
 from modak.tuning.setting import option_words
 
 OTHERS: Final = LAUNCHERS | {"jsrun"}
 """Launchers that are none of PyTorch's."""
-_SHELLS: Final = frozenset({"sh", "bash"})
-_IN_SHELL: Final = re.compile(
-    rf"(?:^|[;&|(\n])\s*(?:exec\s+|env\s+|[A-Z_a-z]\w*=\S*\s+)*({'|'.join(map(re.escape, sorted(OTHERS, reverse=True)))})\s"
-)
-"""A launcher of MPI programs at the beginning of a command within the text that a shell gets."""
-_BEGINNING: Final = 500
-"""Characters of that text which are looked at: what a search takes may grow as their square."""
 COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""
-
-
 PRECISION: Final = "ACCELERATE_MIXED_PRECISION"
 """The variable by which accelerate tells the ranks the precision that it was started with."""
 PRECISIONS: Final = frozenset({"no", "fp16", "bf16", "fp8"})
+_NAME_PYTORCH: Final = "name PyTorch (optimisation.ai_training.pytorch), and the script starts its ranks itself"
 
 
 def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
@@ -58,18 +59,20 @@ def _started_once(
     if program is not None and launcher == "none" and program in OTHERS and scheduler != "shell":
         text = f"the job has one rank, and {program} may find no room for more: give application.mpi_ranks, and the program without it"
         return command, (), (Notice(field="application.executable", message=text),)
-    if program in FLAGS and launcher == "none" and request.optimisation.framework is None:
-        what = f"{program} is planned as one process"
-        text = f"{what}: name PyTorch (optimisation.ai_training.pytorch), and the script starts its ranks itself"
+    if program in FLAGS and launcher == "none" and request.optimisation.framework in (None, "pytorch"):
+        how = "begin the command with it, and the script starts its ranks itself" if request.optimisation.framework else _NAME_PYTORCH
+        text = f"{program} is planned as one process: {how}"
         return command, (), (Notice(field="application.executable", message=text),)
     if program is None or launcher == "none":
         return command, (), ()
-    found = without_starter(command, program) if launcher == "torchrun" else None
+    found = without_starter(command, program) if launcher == "torchrun" and torch_starter(command) else None
     bare, out = found or (command, ())
     precision = options_of(out).get("--mixed-precision", "") if program == "accelerate" else ""
     kept = (f"{PRECISION}={precision}",) if precision in PRECISIONS else ()
     how = f"the script starts the ranks with {launcher}, and each rank would run {program} again"
     done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
+    if program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc"):
+        done = _NAME_PYTORCH
     if out and program == "accelerate":
         lost = (
             f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"
@@ -88,12 +91,11 @@ def starter(command: tuple[Word, ...]) -> str | None:
     >>> starter(("sh", "-c", "cd case && mpirun -np 4 ./solver <in"))
     'mpirun'
     """
-    name = program_name(command[0])
-    if name in _SHELLS and command[1:2] == ("-c",):
-        text = command[2] if len(command) > 2 and isinstance(command[2], str) else ""
-        found = _IN_SHELL.search(text[:_BEGINNING])
-        return found[1] if found else None
-    return torch_starter(command) or (name if name in OTHERS else None)
+    for each in (command, *commands_of_shell(command)):
+        name = program_name(each[0])
+        if found := torch_starter(each) or (name if name in OTHERS else None):
+            return found
+    return None
 
 
 def is_interpreted(command: tuple[Word, ...]) -> bool:

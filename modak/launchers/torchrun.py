@@ -16,8 +16,8 @@ from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, assign, export, variable, word
 from modak.script.shelltext import ours
-from modak.text.programs import is_python, is_script
-from modak.text.words import Word, behind_env
+from modak.text.programs import behind_env, is_python, is_script
+from modak.text.words import Word
 
 _SLURM: Final = (
     'MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"',
@@ -48,7 +48,8 @@ class Torchrun(Launcher):
         """It starts the same number of ranks on each node. On several nodes another launcher has to start it, from the first of them."""
         has = job.resources
         if has.ranks != has.nodes * has.ranks_per_node:
-            return f"torchrun gives each of {has.nodes} nodes the same number of ranks; {has.ranks} do not divide evenly"
+            why = f"torchrun gives each of {has.nodes} nodes the same number of ranks; {has.ranks} do not divide evenly"
+            return f"{why}: give another number of them (application.mpi_ranks), or of nodes (job_options.node_count)"
         if has.nodes == 1:
             return ""
         if scheduler.job_id is None:

@@ -12,6 +12,7 @@ from modak.errors import Fault, ModakError, RequestError
 from modak.normalise.sections import section_of
 from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, items, left_out, noted, shown, text, wrong
 from modak.text import words
+from modak.text.programs import TEXT_FOLLOWS
 
 LONGEST_PROGRAM: Final = 200
 """Longest text of a program, in characters, whose words are cached."""
@@ -194,7 +195,7 @@ def _of_a_list(value: Sequence[str], path: str) -> Iterator[Fault]:
     if any("${" in entry for entry in value):
         yield Fault(path, "words of a list are taken literally; write the command as one text to expand ${NAME}")
     several = next((entry for at, entry in enumerate(value) if (" " in entry and not at) or _SEVERAL_WORDS.match(entry)), None)
-    if several is not None and "-c" not in value:
+    if several is not None and not any(map(TEXT_FOLLOWS.fullmatch, value)):
         way = "write the command as one text, and several commands as sh -c 'first && second'"
         yield Fault(path, f"each entry of a list is one word of the same command, also {shown(several)}: {way}")
 

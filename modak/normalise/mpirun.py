@@ -15,8 +15,8 @@ from typing import Any, Final
 from modak.dsl import Application, Request
 from modak.errors import Fault
 from modak.normalise.spellings import shown
-from modak.text.programs import torch_starter
-from modak.text.words import Joined, Word, behind_env, lead, line, tail
+from modak.text.programs import behind_env, commands_of_shell, program_name, torch_starter
+from modak.text.words import Joined, Word, lead, line
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
 _MPIRUN: Final[Mapping[str, str]] = dict.fromkeys(("-n", "--n", "-np", "--np"), "mpi_ranks") | _PER_NODE
@@ -45,9 +45,9 @@ _FLAGS: Final = frozenset(
 )
 """Options without a value that change neither the ranks nor what they run."""
 _THREADS: Final = "OMP_NUM_THREADS"
-_COUNT: Final = re.compile("[1-9][0-9]{0,6}")
+COUNT: Final = re.compile("[1-9][0-9]{0,6}")
 """No longer than the largest count of a request."""
-_ON_EACH_NODE: Final = re.compile(rf"ppr:({_COUNT.pattern}):node(?::[a-zA-Z=0-9,]*)?")
+_ON_EACH_NODE: Final = re.compile(rf"ppr:({COUNT.pattern}):node(?::[a-zA-Z=0-9,]*)?")
 
 
 @dataclass(frozen=True)
@@ -117,26 +117,28 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     What ``env`` sets before it, it sets for the program; the number of threads is a count:
 
     >>> found = launched(("env", "A=1", "OMP_NUM_THREADS=2", "mpirun", "-np", "8", "./solver"))
-    >>> found and (found.command, found.counts)
-    (('env', 'A=1', './solver'), {'threads': 2, 'mpi_ranks': 8})
+    >>> found and (found.command, found.launcher, found.counts)
+    (('env', 'A=1', './solver'), 'OMP_NUM_THREADS=2 mpirun -np 8', {'threads': 2, 'mpi_ranks': 8})
     """
-    behind = behind_env(command) if command else 0
+    behind = behind_env(command)
     setting, command = command[:behind], command[behind:]
-    known = _COUNTS.get(tail(command[0]).rsplit("/", 1)[-1]) if command else None
+    known = _COUNTS.get(program_name(command[0])) if command else None
     if known is None or ":" in command:  # several programs
         return None
     counts: dict[str, int] = {}
+    left: tuple[Word, ...] = ()
     for word in setting:
         variable, _, number = word.partition("=") if isinstance(word, str) else ("", "", "")
-        if variable == _THREADS and _COUNT.fullmatch(number):
-            counts["threads"], setting = int(number), tuple(other for other in setting if other != word)
+        if variable == _THREADS and COUNT.fullmatch(number):
+            counts["threads"], left = int(number), (word,)
+            setting = tuple(other for other in setting if other != word)
     stated = False
     place = 1
     while place < len(command) and lead(command[place]).startswith("-"):
         name, value, after = _option(command, place, known)
         if name in known or name == _THREADS:
             if not isinstance(value, Joined):
-                if not _COUNT.fullmatch(value or ""):
+                if not COUNT.fullmatch(value or ""):
                     return None
                 counts[known.get(name, "threads")] = int(value or 0)
             stated |= name in known
@@ -149,9 +151,10 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     rest = command[place:]
     if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
         return None
-    if torch_starter(rest):  # each node has one: these are not the ranks
+    program = rest[behind_env(rest) :]
+    if any(map(torch_starter, (program, *commands_of_shell(program)))):  # each node has one: these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
-    return Launched((*setting, *rest) if len(setting) > 1 else rest, line(command[:place]).replace(":?}", "}"), counts, stated)
+    return Launched((*setting, *rest) if len(setting) > 1 else rest, line((*left, *command[:place])).replace(":?}", "}"), counts, stated)
 
 
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:

@@ -5,27 +5,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from modak.dsl import Request
 from modak.errors import Fault
-from modak.normalise.mpirun import with_counts
-from modak.text.programs import options_of, torch_starter, without_starter
-from modak.text.words import behind_env, line
+from modak.normalise.mpirun import COUNT, with_counts
+from modak.normalise.spellings import shown
+from modak.text.programs import behind_env, options_of, torch_starter, without_starter
+from modak.text.words import line
 
 _NODES: Final = "node_count"
 _EACH: Final = "process_count_per_node"
+_RANKS: Final = "mpi_ranks"
 _COUNTS: Final[Mapping[str, Mapping[str, str]]] = {
     "torchrun": {"--nnodes": _NODES, "--nproc-per-node": _EACH},
     "deepspeed": {"--num-nodes": _NODES, "--num-gpus": _EACH},
-    "accelerate": {"--num-machines": _NODES, "--num-processes": "mpi_ranks"},
+    "accelerate": {"--num-machines": _NODES, "--num-processes": _RANKS},
 }
 """Launchers, each with its options that are counts, and the fields of a request that these are. ``gpu`` and ``1:4`` are no counts."""
 _LAYERS: Final = {"--use-fsdp": "fsdp", "--use-deepspeed": "deepspeed"}
 """Options of accelerate that say how the training is distributed."""
-_COUNT: Final = re.compile("[1-9][0-9]{0,6}")
 
 
 def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]:
@@ -33,7 +33,7 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     GPUs has a rank for each of those that the request gives."""
     wanted, options = request.optimisation, request.job_options
     command = request.application.command
-    command = command[behind_env(command) :] if command else ()
+    command = command[behind_env(command) :]
     program = torch_starter(command) if command and wanted.framework == "pytorch" else None
     layer = wanted.options.value_of("distribution")
     if program is None or layer == "horovod" or request.application.app_type in ("mpi", "hpc"):
@@ -42,7 +42,8 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     if found is None:
         return request, ()
     said = options_of(found[1])
-    counts = _for_each_node({field: int(said[name]) for name, field in _COUNTS[program].items() if _COUNT.fullmatch(said.get(name, ""))})
+    counts = _for_each_node({field: int(said[name]) for name, field in _COUNTS[program].items() if COUNT.fullmatch(said.get(name, ""))})
+    counts, uneven = _shared_evenly(request, counts, program)
     if options.request_gpus and counts.get(_EACH) and options.process_count_per_node is None:
         request = request.changed(job_options={_EACH: options.request_gpus})
     request, read, differing = with_counts(request, counts, program)
@@ -51,10 +52,21 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
         request = request.changed(optimisation={"options": wanted.options.model_copy(update={"distribution": layer})})
         read = ", ".join(filter(None, (f"distribution '{layer}'", read)))
     note = (Fault("application.executable", f"{line(found[1])!a:.200} is read as {read}"),) if read else ()
-    return request, (*note, *differing)
+    return request, (*note, *uneven, *differing)
+
+
+def _shared_evenly(request: Request, counts: Mapping[str, int], launcher: str) -> tuple[Mapping[str, int], tuple[Fault, ...]]:
+    """The counts without one by which nodes would have different numbers of ranks, which torchrun cannot start, and a note."""
+    ranks = request.application.mpi_ranks or counts.get(_RANKS)
+    nodes = request.job_options.node_count or counts.get(_NODES)
+    place, lost = ("job_options", _NODES) if request.application.mpi_ranks else ("application", _RANKS)
+    if not (ranks and nodes and ranks % nodes and lost in counts):
+        return counts, ()
+    text = f"{shown(launcher)} says {counts[lost]}, but {ranks} ranks do not divide evenly among {nodes} nodes: left out"
+    return {name: count for name, count in counts.items() if name != lost}, (Fault(f"{place}.{lost}", text),)
 
 
 def _for_each_node(counts: Mapping[str, int]) -> Mapping[str, int]:
     """The counts, all ranks on several nodes as those of each, as the other launchers count them."""
-    nodes, ranks = counts.get(_NODES), counts.get("mpi_ranks")
+    nodes, ranks = counts.get(_NODES), counts.get(_RANKS)
     return {_NODES: nodes, _EACH: ranks // nodes} if nodes and ranks and ranks % nodes == 0 else counts

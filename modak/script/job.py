@@ -26,7 +26,8 @@ from modak.script.staging import one_target, scratch, stage_in, stage_out, targe
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
-from modak.text.words import Word, behind_env
+from modak.text.programs import behind_env
+from modak.text.words import Word
 
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""
@@ -128,9 +129,11 @@ def _without_value(job: JobSpec, variables: Collection[str]) -> tuple[Notice, ..
 
 
 def _never_set(job: JobSpec, body: Collection[Line], values: Collection[str]) -> tuple[Notice, ...]:
-    """A warning for each variable of the script's in a command, if the script has none of that name, only ``values`` and others."""
+    """A warning for each variable of the script's in a command, if the script has none of that name, only ``values`` and others. The
+    storage is warned of where it is looked for."""
     expanded = words.variables((*job.command, *job.pre, *job.post, *job.checkpoint))
-    mine = [name for name in expanded if name.startswith("MODAK_") and name not in (COMMAND, *job.attributes.copy_variables)]
+    others = (COMMAND, "MODAK_STORAGE", *job.attributes.copy_variables)
+    mine = [name for name in expanded if name.startswith("MODAK_") and name not in others]
     text = "\n".join(line.text for line in body) if mine else ""
     what = f"the script does not set it; it has {', '.join(values)}" if values else "the script does not set it"
     return tuple(Notice(field="application", message=f"${{{name}}}: {what}") for name in mine if f"{name}=" not in text)

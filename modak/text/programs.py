@@ -1,4 +1,4 @@
-"""What a command begins with: a launcher of PyTorch's, Python, a script of it."""
+"""What a command begins with: a launcher of PyTorch's, Python, a script of it, a shell with commands of its own."""
 
 from __future__ import annotations
 
@@ -31,6 +31,25 @@ _ALSO: Final[Mapping[str, str]] = {
 _PYTHON: Final = re.compile(r"python[0-9.]*")
 _WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
 """Folders into which pip installs a launcher for a Python that is elsewhere; both are usually on ``PATH``."""
+TEXT_FOLLOWS: Final = re.compile("-[a-z]*c")
+"""The option of a shell before the text that it runs: ``-c``, ``-lc``."""
+_SHELLS: Final = frozenset({"sh", "bash"})
+_BEGINNING: Final = 500
+"""Characters of that text which are looked at."""
+_BETWEEN: Final = re.compile(r"[;&|(){}\n]+")
+_BEFORE_PROGRAM: Final = frozenset({"exec", "env", "time", "then", "else", "do"})
+
+
+def behind_env(command: tuple[Word, ...]) -> int:
+    """Where the program of a command is that begins with ``env`` and variables to set; 0 without them, or with options of ``env``.
+
+    >>> behind_env(("env", "A=1", "./solver", "x=2")), behind_env(("env", "-i", "./solver")), behind_env(("./solver",)), behind_env(())
+    (2, 0, 0, 0)
+    """
+    if not command or program_name(command[0]) != "env":
+        return 0
+    at = next((at for at, word in enumerate(command[1:], 1) if "=" not in lead(word)), 0)
+    return 0 if lead(command[at]).startswith("-") else at
 
 
 def torch_starter(command: tuple[Word, ...]) -> str | None:
@@ -46,6 +65,29 @@ def torch_starter(command: tuple[Word, ...]) -> str | None:
     if name == "accelerate":
         return name if rest[:1] == ["launch"] else None
     return _ALSO.get(name) or (name if name in FLAGS else None)
+
+
+def commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]:
+    """The commands in the text of ``sh -c``, split at blanks, each from its program on; ``$`` stands for a variable of the script's.
+
+    >>> commands_of_shell(("bash", "-lc", "cd case && A=1 mpirun -np 4 ./solver <in")), commands_of_shell(("sh", "solver.sh"))
+    ((('cd', 'case'), ('mpirun', '-np', '4', './solver', '<in')), ())
+    """
+    if program_name(command[0]) not in _SHELLS:
+        return ()
+    option = next((at for at, word in enumerate(command[:4]) if at and TEXT_FOLLOWS.fullmatch(lead(word))), None)
+    if option is None or option + 1 == len(command):
+        return ()
+    word = command[option + 1]
+    text = word if isinstance(word, str) else "".join(part if isinstance(part, str) else "$" for part in word.parts)
+    found = (_from_program(one.split()) for one in _BETWEEN.split(text[:_BEGINNING]))
+    return tuple(one for one in found if one)
+
+
+def _from_program(words: list[str]) -> tuple[str, ...]:
+    """The words of a command in a shell's text without variables that are set, and words of the shell's, before the program."""
+    at = next((at for at, word in enumerate(words) if word not in _BEFORE_PROGRAM and "=" not in word), len(words))
+    return tuple(words[at:])
 
 
 def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word, ...], tuple[Word, ...]] | None:

@@ -141,16 +141,6 @@ def check_program(words: tuple[Word, ...], *, field: str = "") -> None:
         raise RequestError(f"the first word is the program: it may hold no '=' and not start with '-'{how}", field=field)
 
 
-def behind_env(command: tuple[Word, ...]) -> int:
-    """Where the program of a command is that begins with ``env`` and variables to set; 0 without them, or with options of ``env``.
-
-    >>> behind_env(("env", "A=1", "./solver", "x=2")), behind_env(("env", "-i", "./solver")), behind_env(("./solver",))
-    (2, 0, 0)
-    """
-    at = next((at for at, word in enumerate(command[1:], 1) if "=" not in lead(word)), 0)
-    return at if tail(command[0]).rpartition("/")[2] == "env" and not lead(command[at]).startswith("-") else 0
-
-
 def lead(word: Word) -> str:
     """The literal text that a word starts with, up to its first expansion."""
     if isinstance(word, str):

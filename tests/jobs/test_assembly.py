@@ -501,7 +501,7 @@ def test_threads_of_a_framework_are_bound_in_an_image_of_the_catalogue_alone(pla
     assert ("OMP_PROC_BIND=close" in text) is (place["container_runtime"] != "none")
 
 
-@pytest.mark.parametrize(("ranks", "said"), [(8, "share its 4 GPUs"), (2, "2 of the 4 GPUs"), (4, None)])
+@pytest.mark.parametrize(("ranks", "said"), [(8, "share its 4 GPUs"), (2, "uses 2 of its 4 GPUs"), (4, None)])
 def test_ranks_that_are_not_as_many_as_their_gpus_are_told(ranks: int, said: str | None) -> None:
     """A command for nodes with another number of GPUs would fail, or leave some idle."""
     application = {"app_type": "python", "executable": "train.py"}

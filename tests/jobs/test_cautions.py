@@ -113,11 +113,18 @@ def test_an_environment_of_the_host_does_not_open_in_an_image_of_the_catalogue(r
         ("train.py --hf-token ${HOME}/0123456789abcdef0123", False),
         ("train.py --eos-token '</s>' --max-tokens 0123456789abcdef0123", False),
         ("train.py --token-file tokens/0123456789abcdef0123", False),
+        ("train.py --token /data/tokens/v2-large.json", False),
     ],
 )
 def test_a_secret_in_the_command_is_told(executable: str, warned: bool) -> None:
     """Plans are kept, and others may read them."""
     assert any("looks like a secret" in each for each in told("executable", executable=executable)) == warned
+
+
+def test_a_secret_in_a_step_before_the_run_is_told() -> None:
+    """It stands in the script, too."""
+    steps: dict[str, Any] = {"executable": "python3 train.py", "pre-execution": "hf auth login --token hf_abcdefghij0123456789"}
+    assert any("--token looks like a secret" in each for each in told("pre-execution", **steps))
 
 
 @pytest.mark.parametrize(("image", "warned"), [(True, True), (False, False)])

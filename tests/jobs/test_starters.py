@@ -80,11 +80,20 @@ def test_variables_that_env_sets_are_before_the_program(command: str, launcher: 
 
 
 @pytest.mark.parametrize(("framework", "told"), [(None, True), ("pytorch", False)])
-def test_a_launcher_of_pytorch_in_a_request_without_it_is_told(framework: str | None, told: bool) -> None:
+@pytest.mark.parametrize("launcher", ["none", "srun"])
+def test_a_launcher_of_pytorch_in_a_request_without_it_is_told(launcher: str, framework: str | None, told: bool) -> None:
     """Its ranks would share the cores of one, and other nodes would be waited for."""
     work = Request(application=Application(executable=words.parse("torchrun --nnodes 2 train.py")))
-    _, notices = command_of(work.changed(optimisation={"framework": framework}), "none", "slurm")
+    _, notices = command_of(work.changed(optimisation={"framework": framework}), launcher, "slurm")
     assert any("name PyTorch" in notice.message for notice in notices) == told
+
+
+@pytest.mark.parametrize(("launcher", "told"), [("none", "begin the command with it"), ("torchrun", "give the program without it")])
+def test_a_launcher_of_pytorch_within_a_shell_stays_and_is_told(launcher: str, told: str) -> None:
+    """Its counts are not those of the job."""
+    work = Request(application=Application(executable=words.parse("bash -c 'torchrun --nproc_per_node 4 train.py'")))
+    command, (notice,) = command_of(work.changed(optimisation={"framework": "pytorch"}), launcher, "slurm")
+    assert (command, told in notice.message) == (work.application.command, True)
 
 
 def test_a_launcher_behind_variables_is_warned_of() -> None:
@@ -113,6 +122,9 @@ def test_the_precision_that_accelerate_is_told_stays(command: str, started: str)
         ("sh -c 'mpirun -np 4 pw.x <scf.in >scf.out'", "mpirun"),
         ("bash -c 'cd case; env OMP_NUM_THREADS=2 srun ./solver'", "srun"),
         ("sh -c 'OMP_NUM_THREADS=2 mpiexec.hydra -n 4 ./solver'", "mpiexec.hydra"),
+        ("bash -lc 'module load openmpi; time /opt/openmpi/bin/mpirun -np 4 ./solver'", "mpirun"),
+        ('bash -l -c "cd ${HOME}/case && mpirun -np 4 ./solver"', "mpirun"),
+        ("sh -c 'exec python3 -m torch.distributed.run --nproc_per_node 4 train.py'", "torchrun"),
         ("sh -c './solver --launcher mpirun >log'", None),
         ("sh -c 'pw.x <scf.in'", None),
         ("sh solver.sh", None),

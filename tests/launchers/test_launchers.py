@@ -366,7 +366,7 @@ def test_torchrun_is_started_by_what_starts_processes_there(scheduler: str, flav
     [
         ("shell", None, None, "needs a scheduler that allocates them, which shell does not; name the scheduler or a known system"),
         ("lsf", "jsrun", None, "jsrun cannot start torchrun on 2 nodes"),
-        ("pbspro", "pals", 7, "each of 2 nodes the same number of ranks; 7 do not divide evenly"),
+        ("pbspro", "pals", 7, "each of 2 nodes the same number of ranks; 7 do not divide evenly: give another number of them"),
         ("pbspro", "pals", None, ""),
         ("torque", "pals", None, "under PBS Pro or Slurm, not under torque"),
     ],

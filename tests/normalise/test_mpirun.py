@@ -143,3 +143,10 @@ def test_a_launcher_behind_variables_starts_no_ranks_either() -> None:
     found = request("env A=1 OMP_NUM_THREADS=2 mpirun -np 8 ./solver x.in")
     assert words.line(found.application.command) == "env A=1 ./solver x.in"
     assert (found.application.mpi_ranks, found.application.threads) == (8, 2)
+
+
+def test_the_threads_before_a_launcher_are_left_out_with_it() -> None:
+    """The warning names what said them."""
+    document = {"job": {"application": {"app_tag": "x", "executable": "env OMP_NUM_THREADS=2 mpirun -np 8 ./solver", "threads": 4}}}
+    messages = [each.message for each in normalise(document).warnings]
+    assert "4 is used; 'OMP_NUM_THREADS=2 mpirun -np 8' says 2" in messages

@@ -1187,6 +1187,7 @@ def test_another_key_value_store_changes_nothing(document: dict[str, Any], stays
         (["python3 prepare.py", "mesh.h5"], True),
         (["./prepare", "--cells 100"], True),
         (["sh", "-c", "blockMesh && decomposePar -force"], False),
+        (["bash", "-lc", "decomposePar -force"], False),
         (["./prepare", "--cells", "100", "a file", "--title=two words"], False),
     ],
 )

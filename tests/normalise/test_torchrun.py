@@ -30,6 +30,8 @@ def read(
         ("accelerate launch --num_processes 8 train.py", None, None, 8),
         ("deepspeed --num_nodes 2 --num_gpus 4 train.py", 2, 4, None),
         ("srun -N 2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc_per_node 4 train.py", 2, 4, None),
+        ("srun -N 2 --ntasks-per-node=1 env A=1 torchrun --nnodes 2 --nproc_per_node 4 train.py", 2, 4, None),
+        ("srun -N 2 --ntasks-per-node=1 bash -c 'torchrun --nnodes 2 --nproc_per_node 4 train.py'", 2, None, None),
     ],
 )
 def test_the_counts_of_the_launcher_are_those_of_the_job(command: str, nodes: int | None, each: int | None, ranks: int | None) -> None:
@@ -44,6 +46,22 @@ def test_the_counts_of_the_request_hold() -> None:
     assert (found.request.job_options.node_count, found.request.job_options.process_count_per_node) == (2, 4)
     fields = [warning.field for warning in found.warnings]
     assert fields == ["application.executable", "job_options.node_count", "job_options.process_count_per_node"]
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "ranks", "field"),
+    [
+        ("torchrun --nnodes 3 train.py", {}, 8, "job_options.node_count"),
+        ("accelerate launch --num_processes 7 train.py", {"node_count": 2}, None, "application.mpi_ranks"),
+        ("accelerate launch --num_processes 6 --num_machines 4 train.py", {}, None, "application.mpi_ranks"),
+    ],
+)
+def test_a_count_by_which_nodes_differ_is_left_out(command: str, options: Mapping[str, int], ranks: int | None, field: str) -> None:
+    """torchrun starts as many ranks on each node: the request would be refused for what only the launcher says."""
+    application: dict[str, Any] = {"mpi_ranks": ranks} if ranks else {}
+    found = read(command, options=options, **application)
+    assert found.request.application.mpi_ranks == ranks
+    assert [warning.field for warning in found.warnings if "do not divide evenly" in warning.message] == [field]
 
 
 @pytest.mark.parametrize(

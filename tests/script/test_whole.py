@@ -220,9 +220,11 @@ def test_values_of_the_layout_are_only_where_something_reads_them() -> None:
     assert ["MODAK_RANKS=8" in render(each, "shell").text for each in (job, *read)] == [False, *[True] * len(read)]
 
 
-@pytest.mark.parametrize(("name", "warned"), [("MODAK_TASKS", True), ("MODAK_RANKS", False), ("SLURM_NTASKS", False)])
+@pytest.mark.parametrize(
+    ("name", "warned"), [("MODAK_TASKS", True), ("MODAK_RANKS", False), ("MODAK_STORAGE", False), ("SLURM_NTASKS", False)]
+)
 def test_a_variable_of_the_script_that_it_does_not_have_is_warned_of(name: str, warned: bool) -> None:
-    """The job would stop there, after its time in the queue."""
+    """The job would stop there, after its time in the queue. That a system has no such storage is told already."""
     said = render(replace(SMALL, pre=words.parse(f"decompose ${{{name}}}"), values={"MODAK_RANKS": "8"}), "shell").warnings
     assert [notice.message for notice in said] == [f"${{{name}}}: the script does not set it; it has MODAK_RANKS"] * warned
 
