@@ -88,8 +88,7 @@ def _printed(head: bytes) -> bool:
 
 def _mark(first: str) -> str | None:
     """What separates the columns of the first line, the job's number among them; ``None``: it is none of sacct's. Tables that people make
-    have that number, too: where commas or the like separate columns, all have to be called as Slurm does, those that a job needs among them.
-    """
+    may have that number, too: other signs than ``|`` separate columns that are all called as Slurm does, with those that a job needs."""
     for mark in _MARKS:
         names = [name for name in first.rstrip("\r").split(mark) if name]
         if len(names) > 1 and not {"JobID", "JobIDRaw"}.isdisjoint(names):
