@@ -68,7 +68,7 @@ class PerfLog:
                 if not another.figures and "_value" in row:
                     raise DataError(f"no columns 'NAME_value' and 'NAME_unit' of each figure; {_REPORT}", field=f":{line}")
                 if not another.figures:
-                    found.left.append(f":{line}: its tests have no performance figures")
+                    found.leave(line, "its tests have no performance figures")
                 header = another
             elif not header:
                 old = "lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read"
