@@ -86,6 +86,16 @@ class RowCollector:
         else:
             self.left.append(f":{line}: {_printable(what, LONGEST_NOTE)}; left out")
 
+    def leave_all(self, what: str) -> None:
+        """Note once that all of a kind are left out, wherever they are."""
+        note = f": {_printable(what, LONGEST_NOTE)}; left out"
+        if note in self.left:
+            return
+        if len(self.left) == MOST_NOTES:
+            self.more += 1
+        else:
+            self.left.append(note)
+
     def fail(self, line: int, what: str, state: str | None) -> None:
         """Note that a run is left out that did not succeed; ``what`` names it and says how it ended, which is its ``state`` in short."""
         self.states[_printable(state or "unknown", LONGEST_STATE)] += 1

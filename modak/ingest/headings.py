@@ -86,12 +86,12 @@ def renaming(name: str, column: str) -> str:
 def sizes(unknown: Sequence[str], *, some_known: bool, rising: bool = True) -> list[str]:
     """The unknown headings that are sizes, side by side: a wide table has a column for each number of nodes. Numbers may also be the cells
     of a table without a header: two of them are headings only beside ``some_known`` ones. ``rising``: only in this order; else in any, each
-    once."""
+    once. Headings with different units are none: their values are not of one column."""
     places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(_BRACKETS.sub("", name[:_LONGEST]).strip())]
     if len(places) < (2 if some_known else 3):
         return []
     found = unknown[places[0] : places[-1] + 1]
-    side_by_side = len(found) == len(places)
+    side_by_side = len(found) == len(places) and len(_in_brackets(found)) == 1
     counts = [size(name) for name in found] if side_by_side else []
     return list(found) if side_by_side and (counts if rising else sorted(counts)) == sorted(set(counts)) else []
 
@@ -120,9 +120,13 @@ def _beside_nodes(names: Sequence[str]) -> tuple[str, ...]:
 
 def unit_of(names: Sequence[str]) -> str | None:
     """The unit in the brackets of all these headings: ``s`` of ``Run 1 (s)``, ``Run 2 (s)``; ``None``: they give none, or several."""
-    units = {found[1] if (found := _BRACKETS.search(name[:_LONGEST])) else None for name in names}
+    units = _in_brackets(names)
     (unit,) = units if len(units) == 1 else (None,)
     return unit if unit and metrics.known_unit(unit) else None
+
+
+def _in_brackets(names: Sequence[str]) -> set[str | None]:
+    return {found[1] if (found := _BRACKETS.search(name[:_LONGEST])) else None for name in names}
 
 
 def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> str:

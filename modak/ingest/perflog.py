@@ -29,8 +29,6 @@ _ONE_HOST: Final = re.compile(r"[\w.-]+")
 """A list of several hosts has commas or brackets."""
 _INFO: Final = re.compile(r"(?P<display_name>.*?)(?: /[0-9a-f]+)?(?: @(?P<system>[^\s:]+):(?P<partition>[^\s+]+)(?:\+(?P<environ>\S+))?)?")
 """What ReFrame calls the test's info: ``solver %n=2 /89313233 @cluster:cpu+gnu``."""
-
-
 _REPORT: Final = "write both in 'format_perfvars' of the configuration, or load ReFrame's report"
 
 
@@ -70,7 +68,7 @@ class PerfLog:
                 if not another.figures and "_value" in row:
                     raise DataError(f"no columns 'NAME_value' and 'NAME_unit' of each figure; {_REPORT}", field=f":{line}")
                 if not another.figures:
-                    found.left.append(f":{line}: its tests have no performance figures")
+                    found.leave(line, "its tests have no performance figures")
                 header = another
             elif not header:
                 old = "lines of ReFrame 3, which name no columns; the logs of ReFrame 4 are read"
@@ -92,7 +90,7 @@ def _header(line: str) -> _Header | None:
     headers = [_header_between(mark, line) for mark in _MARKS if mark.search(line)]
     if not line.startswith(_ENDED):
         headers = [one for one in headers if _ENDED in one.names or (one.figures and "result" in one.names)]
-    return next((one for one in headers if one.figures), headers[0] if headers else None)
+    return max(headers, key=lambda one: len(one.figures), default=None)
 
 
 def _header_between(mark: re.Pattern[str], line: str) -> _Header:

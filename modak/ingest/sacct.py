@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -21,6 +21,8 @@ FAILED: Final = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL", "TIMEOUT")
 """How a step ends that did not do its work; one that the end of the script stops, as that of a monitor, is ``CANCELLED``."""
 _MARKS: Final = "|,;\t"
 """What ``--delimiter`` may have put between cells."""
+_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+"""How Slurm calls a column."""
 HYPERTHREADS: Final = 2
 """So many CPUs of a task may be one core whose two hyper-threads were allocated together, and of which one was used."""
 _FREE: Final = frozenset(
@@ -85,8 +87,17 @@ def _printed(head: bytes) -> bool:
 
 
 def _mark(first: str) -> str | None:
-    """What separates the columns of the first line, the job's number among them; ``None``: it does not name it."""
-    return next((mark for mark in _MARKS if mark in first and not {"JobID", "JobIDRaw"}.isdisjoint(first.rstrip("\r").split(mark))), None)
+    """What separates the columns of the first line, the job's number among them; ``None``: it is none of sacct's. Tables that people make
+    may have that number, too: other signs than ``|`` separate columns that are all called as Slurm does, with those that a job needs."""
+    for mark in _MARKS:
+        names = [name for name in first.rstrip("\r").split(mark) if name]
+        if len(names) > 1 and not {"JobID", "JobIDRaw"}.isdisjoint(names):
+            return mark if mark == "|" or (not _missing(names) and all(map(_NAME.fullmatch, names))) else None
+    return None
+
+
+def _missing(header: Collection[str]) -> list[str]:
+    return [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
 
 
 def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[SacctJob]:
@@ -94,8 +105,7 @@ def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[SacctJob]:
     mark = _mark(first) or "|"
     end = mark if first.endswith(mark) else ""  # of every line with --parsable
     header = [cell for cell in first.split(mark) if cell]
-    missing = [name for name in WANTED if name not in header and REPLACED.get(name) not in header]
-    if missing:
+    if missing := _missing(header):
         raise DataError(f"no column {', '.join(missing)}; {ASKED}", field=":1")
     jobs: dict[tuple[str, str | None], SacctJob] = {}
     faults: list[Fault] = []
@@ -184,7 +194,7 @@ def add(job: SacctJob, found: RowCollector) -> None:
     elif not count(job.seconds):
         found.leave(job.line, f"{title} took less than a second")
     else:
-        largest = max(job.steps, key=lambda step: step.tasks, default=None)
+        largest = max(job.steps, key=lambda step: (step.tasks, step.nodes or 0), default=None)
         whole = largest and largest.nodes in (job.nodes, None)  # else others ran beside it, on other nodes
         tasks = largest.tasks if largest and whole else None
         per_task = divided(job.cpus, tasks)

@@ -11,6 +11,7 @@ import json
 import pytest
 
 from modak.errors import DataError
+from modak.ingest.documents import MOST_NOTES
 from modak.ingest.reading import points, table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import MOST_COLUMNS
@@ -87,6 +88,13 @@ def test_a_packed_table_of_ordinary_runs_is_no_bomb() -> None:
     packed = gzip.compress((head + runs).encode())
     assert len(packed) < 100_000
     assert sum(len(batch) for batch in table(from_bytes(packed, "p.log.gz")).batches()) == 90_000
+
+
+def test_notes_of_what_is_left_out_do_not_grow_with_the_file() -> None:
+    """A profile may have thousands of counters of events."""
+    counters = "".join(f"METRIC PAPI_{number}\nDATA 1\n" for number in range(MOST_NOTES + 5))
+    (batch,) = table(from_bytes(f"PARAMETER p\nPOINTS 1\nREGION a\nDATA 9\n{counters}".encode(), "e.txt")).batches()
+    assert (len(batch.notes), batch.notes[-1]) == (MOST_NOTES + 1, "e.txt: 5 more left out")
 
 
 def test_rows_are_counted_before_they_are_kept() -> None:

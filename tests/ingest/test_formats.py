@@ -245,6 +245,15 @@ def test_a_performance_log_of_a_sites_own_format_is_read(name: str) -> None:
     assert (batch.numbers["nodes"].tolist(), batch.numbers["ranks_per_node"].tolist()) == ([2], [4])
 
 
+@pytest.mark.parametrize(("outer", "inner"), [("|", ","), (",", "|")])
+def test_several_figures_of_a_performance_log_with_two_separators_are_all_read(outer: str, inner: str) -> None:
+    """Between the last ones there is only one of the signs: with it alone, the first figure and the columns before it were one cell."""
+    columns = outer.join(("job_completion_time", "result", "name", "jobid", inner.join(("a_value", "a_unit", "b_value", "b_unit"))))
+    run = outer.join(("2026-03-01T12:00:00", "pass", "solver", "17", inner.join(("12.5", "s", "7.5", "s"))))
+    (batch,) = table(from_bytes(f"{columns}\n{run}\n".encode(), "r.log")).batches()
+    assert ([(key.application, key.metric) for key in batch.series], batch.notes) == ([("solver", "a"), ("solver", "b")], ())
+
+
 def test_a_performance_log_with_a_value_and_its_unit_in_one_cell_is_refused() -> None:
     """It has figures; that they cannot be read is no reason to leave them out."""
     log = b"job_completion_time,name,time_var=time_value time_unit\n2026-03-01T12:00:00,solver,time=12.5 s\n"
@@ -282,7 +291,7 @@ def test_a_performance_log_without_figures_has_no_results() -> None:
     """ReFrame 4.10 writes one for tests that measure nothing; it is no table whose columns are wrong."""
     log = b"job_completion_time,display_name,system,num_tasks,\n2026-03-01T12:00:00,fix %size=10,a,1,\n"
     (batch,) = table(from_bytes(log, "fix.log")).batches()
-    assert batch.notes[-1] == "fix.log:1: its tests have no performance figures"
+    assert batch.notes[-1] == "fix.log:1: its tests have no performance figures; left out"
 
 
 def test_a_run_in_a_performance_log_without_any_value_is_one_that_failed() -> None:
@@ -591,6 +600,18 @@ def test_a_step_on_a_part_of_the_nodes_tells_no_layout() -> None:
     """Two steps beside each other, each with two tasks on a node of its own: not one task on each node."""
     (batch,) = sacct_rows("1|a|COMPLETED|60|2||4", "1.0|x|COMPLETED|60|1|2|2", "1.1|x|COMPLETED|60|1|2|2")
     assert [batch.numbers[name].tolist() for name in ("nodes", "ranks_per_node", "threads_per_rank")] == [[2], [UNKNOWN], [UNKNOWN]]
+
+
+def test_of_steps_with_as_many_tasks_one_on_all_nodes_tells_the_layout() -> None:
+    """Whichever ran first: here, a preparation on one of the nodes."""
+    (batch,) = sacct_rows("1|a|COMPLETED|60|2||8", "1.0|prepare|COMPLETED|2|1|4|4", "1.1|solver|COMPLETED|58|2|4|8")
+    assert batch.numbers["ranks_per_node"].tolist() == [2]
+
+
+@pytest.mark.parametrize("first", ["JobID,application,nodes,metric,value,unit", "JobID,JobName,State,Elapsed,value"])
+def test_a_table_of_ones_own_may_have_the_number_of_the_job(first: str) -> None:
+    """Its columns are named as in any other table, and none is left out without a word."""
+    assert table(from_bytes(f"{first}\n".encode(), "mine.csv")).format == "csv"
 
 
 def test_sacct_may_have_another_separator() -> None:

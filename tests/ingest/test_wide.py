@@ -91,6 +91,7 @@ def test_sizes_come_in_any_order() -> None:
         ("application,Nodes,1,2\na,8,9,5\n", "nodes", "r.csv:1: --wide nodes: the table has a column 'Nodes', too"),
         ("application,a,b\na,9,5\n", "nodes", "r.csv:1: --wide nodes: no columns side by side whose names are sizes (columns with"),
         ("application,1,2,t1\na,9,5,4\n", "nodes", "r.csv:1: --wide nodes: no columns side by side whose names are sizes (columns with"),
+        ("application,1 (s),2 (ms)\na,9,5\n", "nodes", "r.csv:1: --wide nodes: no columns side by side whose names are sizes (columns "),
         ("application,1,2\na,9,x\n", "nodes", "r.csv:2: column 'value': 'x': allowed: a finite positive number"),
     ],
 )  # fmt: skip
