@@ -99,10 +99,11 @@ def starter(command: tuple[Word, ...]) -> str | None:
 
 
 def is_interpreted(command: tuple[Word, ...]) -> bool:
-    """Whether a command is a program of Python or R.
+    """Whether a command is a program of Python or R, or a shell that starts one.
 
     >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("env", "A=1", "Rscript", "fit.R")), is_interpreted(("./solver",))
     (True, True, False)
     """
-    program = command[behind_env(command)]
-    return is_python(program) or is_script(program) or program_name(program) in ("R", "Rscript")
+    program = command[behind_env(command) :]
+    names = (each[0] for each in (program, *commands_of_shell(program)))
+    return any(is_python(name) or is_script(name) or program_name(name) in ("R", "Rscript") for name in names)

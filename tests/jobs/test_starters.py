@@ -51,9 +51,10 @@ def test_other_commands_of_a_launcher_start_no_ranks(command: str) -> None:
     assert starter(words.parse(command)) is None
 
 
-def test_a_script_is_a_program_of_pythons_however_it_is_called() -> None:
-    """By its own path, too."""
-    assert is_interpreted(words.parse("./train.py --lr 1"))
+@pytest.mark.parametrize("command", ["./train.py --lr 1", "sh -c 'cd data && exec python3 fit.py >log'"])
+def test_a_script_is_a_program_of_pythons_however_it_is_called(command: str) -> None:
+    """By its own path, too, or by a shell: OpenMP would bind it to one core."""
+    assert is_interpreted(words.parse(command))
 
 
 @pytest.mark.parametrize(("scheduler", "warned"), [("slurm", True), ("shell", False)])
