@@ -121,7 +121,7 @@ def test_a_run_is_over_in_time_where_its_start_up_is_known(known: Known) -> None
     facts = known("3dgan")
     here = facts.systems["supermuc-ng"]
     partitions = tuple(one.model_copy(update={"max_wall_time_s": 3660, "queues": ()}) for one in here.partitions)
-    request = example("3dgan-supermuc-ng", job_options={"wall_time_limit": "02:00:00"})
+    request = example("3dgan-supermuc-ng", job_options={"wall_time_limit": "02:00:00", "node_count": 24})
     with pytest.raises(Infeasible, match="ask for no more"):
         optimise(request, replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": partitions})}))
     told = here.model_copy(update={"partitions": partitions, "start_up_s": 0.0})
@@ -1078,6 +1078,12 @@ def test_sizes_below_a_choice_that_is_worth_its_doubt_are_not_further_away(objec
     assert plan.configuration.ranks_per_node == 48
     assert [one.configuration.nodes for one in plan.alternatives if one.why_not == "does not meet the constraints"] == unmet
     assert "further beyond the measured sizes" not in "\n".join((*plan.decisions, *(one.why_not or "" for one in plan.alternatives)))
+
+
+@pytest.mark.parametrize("seconds", [5400, 7200, 9000])
+def test_a_run_that_was_chosen_because_it_ends_in_time_is_not_refused(known: Known, seconds: int) -> None:
+    """Where more than the longest of a job is requested, the script asks for that."""
+    assert limited(known, seconds, job_options__wall_time_limit="10:00:00").plan.wall_time_s == seconds
 
 
 def test_a_predicted_start_up_is_a_part_of_what_has_to_end_in_time(known: Known) -> None:
