@@ -1041,7 +1041,7 @@ def test_runs_that_may_be_stopped_are_not_chosen_while_others_end(known: Known, 
     assert (free.prediction.lower or 0) > 7200 > (found.prediction.value or 0) + 120
     fewer = [one for one in found.alternatives if one.configuration.nodes < found.configuration.nodes]
     assert {one.why_not for one in fewer if (one.node_hours or 0) < (found.node_hours or 0)} == {"may not end within the wall time limit"}
-    assert "of these, those that end within the wall time limit (at confidence 0.9)" in "\n".join(found.decisions)
+    assert "among configurations that end within the wall time limit (at confidence 0.9)" in "\n".join(found.decisions)
 
 
 @pytest.mark.parametrize(
