@@ -117,15 +117,15 @@ def test_a_run_that_is_over_in_time_asks_for_no_more_than_a_job_may_have(
 
 
 def test_a_run_is_over_in_time_where_its_start_up_is_known(known: Known) -> None:
-    """Its prediction has that, and ends a minute before the limit: nothing is added to it."""
+    """Its prediction has that, and ends before the limit: nothing is added to it."""
     facts = known("3dgan")
     here = facts.systems["supermuc-ng"]
-    partitions = tuple(one.model_copy(update={"max_wall_time_s": 3660, "queues": ()}) for one in here.partitions)
-    request = example("3dgan-supermuc-ng", job_options={"wall_time_limit": "02:00:00"})
+    partitions = tuple(one.model_copy(update={"max_wall_time_s": 3600, "queues": ()}) for one in here.partitions)
+    request = example("3dgan-supermuc-ng", job_options={"wall_time_limit": "02:00:00", "node_count": 24})
     with pytest.raises(Infeasible, match="ask for no more"):
         optimise(request, replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": partitions})}))
     told = here.model_copy(update={"partitions": partitions, "start_up_s": 0.0})
-    assert optimise(request, replace(facts, systems={"supermuc-ng": told})).plan.wall_time_s == 3660
+    assert optimise(request, replace(facts, systems={"supermuc-ng": told})).plan.wall_time_s == 3600
 
 
 def nobody_ran_this(known: Known, queues: tuple[Queue, ...] = (), **job: Any) -> Answer:
@@ -1041,7 +1041,7 @@ def test_runs_that_may_be_stopped_are_not_chosen_while_others_end(known: Known, 
     assert (free.prediction.lower or 0) > 7200 > (found.prediction.value or 0) + 120
     fewer = [one for one in found.alternatives if one.configuration.nodes < found.configuration.nodes]
     assert {one.why_not for one in fewer if (one.node_hours or 0) < (found.node_hours or 0)} == {"may not end within the wall time limit"}
-    assert "of these, those that end within the wall time limit (at confidence 0.9)" in "\n".join(found.decisions)
+    assert "among configurations that end within the wall time limit (at confidence 0.9)" in "\n".join(found.decisions)
 
 
 @pytest.mark.parametrize(
@@ -1078,6 +1078,12 @@ def test_sizes_below_a_choice_that_is_worth_its_doubt_are_not_further_away(objec
     assert plan.configuration.ranks_per_node == 48
     assert [one.configuration.nodes for one in plan.alternatives if one.why_not == "does not meet the constraints"] == unmet
     assert "further beyond the measured sizes" not in "\n".join((*plan.decisions, *(one.why_not or "" for one in plan.alternatives)))
+
+
+@pytest.mark.parametrize("seconds", [5400, 7200, 9000])
+def test_a_run_that_was_chosen_because_it_ends_in_time_is_not_refused(known: Known, seconds: int) -> None:
+    """Where more than the longest of a job is requested, the script asks for that."""
+    assert limited(known, seconds, job_options__wall_time_limit="10:00:00").plan.wall_time_s == seconds
 
 
 def test_a_predicted_start_up_is_a_part_of_what_has_to_end_in_time(known: Known) -> None:

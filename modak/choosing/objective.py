@@ -184,7 +184,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         if default:
             first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
         if stopped is not None:
-            first += f"; of these, those that end within the wall time limit (at confidence {as_given(objective.confidence)})"
+            first += f", among configurations that end within the wall time limit (at confidence {as_given(objective.confidence)})"
         _, without_limit = _kept_by_default(scored, allowed) if by_default else (None, allowed)
         if not (without_limit & ~near).any():
             return (first,)

@@ -38,7 +38,7 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
     if asked and (limit := binding_limit(request, decision.target, decision.nodes)):
-        if not (is_continued(request) or _is_over_by(limit, decision)):
+        if not (is_continued(request) or _is_over_by(limit, decision, objective.confidence)):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
     upper = decision.evidence.upper(decision.best)
@@ -65,9 +65,9 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     return wanted, f"wall time: {clock(wanted)}, {bound} plus the job's start"
 
 
-def _is_over_by(seconds: int, decision: Decision) -> bool:
-    upper = decision.evidence.upper(decision.best)
-    return upper is not None and upper + _start_up_s(decision) <= seconds
+def _is_over_by(seconds: int, decision: Decision, confidence: float) -> bool:
+    """Whether the run ends in time, as sure as the choice is."""
+    return decision.scored.bound_of(decision.best, confidence) + _start_up_s(decision) <= seconds
 
 
 def _start_up_s(decision: Decision) -> float:
