@@ -455,7 +455,7 @@ def _measure_in(name: str) -> Measure | None:
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
     words = re.split(r"[_ ]+", bare.lower())
-    if _is_scatter(words) or (bracket and len(words) > 1 and words[-1] in ("min", "max")):
+    if _is_scatter(words) or (bracket and words[-1] in ("min", "max") and _is_time(words[:-1])):  # the largest rate is often the result
         return None
     if len(words) > 1 and words[-1] in vocabulary.MIDDLES:
         bare = bare[: -len(words[-1])].rstrip("_ ")

@@ -71,6 +71,7 @@ MEASURED = {
     "memory; in B, unless --set unit=… says another unit": "memory maxrss",
     "memory --set unit=kB": "max_rss_kb",
     "throughput --set unit=samples/sec": "samples_per_sec",
+    "bandwidth --set unit=MB/s": "bandwidth_max_[MB/s]",
     "throughput --set unit=images/sec": "images_per_sec",
     "throughput --set unit=img/s": "img/s",
     "throughput --set unit=samples/second": "train_samples_per_second",
