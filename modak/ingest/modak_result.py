@@ -13,7 +13,7 @@ from modak.ingest.table import Raw
 
 SOURCE: Final = "job {}, plan {}"
 """The source of a row, by the number of the job, or of the array of jobs, and the plan."""
-_SOURCE: Final = re.compile(r"job (\S+), plan \S+")
+_SOURCE: Final = re.compile(r"job (\S+), plan (\S+)")
 
 
 def job_of(source: str) -> str | None:
@@ -22,8 +22,14 @@ def job_of(source: str) -> str | None:
     >>> job_of("job 4711, plan 12ab"), job_of("slurm job 4711")
     ('4711', None)
     """
+    parts = parts_of(source)
+    return parts[0] if parts else None
+
+
+def parts_of(source: str) -> tuple[str, str] | None:
+    """The number of the job and the plan that a source of :data:`SOURCE` names; ``None``: it is another one."""
     found = _SOURCE.fullmatch(source)
-    return found[1] if found else None
+    return (found[1], found[2]) if found else None
 
 
 class ModakResult:

@@ -27,6 +27,7 @@ from modak.perfmodel import merging
 from modak.progress import Progress, silent
 from modak.store import remarks, replacing, samejobs, suspects, versions
 from modak.store.engine import chunks
+from modak.store.outcomes import outcomes
 from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
 from modak.store.series import OwnNames, by_number, ids, of_same_runs, series_label, text_ids
 from modak.store.staging import Staged
@@ -103,7 +104,11 @@ def load(
         models=_count_models(connection, touched),
         suspicious=tuple(state.suspicious[:SHOWN]),
         suspicious_count=len(state.suspicious),
-        notes=(*dict.fromkeys(state.notes), *remarks.remarks(connection, state.systems, touched)),
+        notes=(
+            *outcomes(connection, state.load_ids, state.highest),
+            *dict.fromkeys(state.notes),
+            *remarks.remarks(connection, state.systems, touched),
+        ),
         files=tuple(state.files),
     )
 

@@ -1,0 +1,79 @@
+"""Whether the predictions of plans held: what a load says of the jobs that ran them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from modak.ingest import modak_result
+from modak.ingest.modak_result import ModakResult
+from modak.store.engine import chunks
+from modak.store.schema import loads, plans, results, series, texts
+from modak.text.amounts import as_given, counted, span
+
+EACH: Final = 3
+"""Up to so many jobs are told of one by one, more of them in a sentence."""
+MOST: Final = 1000
+"""Most jobs that are looked at."""
+
+
+class Outcome(NamedTuple):
+    """The time of a run beside its prediction, both in seconds."""
+
+    job: str
+    time: float
+    predicted: float
+    lower: float
+    upper: float
+    level: float
+    """What part of runs the interval from ``lower`` to ``upper`` is to contain."""
+
+    @property
+    def where(self) -> str:
+        """Where the time lies beside the interval."""
+        return "within" if self.lower <= self.time <= self.upper else "longer than" if self.time > self.upper else "shorter than"
+
+    def in_words(self) -> str:
+        """What a user reads of one job."""
+        interval = f"the {as_given(100 * self.level)}% interval of its prediction"
+        told = f"{span(self.predicted)} ({span(self.lower)} – {span(self.upper)})"
+        return f"job {self.job} took {span(self.time)}, {self.where} {interval}, {told}"
+
+
+def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[str]:
+    """Notes on the rows of these loads with numbers above ``after``: times of jobs whose plans are stored and predicted one."""
+    found = list(_outcomes(connection, load_ids, after))
+    if len(found) <= EACH:
+        yield from (one.in_words() for one in found)
+        return
+    counts = {where: sum(one.where == where for one in found) for where in ("within", "longer than", "shorter than")}
+    told = ", ".join(f"{count} {where}" for where, count in counts.items() if count)
+    yield f"of the times of {counted(len(found), 'job')} with a prediction: {told} the interval of it"
+
+
+def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[Outcome]:
+    of_jobs = select(loads.c.id).where(loads.c.id.in_(sorted(load_ids)), loads.c.format == ModakResult.name)
+    files = connection.scalars(of_jobs).all()
+    if not files:
+        return
+    rows = (
+        select(texts.c.text, results.c.value)
+        .join(texts, texts.c.id == results.c.source_id)
+        .join(series, series.c.id == results.c.series_id)
+        .where(results.c.id > after, results.c.load_id.in_(files))
+        .where(series.c.metric == "wall_time", series.c.unit == "s")
+        .order_by(results.c.id)
+        .limit(MOST)
+    )
+    times = [(*parts, row.value) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text))]
+    chosen = select(plans.c.id, plans.c.response)
+    named = sorted({plan for _, plan, _ in times})
+    stored = (row for part in chunks(named) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
+    predictions = {row.id: json.loads(row.response)["job"]["plan"]["prediction"] for row in stored}
+    for job, plan, time in times:
+        told = predictions.get(plan, {})
+        if told.get("unit") == "s" and {"value", "lower", "upper"} <= told.keys():
+            yield Outcome(job, time, told["value"], told["lower"], told["upper"], told["level"])

@@ -1,0 +1,53 @@
+"""What a load says of jobs whose times were predicted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from modak.dsl import Texts
+from modak.ingest.reading import table
+from modak.ingest.sources import from_bytes
+from modak.ingest.table import Table
+from modak.store import Store
+from tests.store.tables import ME
+
+PREDICTION = {"metric": "time", "value": 100.0, "lower": 90.0, "upper": 115.0, "level": 0.9, "unit": "s", "basis": "measured"}
+
+
+def result(job: str, seconds: float, plan: str = "12ab") -> Table:
+    """What the script of a job wrote."""
+    run = {"application": "solver", "system": "probe", "nodes": 2, "metric": "wall_time", "unit": "s", "value": seconds}
+    ended = {"measured_at": f"2026-11-20T14:{int(job):02}:50Z"}
+    document = {"modak_result": 1, "plan": plan, "job": job, "exit_status": 0, "results": [run | ended]}
+    return table(from_bytes(json.dumps(document).encode(), f"modak-result-{job}.json"))
+
+
+def planned(store: Store, prediction: dict[str, object]) -> None:
+    """A stored plan with this prediction."""
+    response = json.dumps({"job": {"plan": {"prediction": prediction}}})
+    store.plans.save("12ab", {}, response, Texts("#!/bin/sh\n"), data_version="1")
+
+
+@pytest.mark.parametrize(("seconds", "where"), [(110.0, "within"), (118.0, "longer than"), (89.0, "shorter than")])
+def test_a_job_is_compared_with_its_prediction(store: Store, seconds: float, where: str) -> None:
+    """So its user sees, without a table, whether to trust the next one."""
+    planned(store, PREDICTION)
+    told = f"job 7 took {seconds:.0f} s, {where} the 90% interval of its prediction, 100 s (90 s – 115 s)"
+    assert told in store.load([result("7", seconds)], ME).notes
+    assert not [note for note in store.load([result("7", seconds)], ME).notes if "prediction" in note], "it is there already"
+
+
+def test_many_jobs_are_counted(store: Store) -> None:
+    """A line for each of hundreds would hide everything else."""
+    planned(store, PREDICTION)
+    told = "of the times of 5 jobs with a prediction: 3 within, 1 longer than, 1 shorter than the interval of it"
+    assert told in store.load([result(str(job), 80.0 + 10 * job) for job in range(5)], ME).notes
+
+
+@pytest.mark.parametrize(("plan", "prediction"), [("unheard-of", PREDICTION), ("12ab", {"metric": "time", "unit": "s", "basis": "none"})])
+def test_nothing_is_said_where_nothing_was_predicted(store: Store, plan: str, prediction: dict[str, object]) -> None:
+    """Plans expire, and the first runs of an application have no prediction."""
+    planned(store, prediction)
+    assert not [note for note in store.load([result("7", 110.0, plan)], ME).notes if "prediction" in note]
