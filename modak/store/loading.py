@@ -103,7 +103,7 @@ def load(
         models=_count_models(connection, touched),
         suspicious=tuple(state.suspicious[:SHOWN]),
         suspicious_count=len(state.suspicious),
-        notes=(*dict.fromkeys(state.notes), *remarks.remarks(connection, state.systems, touched)),
+        notes=(*dict.fromkeys(state.notes), *remarks.remarks(connection, state.systems, _not_empty(connection, touched, state.changed))),
         files=tuple(state.files),
     )
 
@@ -363,6 +363,13 @@ def _mark_touched(connection: Connection, state: _LoadState) -> dict[int, Series
     for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(state.changed)))):
         connection.execute(update(series).where(here).values(changed=state.number))
     return by_number(connection, series.c.changed == state.number)
+
+
+def _not_empty(connection: Connection, touched: Mapping[int, SeriesKey], changed: Collection[int]) -> dict[int, SeriesKey]:
+    """The touched series but for those of which all rows were replaced: what was noted is mended. Only ``changed`` ones lost some."""
+    left = select(results.c.series_id).where(results.c.replaced_by == 0).distinct()
+    here = {number for part in chunks(sorted(changed)) for number in connection.scalars(left.where(results.c.series_id.in_(part)))}
+    return {number: key for number, key in touched.items() if number in here or number not in changed}
 
 
 def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> int:
