@@ -122,7 +122,7 @@ def _read_before(connection: Connection, table: Table) -> Sequence[Row[Any]]:
 
 
 def _values_of(options: Mapping[str, Any]) -> str:
-    """The heading of the values; empty where columns are named after sizes."""
+    """The heading of the values; empty where columns are named after sizes or runs."""
     return "" if options.get("wide") else folded(next((old for old, new in options["rename"].items() if new == "value"), "value"))
 
 
