@@ -23,7 +23,9 @@ DryRun = Annotated[bool, Query(description="check, and change nothing")]
 Replace = Annotated[bool, Query(description="replace entries of the same name; results of the same run, or of the same file")]
 Format = Annotated[str | None, Query(max_length=64, description="format of the data, instead of recognising it")]
 Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NEW`: rename a column; an empty NEW drops it")]
-Wide = Annotated[str | None, Query(max_length=100, description="columns named after sizes hold the values; the sizes go into this column")]
+Wide = Annotated[
+    str | None, Query(max_length=100, description="columns named after sizes or runs hold the values; this column gets their numbers")
+]
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000

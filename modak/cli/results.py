@@ -50,7 +50,9 @@ def load(
     ] = None,
     wide: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Columns named after sizes ('1 node', '2 nodes') hold the values; their sizes go into COLUMN."),
+        typer.Option(
+            metavar="COLUMN", help="Columns named after sizes or runs ('1 node', 'run 1') hold the values; COLUMN gets their numbers."
+        ),
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace rows of the same run or the same file; they are kept as history.")

@@ -139,7 +139,8 @@ def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> st
         unit = "" if unit_of(names) else " --set unit=…"
         fill = "" if "metric" in columns else f" --set metric=…{unit}"
         how = f"'--wide {counts[0] if counts else 'nodes'}{fill}' makes each of their cells a row{kinds}"
-    return f"columns {shown} are named after sizes; {how}"
+    what = "runs" if "repeat" in counted_by(names) else "sizes"
+    return f"columns {shown} are named after {what}; {how}"
 
 
 class Hint(NamedTuple):

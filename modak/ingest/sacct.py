@@ -135,9 +135,9 @@ def _row(cells: Mapping[str, str], line: int, jobs: dict[tuple[str, str | None],
 
 
 def _cells(cells: list[str], header: list[str], mark: str) -> dict[str, str] | None:
-    """The row's cells by column; a job's name may hold the separator, where it is the only free text."""
+    """The row's cells by column; a job's name may hold ``|``, where it is the only free text. Other separators stand in many columns."""
     spare = len(cells) - len(header)
-    if spare > 0 and "JobName" in header and not _FREE.intersection(header):
+    if spare > 0 and mark == "|" and "JobName" in header and not _FREE.intersection(header):
         at = header.index("JobName")
         cells[at : at + spare + 1] = [mark.join(cells[at : at + spare + 1])]
     return dict(zip(header, cells, strict=True)) if len(cells) == len(header) else None

@@ -107,7 +107,7 @@ def load(
         notes=(
             *outcomes(connection, state.load_ids, state.highest),
             *dict.fromkeys(state.notes),
-            *remarks.remarks(connection, state.systems, touched),
+            *remarks.remarks(connection, state.systems, _not_empty(connection, touched, state.changed)),
         ),
         files=tuple(state.files),
     )
@@ -127,7 +127,7 @@ def _read_before(connection: Connection, table: Table) -> Sequence[Row[Any]]:
 
 
 def _values_of(options: Mapping[str, Any]) -> str:
-    """The heading of the values; empty where columns are named after sizes."""
+    """The heading of the values; empty where columns are named after sizes or runs."""
     return "" if options.get("wide") else folded(next((old for old, new in options["rename"].items() if new == "value"), "value"))
 
 
@@ -368,6 +368,13 @@ def _mark_touched(connection: Connection, state: _LoadState) -> dict[int, Series
     for here in (series.c.id.in_(got), *(series.c.id.in_(part) for part in chunks(sorted(state.changed)))):
         connection.execute(update(series).where(here).values(changed=state.number))
     return by_number(connection, series.c.changed == state.number)
+
+
+def _not_empty(connection: Connection, touched: Mapping[int, SeriesKey], changed: Collection[int]) -> dict[int, SeriesKey]:
+    """The touched series but for those of which all rows were replaced: what was noted is mended. Only ``changed`` ones lost some."""
+    left = select(results.c.series_id).where(results.c.replaced_by == 0).distinct()
+    here = {number for part in chunks(sorted(changed)) for number in connection.scalars(left.where(results.c.series_id.in_(part)))}
+    return {number: key for number, key in touched.items() if number in here or number not in changed}
 
 
 def _count_models(connection: Connection, touched: Mapping[int, SeriesKey]) -> int:

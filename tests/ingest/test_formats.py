@@ -620,6 +620,13 @@ def test_sacct_may_have_another_separator() -> None:
     assert (len(batch), batch.numbers["ranks_per_node"].tolist()) == (1, [4])
 
 
+def test_commas_within_the_cells_of_sacct_are_not_part_of_the_name() -> None:
+    """`--delimiter=,` beside what was allocated, which has commas: nothing tells where a cell ends."""
+    text = b"JobID,State,JobName,AllocTRES,ElapsedRaw\n1,COMPLETED,a,billing=8,cpu=8,node=2,60\n"
+    with pytest.raises(DataError, match=r"s\.txt:2: 7 cells; the header has 5 columns \(a text with ',' in it\? take --json\)"):
+        list(table(from_bytes(text, "s.txt")).batches())
+
+
 def test_sacct_tells_the_nodes_also_among_what_was_allocated() -> None:
     """`sacct --long` has no column of their number."""
     text = b"JobID|JobName|State|Elapsed|AllocCPUS|AllocTRES\n1|a|COMPLETED|00:01:00|8|billing=8,cpu=8,node=2\n"

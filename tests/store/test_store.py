@@ -22,6 +22,7 @@ from modak import __version__, knowledge
 from modak.dsl import Texts
 from modak.errors import Conflict, DataError, NotFound, RequestError, Unavailable, UnknownName
 from modak.facts import Result, SeriesKey, System
+from modak.ingest.table import Options
 from modak.packaged import PRINCIPAL
 from modak.perfmodel import fit
 from modak.perfmodel.curves import FIT_VERSION
@@ -307,6 +308,14 @@ def test_times_in_a_column_of_names_are_noted(store: Store, column: str, cells: 
     rows = "".join(f"a,{cell},wall_time,9\n" for cell in cells)
     notes = store.load([csv_table(f"application,{column},metric,value\n{rows}")], ME).notes
     assert [note.partition(":")[0] for note in notes if "the column names" in note] == [f"{column} '{cells[0]}', '{cells[1]}'"]
+
+
+def test_what_a_load_mends_is_not_noted_again(store: Store) -> None:
+    """The series of the replaced rows changed, too, but have none left."""
+    text = "application,system,metric,value\na,0.36,wall_time,9\na,0.18,wall_time,5\n"
+    assert any("the column names the system" in note for note in store.load([csv_table(text)], ME).notes)
+    report = store.load([csv_table(text, options=Options(rename={"system": ""}))], ME, replace=True)
+    assert (report.replaced, [note for note in report.notes if "names the system" in note]) == (2, [])
 
 
 def test_a_parameter_that_grows_with_the_size_is_noted_once_for_all_series(store: Store) -> None:
