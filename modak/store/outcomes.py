@@ -72,8 +72,9 @@ def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> 
     chosen = select(plans.c.id, plans.c.response)
     named = sorted({plan for _, plan, _ in times})
     stored = (row for part in chunks(named) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
-    predictions = {row.id: json.loads(row.response)["job"]["plan"]["prediction"] for row in stored}
+    predictions = {row.id: json.loads(row.response).get("job", {}).get("plan", {}).get("prediction", {}) for row in stored}
     for job, plan, time in times:
         told = predictions.get(plan, {})
-        if told.get("unit") == "s" and {"value", "lower", "upper"} <= told.keys():
-            yield Outcome(job, time, told["value"], told["lower"], told["upper"], told["level"])
+        figures = [told.get(name) for name in ("value", "lower", "upper", "level")]
+        if told.get("unit") == "s" and None not in figures:
+            yield Outcome(job, time, *figures)

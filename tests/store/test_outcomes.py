@@ -24,9 +24,9 @@ def result(job: str, seconds: float, plan: str = "12ab") -> Table:
     return table(from_bytes(json.dumps(document).encode(), f"modak-result-{job}.json"))
 
 
-def planned(store: Store, prediction: dict[str, object]) -> None:
-    """A stored plan with this prediction."""
-    response = json.dumps({"job": {"plan": {"prediction": prediction}}})
+def planned(store: Store, prediction: dict[str, object] | None) -> None:
+    """A stored plan with this prediction; ``None``: its answer has no such part."""
+    response = json.dumps({"job": {"plan": {"prediction": prediction}}} if prediction else {"job": {}})
     store.plans.save("12ab", {}, response, Texts("#!/bin/sh\n"), data_version="1")
 
 
@@ -46,8 +46,10 @@ def test_many_jobs_are_counted(store: Store) -> None:
     assert told in store.load([result(str(job), 80.0 + 10 * job) for job in range(5)], ME).notes
 
 
-@pytest.mark.parametrize(("plan", "prediction"), [("unheard-of", PREDICTION), ("12ab", {"metric": "time", "unit": "s", "basis": "none"})])
-def test_nothing_is_said_where_nothing_was_predicted(store: Store, plan: str, prediction: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("plan", "prediction"), [("unheard-of", PREDICTION), ("12ab", {"metric": "time", "unit": "s", "basis": "none"}), ("12ab", None)]
+)
+def test_nothing_is_said_where_nothing_was_predicted(store: Store, plan: str, prediction: dict[str, object] | None) -> None:
     """Plans expire, and the first runs of an application have no prediction."""
     planned(store, prediction)
     assert not [note for note in store.load([result("7", 110.0, plan)], ME).notes if "prediction" in note]
