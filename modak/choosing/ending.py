@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
 from typing import Final
@@ -44,4 +45,15 @@ def longest_run(request: Request, target: Target) -> Callable[[int], float] | No
     asked = request.job_options.wall_time_limit
     if is_continued(request) or target.scheduler == "shell":
         return None
-    return cache(lambda nodes: binding_limit(request, target, nodes) or asked or target.max_wall_time_s(nodes) or math.inf)
+    queues = target.partition.queues if target.partition else ()
+    bounds = sorted({bound for queue in queues for bound in (queue.min_nodes, queue.max_nodes + 1)})
+
+    @cache
+    def limit(nodes: int) -> float:
+        return binding_limit(request, target, nodes) or asked or target.max_wall_time_s(nodes) or math.inf
+
+    def longest(nodes: int) -> float:
+        at = bisect_right(bounds, nodes) - 1  # from one bound to the next the same queues take a job
+        return limit(bounds[at] if at >= 0 and nodes < bounds[-1] else nodes)
+
+    return longest

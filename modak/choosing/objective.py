@@ -78,10 +78,8 @@ class Scored:
     @cached_property
     def nearest(self) -> Array:
         """Doublings beyond the measured sizes of the nearest configuration on as many nodes as each."""
-        sizes, place = np.unique(self.nodes, return_inverse=True)
-        found = np.full(sizes.shape, math.inf)
-        np.fmin.at(found, place, self.doublings)
-        return found[place]
+        first = np.flatnonzero(np.diff(self.nodes, prepend=0))  # they are sorted by nodes
+        return np.repeat(np.fmin.reduceat(self.doublings, first), np.diff(first, append=len(self.nodes)))
 
     @property
     def node_hours(self) -> Array:

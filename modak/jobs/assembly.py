@@ -26,7 +26,7 @@ from modak.launchers.family import USUAL_PMI, WITHOUT_MPI, compatible, own_famil
 from modak.launchers.jsrun import JSRUN
 from modak.target import Target
 from modak.text.grammar import as_name
-from modak.text.words import Word, line, variables
+from modak.text.words import Word, literal, variables
 from modak.tuning.setting import exported
 
 _BIND_THEMSELVES: Final = frozenset({"mpirun", "none"})
@@ -159,7 +159,7 @@ def planned_job(
 
 def _named(words: tuple[Word, ...]) -> tuple[str, ...]:
     """The variables that words expand, with the job's directories also where a shell of theirs does: ``sh -c 'cd $MODAK_SCRATCH'``."""
-    text = line(words)
+    text = literal(words)
     return (*variables(words), *(name for name in ("MODAK_SCRATCH", "MODAK_STORAGE") if name in text))
 
 

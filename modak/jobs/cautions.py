@@ -23,7 +23,7 @@ from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
 from modak.text.programs import behind_env, is_python, program_name
-from modak.text.words import Word, expandable, lead, line
+from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
@@ -46,6 +46,8 @@ _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
 _CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 """Programs that start containers, and are not on the nodes of a cluster."""
 _NAME_OF_SECRET: Final = re.compile(r"(?:--?)?(?:[a-z0-9]+[-_])*(?:token|api[-_]?key|password|passwd|secret)", re.IGNORECASE)
+_SECRETS: Final = re.compile("token|key|passw|secret", re.IGNORECASE)
+"""What each of these names has in it."""
 _SECRET: Final = re.compile(r"(?![./])(?=[^0-9]*[0-9])(?=[^a-z]*[a-z])[a-z0-9_.+/=-]{16,}", re.IGNORECASE)
 """A value that looks like one: long, with letters and digits, and no path. ``--eos-token '</s>'`` has none."""
 _MODULES: Final = (["-m", "pip"], ["-m", "venv"])
@@ -259,6 +261,8 @@ def _secrets(request: Request) -> Iterator[Notice]:
     application = request.application
     commands = {"executable": application.command, "pre-execution": application.pre_execution, "post-execution": application.post_execution}
     for field, command in commands.items():
+        if not _SECRETS.search(literal(command)):
+            continue
         if name := next(filter(None, map(_secret, command, (*command[1:], ""))), None):
             why = f"the value of {name} looks like a secret, which the plan and the script keep as plain text"
             how = "let the program read a variable, and pass that on (job_options.copy_environment_variable)"
@@ -300,7 +304,9 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
 def _around(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if what runs before or after the program works in the job's own directory, and not all see what it writes there."""
     application, staged, found = request.application, spec.staging, list[Notice]()
-    before, after = ("MODAK_SCRATCH" in line(command) for command in (application.pre_execution, application.post_execution))
+    before, after = (
+        bool(command) and "MODAK_SCRATCH" in line(command) for command in (application.pre_execution, application.post_execution)
+    )
     if before and staged and not staged.shared and spec.resources.nodes > 1:
         why = "it runs on the first node alone, and the other nodes, each with a MODAK_SCRATCH of its own, do not see what it writes there"
         found.append(Notice(field="application.pre-execution", message=f"{why}: name shared storage (application.storage_class_pref)"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from modak.choosing.decision import Decision
-from modak.choosing.ending import binding_limit, is_continued, start_up_s
+from modak.choosing.ending import binding_limit, is_continued
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Partition
@@ -72,7 +72,7 @@ def _is_over_by(seconds: int, decision: Decision, confidence: float) -> bool:
 
 def _start_up_s(decision: Decision) -> float:
     """What is added to the prediction."""
-    return start_up_s(decision.target, decision.evidence.prediction(decision.best).start_up)
+    return 0.0 if decision.scored.start is None else float(decision.scored.start[decision.best])
 
 
 def _without_end(request: Request, decision: Decision, limit: int) -> str:

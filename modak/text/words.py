@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Annotated, Final
@@ -193,6 +193,16 @@ def line(words: tuple[Word, ...]) -> str:
 def variables(words: tuple[Word, ...]) -> tuple[str, ...]:
     """Names that the words expand, sorted."""
     return tuple(sorted({name for word in words if not isinstance(word, str) for name in word.variables}))
+
+
+def literal(words: Iterable[Word]) -> str:
+    """What stands in the words literally, a line for each: to look for what a shell of theirs may read.
+
+    >>> literal(("sh", "-c", "cd $MODAK_SCRATCH"))
+    'sh\\n-c\\ncd $MODAK_SCRATCH'
+    """
+    texts = (word if isinstance(word, str) else "".join([part for part in word.parts if isinstance(part, str)]) for word in words)
+    return "\n".join(texts)
 
 
 def _bare(word: str) -> Joined:
