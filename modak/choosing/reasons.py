@@ -132,11 +132,7 @@ def _ruled_out(decision: Decision, other: int, way: str) -> str:
         return ""
     several = decision.nodes > 1
     beyond = f"{'are' if several else 'is'} {further_than(_limit(decision, other))} beyond the measured sizes"
-    unmet = (
-        "may not end within the wall time limit"
-        if _may_be_stopped(decision, other)
-        else f"{'do' if several else 'does'} not meet the constraints"
-    )
+    unmet = _unmet(decision, other, f"{'do' if several else 'does'} not meet the constraints")
     out = beyond if _too_far(decision, other) else unmet
     return f"; {way}, {counted(decision.nodes, 'node')} {out}"
 
@@ -158,9 +154,10 @@ def _limit(decision: Decision, index: int) -> float:
     return math.inf if limits is None else float(limits[index])
 
 
-def _may_be_stopped(decision: Decision, index: int) -> bool:
-    """Whether a candidate is left out because it may not end within the wall time limit."""
-    return decision.ranking.stopped is not None and bool(decision.ranking.stopped[index])
+def _unmet(decision: Decision, index: int, otherwise: str) -> str:
+    """Why a candidate is left out: because it may not end within the wall time limit, or ``otherwise``."""
+    stopped = decision.ranking.stopped
+    return "may not end within the wall time limit" if stopped is not None and stopped[index] else otherwise
 
 
 def _layout_line(decision: Decision, shape: Shape) -> str:
@@ -251,7 +248,7 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     excluded, scored = missed(decision), decision.scored
     if excluded:
-        unmet = "may not end within the wall time limit" if _may_be_stopped(decision, excluded[0]) else "would not meet the constraints"
+        unmet = _unmet(decision, excluded[0], "would not meet the constraints")
         out = "are further beyond the measured sizes" if _further(decision, excluded[0]) else unmet
         return f"{text}; {_size(decision, excluded[0])} {out}"
     more = scored.next_larger(decision.best) if decision.ranking.by_default else None
@@ -290,10 +287,9 @@ def _efficiency_line(decision: Decision, choice: Choice) -> Iterator[str]:
 def why_not(decision: Decision, index: int) -> str:
     """Why a candidate was not chosen."""
     scored, best = decision.scored, decision.best
-    if _may_be_stopped(decision, index):
-        return "may not end within the wall time limit"
     if index not in decision.ranking.order:
-        return "further beyond the measured sizes" if _further(decision, index) else "does not meet the constraints"
+        otherwise = "further beyond the measured sizes" if _further(decision, index) else "does not meet the constraints"
+        return _unmet(decision, index, otherwise)
     time = scored.time[index] / scored.time[best]
     hours = scored.node_hours[index] / scored.node_hours[best]
     return f"{time:.2f} x the time, {hours:.2f} x the node-hours of the choice"
