@@ -193,8 +193,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
     nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
-    has = with_part(partition, partition.queues, system).node.job_memory_gb
-    if memory and has and memory > round(has * 1e9):
+    if memory and (has := with_part(partition, partition.queues, system).node.job_memory_gb) and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
     threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
     if (options.core_count or 0) > node.usable_cores or threads > node.hardware_threads:

@@ -16,10 +16,9 @@ START_UP_S: Final = 120
 done its checks, copied files and unpacked images."""
 
 
-def start_up_s(target: Target, predicted: float | None) -> float:
-    """What a job takes to start beside its predicted time, of which ``predicted`` is start-up: the time of the system's file, where it
-    gives one, unless that is predicted."""
-    given = target.system.start_up_s if target.system else None
+def start_up_s(given: float | None, predicted: float) -> float:
+    """What a job takes to start beside its predicted time, of which ``predicted`` is start-up: the time that the system's file gives, where
+    it gives one, unless that is predicted."""
     return START_UP_S if given is None else 0.0 if predicted else given
 
 

@@ -78,8 +78,19 @@ class Scored:
     @cached_property
     def nearest(self) -> Array:
         """Doublings beyond the measured sizes of the nearest configuration on as many nodes as each."""
-        first = np.flatnonzero(np.diff(self.nodes, prepend=0))  # they are sorted by nodes
-        return np.repeat(np.fmin.reduceat(self.doublings, first), np.diff(first, append=len(self.nodes)))
+        first, counts = self._sizes
+        return np.repeat(np.fmin.reduceat(self.doublings, first), counts)
+
+    @cached_property
+    def _sizes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Of each number of nodes, by which they are sorted: the first configuration, and how many there are."""
+        first = np.flatnonzero(np.concatenate(([True], self.nodes[1:] != self.nodes[:-1])))
+        return first, np.concatenate((first[1:], [len(self.nodes)])) - first
+
+    def for_sizes(self, value: Callable[[int], float]) -> Array:
+        """What a number of nodes has, for each configuration."""
+        first, counts = self._sizes
+        return np.repeat([float(value(nodes)) for nodes in self.nodes[first].tolist()], counts)
 
     @property
     def node_hours(self) -> Array:
@@ -200,8 +211,7 @@ def _stopped(scored: Scored, confidence: float, feasible: Flags, best: int) -> F
     start = np.zeros(scored.time.shape) if scored.start is None else scored.start
     if scored.bound_of(best, confidence) + start[best] <= scored.longest(int(scored.nodes[best])):
         return None
-    longest = {nodes: scored.longest(nodes) for nodes in set(scored.nodes[feasible].tolist())}
-    stopped = feasible & (scored.bound(confidence) + start > np.array([longest.get(nodes, 0.0) for nodes in scored.nodes.tolist()]))
+    stopped = feasible & (scored.bound(confidence) + start > scored.for_sizes(scored.longest))
     return None if (stopped == feasible).all() else stopped
 
 

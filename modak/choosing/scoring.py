@@ -82,8 +82,8 @@ class Columns:
     basis: tuple[Basis, ...]
     references: tuple[Reference, ...]
     """What efficiency is relative to: the one with the least work."""
-    usual_start_up_s: float
-    """The start-up time according to the system's file."""
+    given_start_up_s: float | None
+    """The start-up time according to the system's file; ``None``: it gives none."""
 
     @cached_property
     def models(self) -> tuple[str | None, ...]:
@@ -101,8 +101,13 @@ class Columns:
         included = [
             each.curve is not None and is_whole(each.curve.series) and not maybe_part(each.curve.series) for each in self.predictions
         ]
-        usual = np.where(included, 0.0, self.usual_start_up_s)
+        usual = np.where(included, 0.0, self.given_start_up_s or 0.0)
         return np.array([one.seconds if one else seconds for one, seconds in zip(self.start_ups, usual.tolist(), strict=True)])
+
+    @cached_property
+    def beside_s(self) -> Array:
+        """For each candidate, what its job takes to start beside its predicted time, in seconds."""
+        return np.array([start_up_s(self.given_start_up_s, one) for one in self.start_up_s.tolist()])[self.portion]
 
     @cached_property
     def shares(self) -> Array:
@@ -245,18 +250,18 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         doublings=np.concatenate([portion.found.doublings for _, portion in found])[order],
         basis=tuple(basis[index] for index in order),
         references=references,
-        usual_start_up_s=(target.system.start_up_s if target.system else None) or 0.0,
+        given_start_up_s=target.system.start_up_s if target.system else None,
     )
 
 
 def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
-    start_up = predicted.start_up_s
+    start_up, starts = predicted.start_up_s, predicted.start_up_s.tolist()
     per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
     scale = np.array(factors)
     time = start_up[predicted.portion] + predicted.value * scale[predicted.portion]
-    work = [(float(start_up[one.portion]) + one.cost * factors[one.portion]) * one.share for one in predicted.references]
+    work = [(starts[one.portion] + one.cost * factors[one.portion]) * one.share for one in predicted.references]
     known = ((each, one) for each, one in zip(work, predicted.references, strict=True) if not math.isnan(each))
     least_work, least = min(known, key=itemgetter(0), default=(math.inf, None))
     node, partition = target.node, target.partition
@@ -274,7 +279,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         grows=predicted.grows,
         least_work=least_work,
         longest=longest_run(request, target),
-        start=np.array([start_up_s(target, one) for one in start_up.tolist()])[predicted.portion],
+        start=predicted.beside_s,
     )
     return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
 

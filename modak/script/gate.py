@@ -5,7 +5,8 @@ events that :mod:`modak.script.bash` recorded when it made each line.
 
 Each line is parsed together with a command after it, and both must be found. Then nothing in the line reaches beyond its end, and
 lines one below the other mean what each means alone, so a line that is in every script is parsed once. A plain command is its words
-with blanks between them: each word is parsed in its place (first, or after another word), and also once.
+with blanks between them: each word is parsed in its place (first, or after another word), and also once. Words that are literal by
+what they consist of are not parsed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _CONTINUED: Final = re.compile(r" \\\n {4,8}")
 """How a command goes on in the next line."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:,@%+=-]+")
 """A word that is literal for every shell if it is not the first."""
+_ASSIGNMENT: Final = re.compile(rf"([A-Za-z_][A-Za-z0-9_]*)=(?:({_PLAIN.pattern})|'([^'\n]+)')")
+"""A variable that is set to such a word, or to what stands between single quotes, which is literal too."""
 _LONGEST_CACHED_LINE: Final = 2000
 """Characters of the longest line that is remembered."""
 _MOST_CACHED_LINES: Final = 2048
@@ -100,8 +103,17 @@ def _check_each(lines: Sequence[Line]) -> None:
             continue
         if line.words and _is_its_words(line):
             _check_words(line)
-        else:
+        elif not is_assignment(line):
             _check_once(line)
+
+
+def is_assignment(line: Line) -> bool:
+    """Whether a line does no more than what is planned: set one variable to a literal text."""
+    found = _ASSIGNMENT.fullmatch(line.text)
+    if found is None or _control(line.text):
+        return False
+    name, plain, quoted = found.groups()
+    return line.events == (("set", name, (quoted if plain is None else plain,)),)
 
 
 def _is_its_words(line: Line) -> bool:

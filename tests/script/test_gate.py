@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from modak import plugins
 from modak.errors import RequestError
 from modak.script.bash import Line, command_line, comment, continued, export, fixed, piped, run, write
-from modak.script.gate import check_line, check_script, is_directive
+from modak.script.gate import check_line, check_script, is_assignment, is_directive
 from modak.script.meaning import Unparsable, meaning
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
@@ -129,8 +129,18 @@ def test_the_first_word_is_a_program(first: str) -> None:
         check_script(HEAD, [], [forged], "#SBATCH")
 
 
-@pytest.mark.parametrize("value", ["$(id)", "a b", "'a'b'", "`id`", "a;id", "x\nid"])
+@pytest.mark.parametrize("value", ["$(id)", "a b", "'a'b'", "`id`", "a;id", "x\nid", "'a\nid'", "'a'", "a\r", "~/a"])
 def test_an_assignment_is_plain_or_parsed(value: str) -> None:
     """The short way past the parser is for values in which nothing means anything."""
-    with pytest.raises(RequestError):
-        check_script(HEAD, [], [fixed(f"export MODAK_X={value}", ("export",), ("set", "MODAK_X", (value,)))], "#SBATCH")
+    for start, events in (("export ", [("export",)]), ("", [])):
+        with pytest.raises(RequestError):
+            check_script(HEAD, [], [fixed(f"{start}MODAK_X={value}", *events, ("set", "MODAK_X", (value,)))], "#SBATCH")
+
+
+@given(st.text(st.sampled_from("ab=$`'\"\\ ~#!*;&|\n\t\u00e9\u2028"), max_size=8))
+def test_what_passes_as_an_assignment_is_one_for_the_parser(text: str) -> None:
+    """Whatever the value consists of, between single quotes or not."""
+    for value, shown in ((text, text), (text, f"'{text}'")):
+        line = Line(f"MODAK_X={shown}", (("set", "MODAK_X", (value,)),))
+        if is_assignment(line):
+            check_line(line)
