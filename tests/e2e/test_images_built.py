@@ -223,8 +223,8 @@ def asleep(seconds: str) -> list[str]:
     found = []
     for each in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            session = (each / "stat").read_text().rpartition(")")[2].split()[3]
-            if session == each.name and (each / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
+            session = (each / "stat").read_bytes().rpartition(b")")[2].split()[3]
+            if session == each.name.encode() and (each / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
                 found.append(each.name)
     return found
 
