@@ -168,9 +168,9 @@ def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> 
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "True\n"
-        second = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        second = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         first.kill()
-    third = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    third = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert (second.stdout, third.stdout) == ("False\n", "True\n")
 
 
