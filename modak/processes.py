@@ -54,10 +54,10 @@ def _started(pid: int) -> int | None:
 def _stat(pid: int) -> _Stat | None:
     """``None``: no process with that number lives."""
     try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, *fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()  # a process's name may be no text
     except OSError:
         return None
-    return None if state == "Z" else _Stat(parent=int(fields[0]), group=int(fields[1]), started=int(fields[18]))
+    return None if state == b"Z" else _Stat(parent=int(fields[0]), group=int(fields[1]), started=int(fields[18]))
 
 
 def leader(

@@ -31,6 +31,8 @@ FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """PostgreSQL's options for a server that may lose everything."""
 PATIENCE_S = 90
 """For a machine that does much else; nothing waits for it where all is well."""
+TAKEN: list[socket.socket] = []
+"""What stands for the ports of this process."""
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, print_blob=True)
@@ -68,11 +70,19 @@ def tool(component: str, name: str, *folders: Path) -> Path:
 
 
 def free_port() -> int:
-    """A port of the loopback interface on which nothing listens; of those that the system gives no client before a server has it."""
+    """A port of the loopback interface on which nothing listens; of those that the system gives no client before a server has it.
+
+    No other process of the tests takes it before the server does: a name of an abstract socket stands for it as long as this one runs.
+    """
     while True:
         port = 10_000 + secrets.randbelow(20_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+        ours = socket.socket(socket.AF_UNIX)
+        with suppress(OSError):
+            ours.bind(f"\0modak-tests-port-{port}")
+            with socket.create_server(("127.0.0.1", port)):
+                TAKEN.append(ours)
+                return port
+        ours.close()
 
 
 def until(holds: Callable[[], Any], patience_s: float = PATIENCE_S, told: Callable[[], str] = lambda: "that never came") -> Any:
@@ -104,7 +114,7 @@ class Postgres:
         """SQLAlchemy URL of a database that is empty and nobody else's, made with these options of ``CREATE DATABASE``."""
         name = f"test_{next(self._names)}"
         create = f"CREATE DATABASE {name} {options}"
-        subprocess.run([self.psql, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-qc", create], check=True, timeout=60)
+        subprocess.run([self.psql, "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-qc", create], check=True)
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{name}"
 
 
@@ -122,12 +132,12 @@ def running_postgres() -> Iterator[Postgres]:
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {FORGETFUL}"
 
         def run(*words: str | Path) -> None:
-            subprocess.run([*user, *map(str, words)], check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=60)
+            subprocess.run([*user, *map(str, words)], check=True, cwd=folder, stdout=subprocess.DEVNULL)
 
         run(initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 
         def control(*words: str) -> None:
-            run(pg_ctl, "-D", data, "-w", "-l", log, "-o", options, *words)
+            run(pg_ctl, "-D", data, "-w", f"--timeout={PATIENCE_S}", "-l", log, "-o", options, *words)
 
         control("start")
         try:

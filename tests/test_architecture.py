@@ -289,6 +289,6 @@ def imported_by_help() -> tuple[str, ...]:
 
 def python(*words: str) -> subprocess.CompletedProcess[str]:
     """Run a fresh interpreter."""
-    ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=100, cwd=ROOT)
+    ran = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr
     return ran

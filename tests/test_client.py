@@ -230,7 +230,7 @@ def test_a_certificate_of_an_unknown_authority_names_the_setting(tmp_path: Path)
     """In one line, without the words of the library."""
     made, key = tmp_path / "certificate", tmp_path / "key"
     openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
-    subprocess.run([*openssl, "-keyout", key, "-out", made], check=True, capture_output=True, timeout=60)
+    subprocess.run([*openssl, "-keyout", key, "-out", made], check=True, capture_output=True)
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(made, key)

@@ -131,7 +131,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "pyproject.toml").write_text(PROJECT)
     (source / "modak_oar.py").write_text(MODULE)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
-    subprocess.run([*pip, "--no-build-isolation", "--target", target, source], check=True, timeout=100, capture_output=True)
+    subprocess.run([*pip, "--no-build-isolation", "--target", target, source], check=True, capture_output=True)
     return target
 
 
@@ -143,7 +143,7 @@ def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedPr
         "HOME": str(folder),
         "XDG_DATA_HOME": f"{folder}/data",
     }
-    return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+    return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def test_its_variants_keep_the_contracts(installed: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def printed(command: str, database: str, folder: Path = ROOT) -> str:
     """What a line of the README prints, asked of a database."""
     words = [sys.executable, "-m", "modak", *command.split()[2:]]
     environment = {**os.environ, "MODAK_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 FIRST_LINES = {"Why": 8, "Alternatives": 4, "Advice": 3}

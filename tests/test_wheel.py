@@ -21,12 +21,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     its editable installation works through a ``.pth`` file, which Python reads in an environment's own folder alone."""
     folder = tmp_path_factory.mktemp("wheel")
     build: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder / "dist"]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=100)
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = (folder / "dist").glob("modak-*.whl")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     python = folder / "venv/bin/python"
     pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel]
-    subprocess.run(pip, check=True, capture_output=True, timeout=60)
+    subprocess.run(pip, check=True, capture_output=True)
     packages = next((folder / "venv/lib").glob("python*/site-packages"))
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     return folder / "venv/bin"
@@ -38,9 +38,7 @@ def run(installed: Path, tmp_path: Path) -> Run:
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {"HOME": str(tmp_path / "home"), "PATH": f"{installed}:/usr/bin:/bin", "COLUMNS": "140"}
-        return subprocess.run(
-            [installed / words[0], *words[1:]], cwd=tmp_path / "empty", env=environment, capture_output=True, text=True, timeout=100
-        )
+        return subprocess.run([installed / words[0], *words[1:]], cwd=tmp_path / "empty", env=environment, capture_output=True, text=True)
 
     (tmp_path / "empty").mkdir()
     return run

@@ -30,11 +30,11 @@ def site(own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         yield site
 
 
-def broken_tool(tmp_path: Path) -> None:
-    """A builder starts where its tool is; this one fails."""
+def broken_tool(tmp_path: Path, first: str = "") -> None:
+    """A builder starts where its tool is; this one fails, after it has done something ``first``."""
     tool = tmp_path / "empty" / "apptainer"
     tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\nexit 1\n")
+    tool.write_text(f"#!/bin/sh\n{first}\nexit 1\n")
     tool.chmod(0o755)
 
 
@@ -127,9 +127,11 @@ def test_a_builder_comes_by_itself(site: Site, tmp_path: Path, monkeypatch: pyte
 
 def test_a_builder_has_the_lock_before_it_runs(site: Site, tmp_path: Path) -> None:
     """So that those who ask while it starts, which takes a second or more, start no other."""
+    broken_tool(tmp_path, f"until test -e {tmp_path}/seen; do /bin/sleep 0.05; done")
     order(site, {"recipe": RECIPE})
     with builder_lock(tmp_path / "images") as lock:
         assert lock is None
+    (tmp_path / "seen").touch()
     assert until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
 
 

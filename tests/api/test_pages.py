@@ -530,7 +530,7 @@ def test_a_printed_table_is_as_wide_as_its_sheet(web: TestClient, tmp_path: Path
         f"{page}<script>document.title = document.documentElement.scrollWidth - document.body.clientWidth</script>"
     )
     words = (chromium, "--headless", "--no-sandbox", "--window-size=400,800", f"--user-data-dir={tmp_path}", "--dump-dom")
-    shown = subprocess.run([*words, str(tmp_path / "page.html")], capture_output=True, text=True, timeout=60, check=True).stdout
+    shown = subprocess.run([*words, str(tmp_path / "page.html")], capture_output=True, text=True, check=True).stdout
     assert re.findall("<title>(.*?)</title>", shown) == ["0"]
 
 

@@ -49,14 +49,14 @@ def test_a_dockerfile_as_a_definition() -> None:
     assert "%files\n    a.txt /opt/a.txt\n" in text
     assert "modak.framework mpi" in text
     post = text.split("%post\n")[1].split("%labels")[0]
-    assert subprocess.run(["/bin/sh", "-e", "-c", post], capture_output=True, text=True, timeout=30).stdout == SAYS
+    assert subprocess.run(["/bin/sh", "-e", "-c", post], capture_output=True, text=True).stdout == SAYS
 
 
 def test_a_definition_as_a_dockerfile() -> None:
     """``%post`` is one script, as it was: loops and quotes stay whole."""
     found = converted(DEFINITION, "definition", "x.def")
     (run,) = (line for line in found.splitlines() if line.startswith("RUN "))
-    assert subprocess.run(["/bin/sh", "-c", run[4:]], capture_output=True, text=True, timeout=30).stdout == "a  1 b\na  2 b\n"
+    assert subprocess.run(["/bin/sh", "-c", run[4:]], capture_output=True, text=True).stdout == "a  1 b\na  2 b\n"
     assert ("ENV A=b" in found, "LABEL modak.framework=mpi" in found) == (True, True)
 
 

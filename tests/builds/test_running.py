@@ -90,6 +90,19 @@ def test_a_process_is_not_mistaken_for_a_later_one() -> None:
     assert not processes.Process(here.pid, here.started + 1).alive
 
 
+def test_a_process_whose_name_is_no_text_is_in_nobodys_way(tmp_path: Path) -> None:
+    """The system keeps 15 bytes of a name, and may cut one off within a letter: on a machine with such a process no build would end."""
+    program = tmp_path / "simulations-prüfen"
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([program, "600"], start_new_session=True) as other:
+        try:
+            assert Path(f"/proc/{other.pid}/comm").read_bytes() == "simulations-prü".encode()[:-1] + b"\n"
+            assert processes.members(other.pid) == [other.pid]
+            assert run(tmp_path, "exit 3") == (3, "")
+        finally:
+            other.kill()
+
+
 def test_tools_see_no_secret_and_no_setting_of_pips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proxies and their own settings they do see."""
     for name in ("MODAK_TOKEN", "PIP_INDEX_URL", "PYTHONPATH", "LD_PRELOAD", "AWS_SECRET_ACCESS_KEY", "https_proxy", "CH_IMAGE_STORAGE"):
@@ -155,9 +168,9 @@ def test_a_builder_ends_at_once_where_another_one_is_at_work(tmp_path: Path) -> 
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "True\n"
-        second = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        second = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         first.kill()
-    third = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    third = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert (second.stdout, third.stdout) == ("False\n", "True\n")
 
 
@@ -184,7 +197,8 @@ def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path,
     """It would fail a build that the service, with a PATH of its own, can make."""
     (tmp_path / "bin").mkdir()
     if installed:
-        (tmp_path / "bin/apptainer").symlink_to("/bin/false")
+        (tmp_path / "bin/apptainer").write_text(f"#!/bin/sh\nuntil test -e {tmp_path}/seen; do /bin/sleep 0.05; done\nexit 1\n")
+        (tmp_path / "bin/apptainer").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     images = tmp_path / "images"
     url = f"sqlite:///{tmp_path}/modak.db"
@@ -195,6 +209,7 @@ def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path,
         service.BuildService(store, Settings(database_url=url, images_dir=str(images))).builds()
         with builder_lock(images) as lock:
             assert (lock is None) == installed
+        (tmp_path / "seen").touch()
         until(lambda: not (installed and store.builds.newest(1)[0].living))
 
 

@@ -598,7 +598,7 @@ def test_a_closed_pipe_is_no_error(packaged_database: Path) -> None:
     """``modak … | head`` ends without a trace."""
     environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
     ran = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m modak results export | head -n 1"], env=environment, capture_output=True, text=True, timeout=60
+        ["bash", "-c", f"{sys.executable} -m modak results export | head -n 1"], env=environment, capture_output=True, text=True
     )
     assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
 
@@ -695,7 +695,7 @@ def test_the_first_warnings_of_a_service_are_lines_of_its_log(tmp_path: Path) ->
         "import os, uvicorn; from modak.cli import main; os.geteuid = lambda: 0; uvicorn.run = lambda *_, **settings: None\n"
         "main(['serve', '--host', '192.0.2.1'])"
     )
-    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     told = [json.loads(line) for line in ran.stderr.splitlines()]
     assert [line["level"] for line in told] == ["WARNING"] * len(told)
     assert ["runs as root" in told[0]["message"], "without TLS" in told[1]["message"]] == [True, True]
@@ -729,7 +729,7 @@ def test_optimise_imports_no_web_framework(packaged_database: Path) -> None:
     """Nor any of the large libraries, on a database that is filled and fitted."""
     environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
     program = f"import sys; from modak.cli import main; main(['optimise', '{EXAMPLE}', '--script']); print(*sys.modules, file=sys.stderr)"
-    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     heavy = {"fastapi", "starlette", "uvicorn", "sklearn", "pandas", "alembic", "scipy", "httpx2", "rich"}
     assert set(ran.stderr.split()) & heavy == set()
@@ -768,7 +768,7 @@ def test_a_side_that_misses_the_constraints_is_compared_by_what_comes_closest(ru
 def test_an_output_that_a_full_disk_cuts_off_is_one_line(words: tuple[str, ...]) -> None:
     """What a shell sends into a file on a full disk: exit status 1, and no traceback."""
     with Path("/dev/full").open("w") as full:
-        told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=full, stderr=subprocess.PIPE, text=True)
     assert told.returncode == 1
     assert told.stderr.count("\n") == 1
     assert "No space left on device" in told.stderr
@@ -779,7 +779,7 @@ def test_a_reader_who_has_seen_enough_is_no_fault(words: tuple[str, ...]) -> Non
     """As in ``modak … | head``: exit status 0, and not a word."""
     reader, writer = os.pipe()
     os.close(reader)
-    told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert (told.returncode, told.stderr) == (0, b"")
 
@@ -787,9 +787,7 @@ def test_a_reader_who_has_seen_enough_is_no_fault(words: tuple[str, ...]) -> Non
 def test_an_output_that_nobody_wants_is_no_fault(packaged_database: Path) -> None:
     """``modak … >&-``, as some supervisors start programs: the command does what it does, and says nothing."""
     environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
-    told = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m modak systems list <&- >&-"], env=environment, stderr=subprocess.PIPE, timeout=60
-    )
+    told = subprocess.run(["bash", "-c", f"{sys.executable} -m modak systems list <&- >&-"], env=environment, stderr=subprocess.PIPE)
     assert (told.returncode, told.stderr) == (0, b"")
 
 

@@ -23,7 +23,7 @@ def begin(
     server, daemon, install = (tool("Slurm's accounting", name) for name in ("mariadbd", "slurmdbd", "mariadb-install-db"))
 
     def said(*words: str | Path) -> bool:
-        return subprocess.run([str(word) for word in words], env=environment, capture_output=True, timeout=60).returncode == 0
+        return subprocess.run([str(word) for word in words], env=environment, capture_output=True).returncode == 0
 
     data, socket = folder / "accounts", folder / "accounts/socket"
     data.mkdir()

@@ -137,10 +137,10 @@ def _cable(hosts: Mapping[str, int]) -> None:
     """Connect the two hosts."""
     one, other = hosts.values()
     words = f"ip link add eth0 netns {one} type veth peer name eth0 netns {other}".split()
-    subprocess.run(words, check=True, capture_output=True, timeout=30)
+    subprocess.run(words, check=True, capture_output=True)
     for at, first in enumerate(hosts.values(), start=1):
         up = f"ip address add 10.0.0.{at}/24 dev eth0 && ip link set eth0 up"
-        subprocess.run(["nsenter", f"--target={first}", "--net", "sh", "-c", up], check=True, capture_output=True, timeout=30)
+        subprocess.run(["nsenter", f"--target={first}", "--net", "sh", "-c", up], check=True, capture_output=True)
 
 
 def _write_files(folder: Path) -> None:

@@ -59,7 +59,7 @@ def mpi_program(family: str, folder: Path) -> Path:
     """Compile the program above with a family's compiler (``openmpi``, ``mpich``)."""
     source, program = folder / "hello.c", folder / f"hello.{family}"
     source.write_text(MPI_PROGRAM)
-    subprocess.run([tool(family, f"mpicc.{family}"), "-O1", "-o", program, source], check=True, timeout=60)
+    subprocess.run([tool(family, f"mpicc.{family}"), "-O1", "-o", program, source], check=True)
     return program
 
 
@@ -104,7 +104,7 @@ def _libraries(*files: Path) -> set[Path]:
 def sif(apptainer: Path, folder: Path, target: Path) -> Path:
     """Pack a root file system into one file."""
     quick = ["--mksquashfs-args", "-comp gzip -Xcompression-level 1"]
-    subprocess.run([apptainer, "--quiet", "build", "--force", *quick, target, folder], check=True, timeout=120, capture_output=True)
+    subprocess.run([apptainer, "--quiet", "build", "--force", *quick, target, folder], check=True, capture_output=True)
     return target
 
 

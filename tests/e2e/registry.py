@@ -39,7 +39,7 @@ class Registry:
         """Put an image of ch-image's storage there; the name by which it is pulled."""
         there = f"{self.address}/{name}"
         words: list[str | Path] = [tool("Charliecloud", "ch-image"), "push", name, there]
-        subprocess.run(words, check=True, capture_output=True, timeout=100, env={**os.environ, **self.trusted, "PATH": "/usr/bin:/bin"})
+        subprocess.run(words, check=True, capture_output=True, env={**os.environ, **self.trusted, "PATH": "/usr/bin:/bin"})
         return there
 
 
@@ -52,7 +52,7 @@ def registry(folder: Path) -> Iterator[Registry]:
     certificate = folder / "certificate"
     names = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1")
     new = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names, "-keyout", folder / "key", "-out", certificate)
-    subprocess.run(new, check=True, capture_output=True, timeout=60)
+    subprocess.run(new, check=True, capture_output=True)
     (folder / "config.yml").write_text(CONFIGURATION.format(folder=folder, address=address))
     with (folder / "log").open("wb") as log, subprocess.Popen([program, "serve", folder / "config.yml"], stdout=log, stderr=log) as process:
         try:

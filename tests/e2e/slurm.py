@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.conftest import free_port, tool, until
+from tests.conftest import PATIENCE_S, free_port, tool, until
 from tests.e2e import accounting
 
 PAPER = "Sockets=2 CoresPerSocket=24 ThreadsPerCore=2 RealMemory=90000"
@@ -90,7 +90,7 @@ class Slurm:
 
     def run(self, *words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a client command; the caller looks at the exit status."""
-        return subprocess.run([*self.user, *map(str, words)], cwd=cwd, env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run([*self.user, *map(str, words)], cwd=cwd, env=self.environment, capture_output=True, text=True)
 
     def accepts(self, script: Path, *options: str) -> tuple[bool, str]:
         """Whether Slurm would take the script as it is (with more options), and what it says about it. Nothing is queued."""
@@ -231,7 +231,7 @@ def _end(unshare: subprocess.Popen[bytes]) -> None:
     """Kill the namespace's first process; ``unshare`` then goes by itself and leaves no zombie."""
     for child in first_processes(unshare.pid):
         os.kill(child, signal.SIGKILL)
-    unshare.wait(timeout=30)
+    unshare.wait()
 
 
 def _until_idle(slurm: Slurm, folder: Path, nodes: Sequence[str], patience_s: float = 100) -> None:
@@ -277,6 +277,7 @@ def _configuration(folder: Path, site: Site, ports: Sequence[int]) -> str:
         "CommunicationParameters": "NoInAddrAny,NoCtldInAddrAny",  # listen on the loopback interface alone
         "SlurmUser": "root",
         "SlurmdUser": "root",
+        **dict.fromkeys(("MessageTimeout", "BatchStartTimeout", "GetEnvTimeout"), PATIENCE_S),  # usual are 10, 10 and 2 s
         "AuthType": "auth/munge",
         "AuthInfo": f"socket={_socket(folder)}",
         "MailProg": "/bin/true",

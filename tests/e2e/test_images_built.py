@@ -52,7 +52,6 @@ def tools(scratch: Path, apptainer: Path, busybox: Path) -> Iterator[None]:
         [importer, "import", busybox, "busybox:1"],
         check=True,
         capture_output=True,
-        timeout=100,
         env={**os.environ, "PATH": "/usr/bin:/bin"},
     )
     yield
@@ -122,7 +121,7 @@ def test_a_dockerfile_becomes_a_squashfs_file_a_directory_and_an_archive(buildin
         assert any(name.endswith("opt/made") for name in archive.getnames())
     shell = ("/bin/sh", "-c", "echo $GREETING $(cat /opt/made)")
     command: list[str | Path] = ["ch-run", "--unset-env=*", "--set-env", building.folder / "small.sqfs", "--", *shell]
-    assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout == "hello made\n"
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "hello made\n"
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +129,7 @@ def base_in_registry(scratch: Path) -> Iterator[str]:
     """The name of an image in a registry that both builders believe; the only place that has it."""
     words: list[str | Path] = [tool("Charliecloud", "ch-image"), "build", "-t", "pushed:1", "-f", "-", scratch]
     plain = {**os.environ, "PATH": "/usr/bin:/bin"}
-    subprocess.run(words, input=b"FROM busybox:1\nRUN echo pulled >/opt/base\n", check=True, capture_output=True, timeout=100, env=plain)
+    subprocess.run(words, input=b"FROM busybox:1\nRUN echo pulled >/opt/base\n", check=True, capture_output=True, env=plain)
     with registry(scratch / "registry") as running, pytest.MonkeyPatch.context() as here:
         here.setenv("APPTAINER_CACHEDIR", str(scratch / "apptainer-cache"))
         for name, value in running.trusted.items():
@@ -188,14 +187,14 @@ def test_a_full_disk_is_called_that(building: BuildService, busybox: Path, tmp_p
     if os.geteuid():
         pytest.skip("mounting a small file system takes root")
     building.folder.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", building.folder], check=True, timeout=30)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", building.folder], check=True)
     try:
         told = built(building, order(definition(busybox, "dd if=/dev/urandom of=/opt/big bs=1M count=8"), tmp_path))
         assert (told["state"], left(building)) == ("failed", [])
         assert "the disk is full" in told["message"], told
         assert "\n" not in told["message"]
     finally:
-        subprocess.run(["umount", "-l", building.folder], check=True, timeout=30)
+        subprocess.run(["umount", "-l", building.folder], check=True)
 
 
 def test_orders_for_one_recipe_are_one_build(building: BuildService, busybox: Path, tmp_path: Path) -> None:
@@ -223,8 +222,8 @@ def asleep(seconds: str) -> list[str]:
     found = []
     for each in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            session = (each / "stat").read_text().rpartition(")")[2].split()[3]
-            if session == each.name and (each / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
+            session = (each / "stat").read_bytes().rpartition(b")")[2].split()[3]
+            if session == each.name.encode() and (each / "cmdline").read_bytes() == f"sleep\0{seconds}\0".encode():
                 found.append(each.name)
     return found
 
@@ -358,7 +357,7 @@ def test_a_build_job_makes_the_image_where_jobs_look_for_it(slurm: Slurm, busybo
     )
     assert (done.state, sorted(each.name for each in tmp_path.glob("small*"))) == ("COMPLETED", [file]), done
     words: list[str | Path] = ["apptainer", "exec", tmp_path / file] if kind == "apptainer" else ["ch-run", tmp_path / file, "--"]
-    assert subprocess.run([*words, "cat", "/opt/made"], capture_output=True, text=True, timeout=60).stdout == "made\n"
+    assert subprocess.run([*words, "cat", "/opt/made"], capture_output=True, text=True).stdout == "made\n"
 
 
 def test_a_build_job_replaces_a_directory_by_one_that_is_whole(tmp_path: Path) -> None:
@@ -368,6 +367,6 @@ def test_a_build_job_replaces_a_directory_by_one_that_is_whole(tmp_path: Path) -
     job = JobSpec(("true",), Resources(), Attributes(name="small"), container=container)
     (tmp_path / "build.sh").write_text(render_build(job, BuildSpec(definition=dockerfile()), "shell").text)
     environment = {**os.environ, "PATH": f"{Path(tool('Charliecloud', 'ch-convert')).parent}:/usr/bin:/bin"}
-    done = subprocess.run(["bash", "build.sh"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(["bash", "build.sh"], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, sorted(each.name for each in tmp_path.glob("small*"))) == (0, ["small", "small.~1~"]), done
     assert ((tmp_path / "small/opt/made").read_text(), [*(tmp_path / "small.~1~").iterdir()]) == ("made\n", [tmp_path / "small.~1~/bin"])

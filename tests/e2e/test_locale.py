@@ -21,7 +21,7 @@ def turkish(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     if not SOURCES.exists():
         missing("locales")
     folder = tmp_path_factory.mktemp("locales")
-    subprocess.run([tool("locales", "localedef"), "-i", "tr_TR", "-f", "UTF-8", folder / "tr_TR.UTF-8"], check=True, timeout=100)
+    subprocess.run([tool("locales", "localedef"), "-i", "tr_TR", "-f", "UTF-8", folder / "tr_TR.UTF-8"], check=True)
     return {"LOCPATH": str(folder), "LC_ALL": "tr_TR.UTF-8"}
 
 
@@ -30,6 +30,6 @@ def test_loaded_rows_are_counted_in_a_turkish_locale(turkish: dict[str, str], tm
     (tmp_path / "results.csv").write_text(ROWS)
     environment = os.environ | turkish | {"MODAK_DATABASE_URL": f"sqlite:///{tmp_path}/modak.db"}
     load = [sys.executable, "-m", "modak", "load", "results.csv"]
-    ran = [subprocess.run(load, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100) for _ in range(2)]
+    ran = [subprocess.run(load, cwd=tmp_path, env=environment, capture_output=True, text=True) for _ in range(2)]
     said = [each.stdout.splitlines()[0] for each in ran]
     assert said == ["2 rows read, 2 new, 0 there already, 0 suspicious", "2 rows read, 0 new, 2 there already, 0 suspicious"]

@@ -37,7 +37,7 @@ def colours(served: Served, path: str, folder: Path) -> set[Any]:
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--user-data-dir={folder}/profile"]
     address = f"http://127.0.0.1:{served.port}{path}"
     words = ["chromium", *options, "--window-size=1200,1400", f"--screenshot={shot}", address]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=100, check=True)
+    ended = subprocess.run(words, capture_output=True, text=True, check=True)
     assert [line for line in ended.stderr.splitlines() if "CONSOLE" in line] == []
     with Image.open(shot) as picture:
         return {colour for _, colour in picture.convert("RGB").getcolors(picture.width * picture.height) or ()}

@@ -873,6 +873,6 @@ def test_an_installed_package_adds_a_format(tmp_path: Path) -> None:
     (tmp_path / "runs.txt").write_text("#pairs,1\nsolver 12.5\nsolver 12.7\n")
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "MODAK_DATABASE_URL": f"sqlite:///{tmp_path / 'own.db'}"}
     words = [sys.executable, "-m", "modak", "load", str(tmp_path / "runs.txt"), "--json"]
-    done = subprocess.run(words, env=env, cwd=DATA.parent.parent, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(words, env=env, cwd=DATA.parent.parent, capture_output=True, text=True, check=True)
     (file,) = json.loads(done.stdout)["files"]
     assert (file["format"], file["rows"], file["new"]) == ("pairs", 2, 2)

@@ -244,7 +244,7 @@ def test_open_mpi_gives_ranks_that_share_cores_hardware_threads_of_their_own(cor
     only_told = ("--allow-run-as-root", "--host", f"localhost:{ranks}", "--do-not-launch", "--display-devel-map")
     node = {"HWLOC_SYNTHETIC": f"package:1 core:{cores} pu:2", "HWLOC_THISSYSTEM": "1"}
     program = tool("Open MPI", "mpirun.openmpi")
-    ran = subprocess.run([program, *only_told, *asked], env={**os.environ, **node}, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run([program, *only_told, *asked], env={**os.environ, **node}, capture_output=True, text=True, check=False)
     found = [text.replace("/", "") for text in re.findall(r"Binding: \[([B./]+)\]", ran.stdout)]
     assert [text.count("B") for text in found] == [threads] * ranks, ran.stderr
     assert [sum(text[at] == "B" for text in found) for at in range(2 * cores)] == [1] * (ranks * threads) + [0] * (

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import pytest
@@ -43,9 +44,18 @@ JOB = JobSpec(
 )
 
 
+UP = "touch up; while test ! -e told; do sleep 0.02; done"
+"""A run that lasts until something was done to it."""
+
+
 def result(folder: Path, name: str = "modak-result-*.json") -> Any:
     """What the script wrote about itself last."""
     return json.loads(max(folder.glob(name), key=lambda file: file.stat().st_mtime_ns).read_text())
+
+
+def once_up(folder: Path, name: str, does: str) -> None:
+    """A program before the run, which leaves somebody behind who does that to the script (``$pid``) once the run is up, and says so."""
+    stub(folder, name, f"pid=$PPID; ( while test ! -e up; do sleep 0.02; done; {does}; touch told ) >/dev/null 2>&1 &")
 
 
 def test_the_result_says_how_the_run_went(tmp_path: Path) -> None:
@@ -78,7 +88,7 @@ def test_shellcheck_has_no_remark_on_ends_that_few_jobs_have(job: JobSpec, sched
     """One file for a whole chain of jobs was an error, and a sign that no report reads a warning."""
     (tmp_path / "job.sh").write_text(render(job, scheduler).text)
     assert SHELLCHECK
-    looked = subprocess.run([SHELLCHECK, tmp_path / "job.sh"], capture_output=True, text=True, timeout=60)
+    looked = subprocess.run([SHELLCHECK, tmp_path / "job.sh"], capture_output=True, text=True)
     assert (looked.returncode, looked.stdout) == (0, "")
 
 
@@ -107,8 +117,8 @@ def test_a_failed_run_is_no_result(tmp_path: Path, command: str, status: int) ->
 @pytest.mark.parametrize("signal", [None, SIGNAL])
 def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | None) -> None:
     """Killed by its scheduler or at the time limit, in the foreground or watched: it did not succeed, and its time is nobody's."""
-    stub(tmp_path, "sender", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -TERM "$pid" ) >/dev/null 2>&1 &')
-    job = replace(JOB, attributes=replace(JOB.attributes, signal=signal), pre=("sender",), command=("bash", "-c", "touch up; sleep 1"))
+    once_up(tmp_path, "sender", 'kill -TERM "$pid"')
+    job = replace(JOB, attributes=replace(JOB.attributes, signal=signal), pre=("sender",), command=("bash", "-c", UP))
     done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode in (-15, 143)
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
@@ -116,7 +126,7 @@ def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | 
 
 def test_a_signal_that_ends_the_job_after_the_run_is_told(tmp_path: Path) -> None:
     """What comes after the run may say whether it is whole, and was cut short."""
-    stub(tmp_path, "ends", 'kill -TERM "$PPID"; sleep 1')
+    stub(tmp_path, "ends", 'kill -TERM "$PPID"')
     done = ran(render(replace(JOB, post=("ends",)), "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
     assert done.returncode in (-15, 143)
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (143, [])
@@ -124,8 +134,8 @@ def test_a_signal_that_ends_the_job_after_the_run_is_told(tmp_path: Path) -> Non
 
 def test_a_run_that_was_suspended_is_no_result(tmp_path: Path) -> None:
     """As by a job of higher priority: the time of others is in its time."""
-    stub(tmp_path, "pauser", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -STOP "$pid"; kill -CONT "$pid" ) >&- 2>&- &')
-    job = replace(JOB, pre=("pauser",), command=("bash", "-c", "touch up; sleep 0.5; echo rate: 4"))
+    once_up(tmp_path, "pauser", 'kill -STOP "$pid"; kill -CONT "$pid"')
+    job = replace(JOB, pre=("pauser",), command=("bash", "-c", f"{UP}; echo rate: 4"))
     done = ran(render(job, "pbspro").text, tmp_path, PBS_O_WORKDIR=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "rate: 4\n"), done.stderr
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (0, [])
@@ -232,10 +242,10 @@ def test_a_part_that_ends_by_itself_is_none_of_the_whole_run_if_post_execution_f
 
 def test_a_signal_that_comes_again_does_not_cut_the_report_short(tmp_path: Path) -> None:
     """Slurm sends it twice at a time limit; on a busy node the report takes longer than that."""
-    twice = 'kill -TERM "$pid"; sleep 0.8; kill -TERM "$pid"'  # bash ends at a second one that comes before it has turned to the first
-    stub(tmp_path, "sender", f"pid=$PPID; ( while test ! -e up; do sleep 0.02; done; {twice} ) >/dev/null 2>&1 &")
-    stub(tmp_path, "date", 'if test -e up; then sleep 0.8; fi; exec /bin/date "$@"')
-    job = replace(JOB, pre=("sender",), command=("bash", "-c", "touch up; sleep 1"))
+    report = "while test ! -e report; do sleep 0.02; done"  # bash ends at a second one that comes before it has turned to the first
+    once_up(tmp_path, "sender", f'kill -TERM "$pid"; {report}; kill -TERM "$pid"')
+    stub(tmp_path, "date", f'if test -e up; then touch report; {UP}; fi; exec /bin/date "$@"')
+    job = replace(JOB, pre=("sender",), command=("bash", "-c", UP))
     assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode in (-15, 143)
     assert result(tmp_path)["exit_status"] == 143
 
@@ -265,9 +275,10 @@ def test_the_output_takes_no_room_on_the_node(tmp_path: Path) -> None:
 def test_a_process_that_the_run_leaves_behind_is_not_waited_for(tmp_path: Path, signal: Signal | None) -> None:
     """It holds the output open; the job would last until its time limit."""
     stub(tmp_path, "sleep", "exec /bin/sleep 0.005")
-    command = ("bash", "-c", "/bin/sleep 25 2>/dev/null & echo rate: 5")
+    command = ("bash", "-c", "/bin/sleep 600 2>/dev/null & echo $! >left; echo rate: 5")
     job = replace(JOB, command=command, attributes=replace(JOB.attributes, signal=signal))
     done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path))
+    os.kill(int((tmp_path / "left").read_text()), SIGKILL)
     left = "modak: a process that the run left behind holds its output open: it is not waited for\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "rate: 5\n", left)
     assert [each["value"] < 5.1 for each in result(tmp_path)["results"]] == [True, True]
@@ -572,13 +583,13 @@ def test_a_pattern_is_never_code(tmp_path: Path, pattern: str) -> None:
 
 # --- the signal before the limit -----------------------------------------------------------------------------------------------
 
-UNTIL_TOLD = "trap 'echo told; exit 3' USR1; touch up; for i in $(seq 200); do test ! -e stop || exit 0; sleep 0.05; done; exit 9"
+UNTIL_TOLD = "trap 'echo told; exit 3' USR1; touch up; for i in $(seq 2000); do test ! -e stop || exit 0; sleep 0.05; done; exit 9"
 ASKED = replace(JOB, report=None, attributes=replace(JOB.attributes, signal=SIGNAL), command=("bash", "-c", UNTIL_TOLD))
 
 
 def signalled(job: JobSpec, folder: Path, scheduler: str = "slurm") -> Any:
     """Run it; a program before the run sends the script its signal once the run is up."""
-    stub(folder, "sender", 'pid=$PPID; ( while test ! -e up; do sleep 0.02; done; kill -USR1 "$pid" ) >/dev/null 2>&1 &')
+    once_up(folder, "sender", 'kill -USR1 "$pid"')
     return ran(render(replace(job, pre=("sender",)), scheduler).text, folder, SLURM_SUBMIT_DIR=str(folder))
 
 

@@ -9,7 +9,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from itertools import islice
+from itertools import count, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
@@ -45,25 +45,29 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.timeout(300 + 20 * ROUNDS)
 def test_a_killed_load_leaves_all_or_nothing(url: str, big: Path) -> None:
-    """`kill -9` at random moments of a load, the first at its start: the rows are all there or none is, and the next load works."""
+    """`kill -9` at random moments of a load, the first at its start: the rows are all there or none is, and the next load works.
+
+    On a busy machine a load may be done before any of these moments: then there are more.
+    """
     upgrade(url, fill=False)
     chance = random.Random(5)  # noqa: S311 - moments, not secrets
     killed_in_time = 0
     whole = _run(url, big, None)[1]
-    for round_number in range(ROUNDS):
+    for round_number in count():
+        if round_number >= ROUNDS and killed_in_time:
+            break
         _empty(url)
         done, _ = _run(url, big, whole * chance.uniform(0.0, 1.0) * bool(round_number))
         with open_store(url, fill=False) as store:
             _wait_for_the_server_to_notice(store)
             with reading(store.engine) as connection:
-                count = connection.execute(select(func.count()).select_from(results)).scalar_one()
+                rows = connection.execute(select(func.count()).select_from(results)).scalar_one()
                 kinds = connection.execute(select(func.count()).select_from(series)).scalar_one()
-            assert (count, kinds) in ((0, 0), (COUNT, 50)), f"round {round_number}"
-            assert count == COUNT or not done
+            assert (rows, kinds) in ((0, 0), (COUNT, 50)), f"round {round_number}"
+            assert rows == COUNT or not done
             if store.engine.dialect.name == "sqlite":
                 assert check(str(store.engine.url)) == ()
-            killed_in_time += count == 0
-    assert killed_in_time
+            killed_in_time += rows == 0
     assert _run(url, big, None)[0]
 
 
@@ -127,14 +131,13 @@ def test_loads_requests_and_fits_at_once(store: Store) -> None:
     assert store.version().startswith("12-")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
     """While a load is under way, others read the state before it."""
     store.load([csv_table(ROWS)], ME)
     with writing(store.engine) as connection:
         connection.execute(delete(results))
-        before = time.monotonic()
-        assert len(results_of(store, "3dgan")) == 8
-        assert time.monotonic() - before < 20  # a writer would wait for half a minute
+        assert len(results_of(store, "3dgan")) == 8  # a writer would wait until it is refused
         connection.rollback()
 
 
@@ -201,7 +204,7 @@ def test_a_host_starts_while_another_one_loads(url: str) -> None:
     """`modak db upgrade`, which comes before every start of the service, does not wait where there is nothing to do."""
     upgrade(url, fill=False)
     with open_store(url, fill=False) as store, ThreadPoolExecutor(1) as pool, writing(store.engine):
-        assert not pool.submit(upgrade, url, fill=False).result(20)
+        assert not pool.submit(upgrade, url, fill=False).result(PATIENCE_S)
 
 
 def test_what_is_loaded_has_no_room_meanwhile(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

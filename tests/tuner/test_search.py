@@ -181,13 +181,14 @@ def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.Ca
 
 def test_an_interrupted_search_says_how_it_goes_on(work: Path) -> None:
     """And which runs do not end with it."""
-    (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "sleep 2"))
+    (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "until test -e told; do sleep 0.1; done"))
     (work / "job.json").write_text(json.dumps(document()))
     words, here = [sys.executable, "-m", "modak", "tune", "job.json"], {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(words, env=here, stderr=subprocess.PIPE, text=True) as search:
         until(lambda: RunState.read(work / "tuning-job" / "trial-0000").job)
         search.send_signal(signal.SIGINT)
         told = search.communicate()[1]
+    (work / "told").touch()
     assert search.returncode == 130
     assert "the same command goes on with the search; left to run: trial-0000\n" in told
 
