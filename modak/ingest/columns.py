@@ -8,7 +8,7 @@ from typing import Final
 from modak.facts import SeriesKey
 from modak.ingest import headings
 from modak.ingest.totals import TOTALS
-from modak.ingest.values import NUMERIC, quoted
+from modak.ingest.values import NUMERIC, cell, quoted
 from modak.results.filters import PARAMETERS
 from modak.text.amounts import listed
 
@@ -125,3 +125,13 @@ def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> 
             why += "; if 'runtime' holds times and no container runtimes, load it as them (--map runtime=value --set metric=run_time)"
     filled = f"; '--set {names[0]}=…' gives all rows one" if loading and names[0] != "value" else ""
     return f"no column {', '.join(map(repr, names))}{why}; the header (in JSON, a key of the records) must name it{filled}"
+
+
+def series_label(key: SeriesKey) -> str:
+    """A series in one line: its known columns, in their order, as in the results table.
+
+    >>> series_label(SeriesKey(application="net", hyperthreads=True, metric="wall_time", unit="s"))
+    'application net, hyperthreads true, metric wall_time, unit s'
+    """
+    known = key.model_dump(exclude_none=True, exclude={"params"})
+    return ", ".join(f"{name} {cell(value)}" for name, value in (*known.items(), *sorted(key.params.items())))

@@ -20,16 +20,19 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, o
 from modak import __version__
 from modak.errors import DataError
 from modak.facts import SeriesKey
+from modak.ingest.columns import series_label
 from modak.ingest.headings import folded, renaming
 from modak.ingest.reading import options_text
+from modak.ingest.remarks import SHOWN as NAMED
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import merging
 from modak.progress import Progress, silent
-from modak.store import remarks, replacing, samejobs, suspects, versions
+from modak.store import replacing, samejobs, suspects, versions
 from modak.store.engine import chunks
 from modak.store.outcomes import outcomes
+from modak.store.remarks import remarks
 from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
-from modak.store.series import OwnNames, by_number, ids, of_same_runs, series_label, text_ids
+from modak.store.series import OwnNames, by_number, ids, of_same_runs, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
 from modak.text.amounts import counted, listed
@@ -107,7 +110,7 @@ def load(
         notes=(
             *outcomes(connection, state.load_ids, state.highest),
             *dict.fromkeys(state.notes),
-            *remarks.remarks(connection, state.systems, _not_empty(connection, touched, state.changed)),
+            *remarks(connection, state.systems, _not_empty(connection, touched, state.changed)),
         ),
         files=tuple(state.files),
     )
@@ -255,7 +258,7 @@ def _same_jobs(connection: Connection, load_id: int, jobs: Collection[samejobs.S
     state.replaced += len(gone) - len(left_out)
     state.changed |= {one.series for one in gone if not one.new}
     if gone:
-        named = listed(list(dict.fromkeys(one.source for one in gone)), remarks.SHOWN)
+        named = listed(list(dict.fromkeys(one.source for one in gone)), NAMED)
         state.notes.append(f"in Slurm's accounting and with a result of the job's own script, which alone counts: {named}")
     return len(left_out)
 

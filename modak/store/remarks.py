@@ -1,428 +1,94 @@
-"""What a load has to say of its rows: systems that are not known, names in several spellings, metrics that predict nothing."""
+"""What the notes of a load rest on, read from the database; :mod:`modak.ingest.remarks` makes them."""
 
 from __future__ import annotations
 
 import json
-import math
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from sqlalchemy import Connection, case, func, select
 
-from modak.choosing.wishes import FRONT_ENDS
-from modak.errors import nearest_name
-from modak.facts import SeriesKey, System, same_name
-from modak.grouping import grouped
-from modak.ingest.headings import layout_column
+from modak.facts import SeriesKey, System
+from modak.ingest.remarks import (
+    SCATTER,
+    WITHIN,
+    Figures,
+    Scattered,
+    Span,
+    Spelt,
+    numeric,
+    on_growth,
+    on_names,
+    on_numbers,
+    on_scatter,
+    on_systems,
+)
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
-from modak.ingest.totals import TOTALS
-from modak.ingest.values import DECIMAL_COMMA, NUMERIC
-from modak.perfmodel.merging import same_setting
-from modak.results.metrics import metric_of, misnamed
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, results, series
-from modak.store.series import series_label
-from modak.text.amounts import listed
-
-RATIOS: Final = ("speedup", "efficiency")
-"""Metrics that are computed from times of several runs."""
-SUMS: Final = frozenset(
-    (
-        *("total", "totals", "sum", "average", "mean", "median", "max", "maximum", "min", "minimum", "stdev"),
-        *("summe", "gesamt", "mittelwert", "durchschnitt", "somme", "moyenne"),
-    )
-)
-"""What the row below a table is called, which no application is."""
-MOST: Final = 100
-"""Most notes of one kind."""
-SCATTER: Final = 2.0
-"""Runs of one layout that differ by more than this factor contradict each other: repeats in public tables do so by 1.05, few by 1.3."""
-MOST_GPUS, MOST_THREADS = 16, 1024
-"""More GPUs, and more ranks or threads, than a node has."""
-_AGAIN: Final = "load the file again with '--replace' and"
-"""How rows are corrected whose layout or parameters options can tell: those of the same bytes replace them."""
-GROWS_EVENLY: Final = 1.1
-"""A problem that grows with the size is as large for each rank or GPU, within this factor: meshes are not divided exactly."""
-WITHIN: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
-"""Counts within a node."""
-LEAST_SIZES: Final = 3
-"""Fewer numbers of nodes may show anything by chance."""
-PARTS: Final[Mapping[str, float]] = {"accuracy": 1.0, "efficiency": 2.0}
-"""The largest value of metrics that are parts of a whole; efficiencies may be a little above 1."""
-SWAPPED: Final = "the values are powers of two and the numbers of nodes are not: were the columns 'nodes' and 'value' swapped?"
-MOST_NODES: Final = 200_000
-"""More nodes than any system has: the largest so far had 158,976."""
-GROWN, GROWS_AS = 8, 0.75
-"""What takes longer on so many times as many nodes, by at least this power of their number: of 364 series of public tables with as many
-sizes only six single collective operations (alltoall, gather) do, however badly the others scale."""
-_NO_COMPUTERS: Final = f"if it counts something else, {_AGAIN} '--map nodes=params.nodes'"
-PROBLEM: Final = f"takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? {_NO_COMPUTERS}"
-_PRECISION: Final = re.compile(
-    r"[a-z].*[0-9].*|.*(?:mixed|amp|quad|half|single|double|full|default|auto|float|real|true|high|fp|bf|tf|int|bit).*"
-    r"|medium|[hsdq]p|8|16|32|64|128"
-)
-"""What a precision may be called, in the spelling of :func:`modak.facts.same_name`."""
-_SEPARATED: Final = re.compile(r"[ ,'’]")
-_THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
-_NAMES: Final = {
-    "mpi": "the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node",
-    "system": f"the system; if these are times of the CPU, as 'time' prints them, {_AGAIN} '--map system='",
-    "runtime": f"the container runtime; if these are run times, {_AGAIN} '--map runtime='; as values they have '--map runtime=value'",
-}
-"""What columns name whose cells may be numbers by mistake."""
-SHOWN: Final = 10
-"""Most names in one note."""
 
 
 def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[int, SeriesKey]) -> Iterator[str]:
     """Notes on a load: ``named`` are the systems of its rows, each with the most ranks x threads on a node, ``changed`` the series that
     the rows are of, by number."""
     known, touched = catalogue.read(connection, System, sound=True), changed.values()
-    yield from _unknown_systems(known, named)
-    yield from _crowded(known, named)
-    yield from _without_partition(known, touched)
-    yield from _misnamed(touched)
-    yield from _spellings(connection, touched)
-    yield from _front_ends(touched)
-    yield from _ratios(touched)
-    yield from _numbers_as_names(touched)
-    yield from _no_precisions(touched)
-    yield from _counts_as_parameters(touched)
-    yield from _sums(touched)
-    yield from _odd(connection, known, changed)
-    yield from _contradicting(connection, changed)
-    yield from _growing(connection, changed)
+    yield from on_systems(known, named, touched)
+    yield from on_names(touched, _spelt(connection, touched))
+    yield from on_numbers(known, changed, _figures(connection, changed), partial(_best, connection))
+    yield from on_scatter(changed, _scattered(connection, changed))
+    yield from on_growth(changed, _single_sizes(connection, [number for number, key in changed.items() if numeric(key.params)]))
 
 
-def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]:
-    """A note for each system with more ranks x threads on a node than any of its nodes runs at once: counts of a whole run, perhaps."""
-    counts: dict[str, int] = {}
-    for name, count in named.items():
-        counts[same_name(name)] = max(count, counts.get(same_name(name), 0))
-    for system in known:
-        room = max(part.node.cores * part.node.threads_per_core for part in system.partitions)
-        most = max(counts.get(name, 0) for name in system.folded_names)
-        if most > room:
-            text = f"{system.name}: up to {most} ranks x threads on a node, but its nodes run at most {room} at once"
-            yield f"{text}; if ranks_per_node counts over all nodes, {_AGAIN} '--map ranks_per_node=total_ranks'"
-
-
-def _unknown_systems(known: Sequence[System], named: Collection[str]) -> Iterator[str]:
-    """Notes on systems of the results that are not known by this name or alias, in any spelling: one for each that may be a slip."""
-    folded = {name for system in known for name in system.folded_names}
-    strange = sorted(name for name in named if same_name(name) not in folded)
-    meant = {name: close for name in strange[:MOST] if (close := nearest_name(name, [system.name for system in known]))}
-    for name, close in meant.items():
-        yield f"unknown system {name!r}; did you mean {close!r}?; its rows are kept"
-    if others := [repr(name) for name in strange if name not in meant]:
-        one = len(others) == 1
-        yield f"unknown system{'' if one else 's'} {listed(others, SHOWN)}; {'its' if one else 'their'} rows are kept"
-
-
-def _without_partition(known: Sequence[System], touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note for each system whose partitions have different nodes: results that name no partition count for each of them."""
-    open_ = {same_name(key.system) for key in touched if key.system and not key.partition}
-    for system in known:
-        different = len({(part.node.processor, part.node.accelerator) for part in system.partitions}) > 1
-        if different and not open_.isdisjoint(system.folded_names):
-            names = ", ".join(part.name for part in system.partitions)
-            yield f"{system.name} has partitions with different nodes ({names}); rows without 'partition' count as measured in any of them"
-
-
-def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
-    """A note for each time that is called after a part of the run, or is another spelling of a known one."""
-    said = dict.fromkeys(misnamed(key.metric, key.unit) for key in touched)
-    return tuple(text for text in said if text)[:MOST]
-
-
-def _spellings(connection: Connection, touched: Collection[SeriesKey]) -> tuple[str, ...]:
-    """A note for each application, and each data set and parameter of one, that other results spell in another way: models keep them
-    apart."""
-    applications = grouped(connection.scalars(select(series.c.application).distinct().order_by(series.c.application)), same_name)
-    datasets: dict[tuple[str, str], list[str]] = {}
-    pairs = select(series.c.application, series.c.dataset).where(series.c.dataset.is_not(None)).distinct().order_by(series.c.dataset)
+def _spelt(connection: Connection, touched: Collection[SeriesKey]) -> Spelt:
+    applications = connection.scalars(select(series.c.application).distinct().order_by(series.c.application)).all()
+    datasets: list[tuple[str, str]] = []
+    named = select(series.c.application, series.c.dataset).where(series.c.dataset.is_not(None)).distinct().order_by(series.c.dataset)
     for part in chunks(sorted({key.application for key in touched})):  # not of all: a database may hold many
-        for name, dataset in connection.execute(pairs.where(series.c.application.in_(part))):
-            datasets.setdefault((name, same_name(dataset)), []).append(dataset)
-    said = dict.fromkeys(("application", tuple(applications[same_name(key.application)])) for key in touched)
-    named = [(key.application, key.dataset) for key in touched if key.dataset is not None]
-    said |= dict.fromkeys((f"data set of {name!r}", tuple(datasets[name, same_name(dataset)])) for name, dataset in named)
-    said |= dict.fromkeys(_parameters(connection, touched))
-    return tuple(
-        f"{what}: {', '.join(map(repr, spelt))} count as different ones; spell them alike if they are the same"
-        for what, spelt in said
-        if len(spelt) > 1
-    )[:MOST]
-
-
-def _parameters(connection: Connection, touched: Collection[SeriesKey]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The parameters of these series, by name and by value, each with all its spellings in results of its application."""
-    names: dict[tuple[str, str], dict[str, None]] = {}
-    values: dict[tuple[str, str, str], dict[str, None]] = {}
+        datasets += connection.execute(named.where(series.c.application.in_(part)))
+    parameters: list[tuple[str, Mapping[str, str]]] = []
     given = select(series.c.application, series.c.params).where(series.c.params != "{}").distinct().order_by(series.c.params)
     for part in chunks(sorted({key.application for key in touched if key.params})):
-        for application, text in connection.execute(given.where(series.c.application.in_(part))):
-            for name, value in json.loads(text).items():
-                names.setdefault((application, same_name(name)), {}).setdefault(name)
-                values.setdefault((application, name, _folded(value)), {}).setdefault(value)
-    for key in touched:
-        for name, value in key.params.items():
-            yield f"parameter of {key.application!r}", tuple(names[key.application, same_name(name)])
-            yield f"parameter {name!r} of {key.application!r}", _several(name, values[key.application, name, _folded(value)])
+        rows = connection.execute(given.where(series.c.application.in_(part)))
+        parameters += ((application, json.loads(text)) for application, text in rows)
+    return Spelt(applications, datasets, parameters)
 
 
-def _folded(value: str) -> str:
-    """Equal for values of a parameter that may mean the same: numbers with a last zero, with a sign between thousands or a decimal comma,
-    texts in another case."""
-    plain = (
-        _SEPARATED.sub("", value) if _THOUSANDS.fullmatch(value) else value.replace(",", ".") if DECIMAL_COMMA.fullmatch(value) else value
-    )
-    try:
-        return f"{float(plain):.15g}"
-    except ValueError:
-        return same_name(value).replace("-", "")
-
-
-def _several(name: str, values: Iterable[str]) -> tuple[str, ...]:
-    """The values of a parameter without those that count as the same as one before them."""
-    return tuple({same_setting(name, value): value for value in reversed([*values])}.values())[::-1]
-
-
-def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
-    """A note for each framework that runs on another one: results of a program that name now this one, now the other are kept apart."""
-    said = dict.fromkeys(key.framework for key in touched if same_name(key.framework) in FRONT_ENDS)
-    text = "results of it, and of the framework that it runs on, count as those of two programs: name one of them in all rows of a program"
-    return tuple(f"framework {name!r}: {text}" for name in said)
-
-
-def _ratios(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
-    """A note for each metric that predicts nothing. A speed-up over a baseline that it names tells what a switch does."""
-    said = dict.fromkeys(key.metric for key in touched if key.metric in RATIOS and "baseline" not in key.params)
-    return tuple(f"metric {name!r}: nothing is predicted from it; load the times or rates that it was computed from" for name in said)
-
-
-def _numbers_as_names(touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note for each column of names in which numbers stand: they are counts of processes, or times."""
-    for column, meaning in _NAMES.items():
-        numbers = dict.fromkeys(repr(name) for key in touched if (name := getattr(key, column)) and NUMERIC.fullmatch(name))
-        if numbers:
-            yield f"{column} {listed(list(numbers), SHOWN)}: the column names {meaning}"
-
-
-def _no_precisions(touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note for texts in the column of the precision that name none: a preconditioner, a tolerance."""
-    strange = dict.fromkeys(key.precision for key in touched if key.precision and not _PRECISION.fullmatch(same_name(key.precision)))
-    if strange:
-        shown = listed([repr(text) for text in strange], SHOWN)
-        way = f"if it says something else, {_AGAIN} '--map precision=params.NAME'"
-        yield f"precision {shown}: the column names the precision of numbers ('fp32', 'mixed'); {way}"
-
-
-def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note for each parameter with several values that is called like a count of the layout: each value is a problem of its own."""
-    values: dict[str, dict[str, None]] = {}
-    for key in touched:
-        for name, value in key.params.items():
-            values.setdefault(name, {})[value] = None
-    for name, found in values.items():
-        what = layout_column(name)
-        if what is not None and what != "batch_size" and len(found) > 1:
-            column = {"ranks": "total_ranks", "gpus": "total_gpus"}.get(what, what)
-            way = f"if it is a count of the layout, load it as {column!r}"
-            yield f"parameter {name!r}: runs with {listed(list(found), SHOWN)} count as different problems; {way}"
-
-
-def _sums(touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note for each application that is called like the last row of a spreadsheet."""
-    for name in dict.fromkeys(key.application for key in touched if same_name(key.application) in SUMS):
-        way = f"if it sums up other rows, take it out ('modak results doubt', 'modak results list --application {name}' has its number)"
-        yield f"application {name!r} counts as one of its own; {way}"
-
-
-class _Figures(NamedTuple):
-    """Of the rows of a series that models use."""
-
-    number: int
-    rows: int
-    sizes: int
-    """Different numbers of nodes."""
-    without_nodes: int
-    most_nodes: int | None
-    least: float
-    most: float
-    most_within: Mapping[str, int]
-    """The largest count of each kind within a node; one that no row has is left out."""
-    ratios: tuple[tuple[str, float], ...]
-    """Counts within a node that are the same multiple of the number of nodes wherever they are given, and the multiple; those given at
-    fewer than ``LEAST_SIZES`` numbers of nodes are left out."""
-
-
-def _odd(connection: Connection, known: Sequence[System], changed: Mapping[int, SeriesKey]) -> Iterator[str]:
-    """Notes on numbers that can hardly be what their column says: more nodes than there are, percentages, counts over all nodes, columns
-    that were swapped, a row that sums up the others."""
-    found: dict[str, list[str]] = {}
-    nodes_of = {name: sum(part.nodes for part in system.partitions) for system in known for name in system.folded_names}
-    for one in _figures(connection, changed):
-        key = changed[one.number]
-        for what in filter(None, (_beyond(key, one, nodes_of), _no_nodes(one), *_over_all_nodes(one), _percentage(key, one), _summed(one))):
-            found.setdefault(what, []).append(series_label(key))
-        for what, is_so in ((SWAPPED, _swapped), (PROBLEM, _slower_with_nodes)):
-            if is_so(key, one, connection):
-                found.setdefault(what, []).append(series_label(key))
-    yield from (f"{listed(series, 1, '; ')}: {what}" for what, series in islice(found.items(), SHOWN))
-
-
-def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[_Figures]:
+def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[Figures]:
     nodes, value = func.nullif(results.c.nodes, UNKNOWN), results.c.value
-    ratios = {name: func.nullif(func.nullif(results.c[name], UNKNOWN), 0) * 1.0 / nodes for name in WITHIN}
-    edges = [edge for ratio in ratios.values() for edge in (func.min(ratio), func.max(ratio))]
+    ratios = [func.nullif(func.nullif(results.c[name], UNKNOWN), 0) * 1.0 / nodes for name in WITHIN]
     empty = func.sum(case((nodes.is_(None), 1), else_=0))
+    columns = (func.count(), func.count(nodes.distinct()), empty, func.max(nodes), func.min(value), func.max(value))
     most = [func.max(results.c[name]) for name in WITHIN]
-    sizes = [func.count(case((ratio.is_not(None), nodes)).distinct()) for ratio in ratios.values()]
-    of_nodes = (func.count(nodes.distinct()), empty, func.max(nodes))
-    columns = (func.count(), *of_nodes, func.min(value), func.max(value), *most, *sizes, *edges)
+    spans = [
+        edge for ratio in ratios for edge in (func.count(case((ratio.is_not(None), nodes)).distinct()), func.min(ratio), func.max(ratio))
+    ]
     for numbers in chunks(list(changed)):
-        chosen = select(results.c.series_id, *columns).where(results.c.series_id.in_(numbers), STANDING)
-        for number, *rest in connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id)):
-            rows, different, without, largest, least, greatest, *ends = rest
-            most_within = {name: count for name, count in zip(WITHIN, ends, strict=False) if count != UNKNOWN}
-            told, ends = ends[len(WITHIN) : 2 * len(WITHIN)], ends[2 * len(WITHIN) :]
-            same = tuple(
-                (name, low)
-                for name, at, low, high in zip(ratios, told, ends[::2], ends[1::2], strict=True)
-                if at >= LEAST_SIZES and low == high
-            )
-            yield _Figures(number, rows, different, without, largest, least, greatest, most_within, same)
+        chosen = select(results.c.series_id, *columns, *most, *spans).where(results.c.series_id.in_(numbers), STANDING)
+        for row in connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id)):
+            number, count, sizes, without, largest, least, greatest, *rest = row
+            within, edges = rest[: len(WITHIN)], rest[len(WITHIN) :]
+            most_within = {name: found for name, found in zip(WITHIN, within, strict=True) if found != UNKNOWN}
+            for_each_node = {name: Span(*edges[3 * at : 3 * at + 3]) for at, name in enumerate(WITHIN)}
+            yield Figures(number, count, sizes, without, largest, least, greatest, most_within, for_each_node)
 
 
-def _beyond(key: SeriesKey, one: _Figures, nodes_of: Mapping[str, int]) -> str | None:
-    there = nodes_of.get(same_name(key.system), MOST_NODES)
-    if (one.most_nodes or 0) <= there:
-        return None
-    has = f"{key.system} has {there}" if same_name(key.system) in nodes_of else f"no system has more than {there}"
-    return f"up to {one.most_nodes} nodes, but {has}: is it the column 'nodes'? {_NO_COMPUTERS}"
+def _best(connection: Connection, number: int, largest: bool) -> Sequence[tuple[int, float]]:
+    best = func.max(results.c.value) if largest else func.min(results.c.value)
+    chosen = select(results.c.nodes, best).where(results.c.series_id == number, STANDING)
+    return connection.execute(chosen.group_by(results.c.nodes).order_by(results.c.nodes)).all()
 
 
-def _no_nodes(one: _Figures) -> str | None:
-    """That results without numbers of nodes count as runs on one node: of series over ranks or GPUs, and where a node has no such room."""
-    if one.without_nodes < one.rows:
-        return None
-    within = one.most_within
-    if within.get("gpus_per_node", 0) > MOST_GPUS:
-        what = f"more than {MOST_GPUS} gpus_per_node"
-    elif within.get("ranks_per_node", 1) * within.get("threads_per_rank", 1) > MOST_THREADS:
-        what = f"more than {MOST_THREADS} ranks x threads on a node"
-    elif one.rows >= LEAST_SIZES and max(within.get("ranks_per_node", 0), within.get("gpus_per_node", 0)) > 1:
-        way = "take these rows out ('modak results doubt'), and load them with their numbers"
-        return f"no result names 'nodes', so each counts as a run on one node; if some are not, {way}"
-    else:
-        return None
-    return f"{what}: without 'nodes' each result counts as a run on one node; give their number, and the counts of each"
-
-
-def _over_all_nodes(one: _Figures) -> Iterator[str]:
-    """Counts that grow as the number of nodes does, over three numbers or more."""
-    for name, ratio in one.ratios:
-        if name == "batch_size":
-            yield f"batch_size grows as the nodes do ({ratio:g} for each): it is that of each worker; divide a global batch by the workers"
-        else:
-            total = next((total for total, column in TOTALS.items() if column == name), None)
-            way = f"{_AGAIN} '--map {name}={total}'" if total else "divide it by them"
-            yield f"{name} grows as the nodes do ({ratio:g} for each): if it counts over all nodes, {way}"
-
-
-def _percentage(key: SeriesKey, one: _Figures) -> str | None:
-    if one.most <= PARTS.get(key.metric, math.inf):
-        return None
-    return f"{key.metric} up to {one.most:g}, where 1 is all: load percentages with the unit %, and with --replace"
-
-
-def _summed(one: _Figures) -> str | None:
-    if one.without_nodes != 1 or one.sizes < 2:
-        return None
-    return "one result without 'nodes', which counts for any number of them; if it sums up the others, take it out ('modak results doubt')"
-
-
-def _swapped(key: SeriesKey, one: _Figures, connection: Connection) -> bool:
-    """Whether times are numbers of nodes, each a power of two, and numbers of nodes are none: it looks so for columns that were swapped."""
-    small = one.sizes == one.rows >= LEAST_SIZES and one.least >= 1 and one.most < (one.most_nodes or 0)
-    if not small or one.rows > MOST or key.unit != "s":
-        return False
-    chosen = select(results.c.nodes, results.c.value).where(results.c.series_id == one.number, STANDING).order_by(results.c.value)
-    nodes, values = zip(*connection.execute(chosen), strict=True)
-    powers = all(math.frexp(value)[0] == 0.5 for value in values)
-    return powers and sum(count & (count - 1) == 0 for count in nodes) <= 1 and list(nodes) == sorted(nodes, reverse=True)
-
-
-def _slower_with_nodes(key: SeriesKey, one: _Figures, connection: Connection) -> bool:
-    """Whether runs take longer on more nodes, at each step and nearly as many times as these: so does a problem that grows."""
-    cost = metric_of(key)
-    several = LEAST_SIZES <= one.sizes <= MOST and one.most >= GROWN**GROWS_AS * one.least and not one.without_nodes
-    if not several or not cost.tells_cost or cost.of_request or "scaling" in key.params:
-        return False
-    best = func.max(results.c.value) if cost.is_rate else func.min(results.c.value)
-    chosen = select(results.c.nodes, best).where(results.c.series_id == one.number, STANDING).group_by(results.c.nodes)
-    nodes, values = zip(*connection.execute(chosen.order_by(results.c.nodes)), strict=True)
-    costs = [1 / value if cost.is_rate else value for value in values]
-    grown = nodes[-1] / nodes[0]
-    return grown >= GROWN and costs == sorted(costs) and costs[-1] >= costs[0] * grown**GROWS_AS
-
-
-def _contradicting(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:
-    """A note for each layout whose runs, as models use them, differ by more than :data:`SCATTER`: none of them is known to be wrong."""
+def _scattered(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[Scattered]:
     columns = [results.c[name] for name in LAYOUT]
     least, most = func.min(results.c.value), func.max(results.c.value)
-    found: list[str] = []
     for numbers in chunks(list(changed)):
         chosen = select(results.c.series_id, func.count(), least, most, *columns).where(results.c.series_id.in_(numbers), STANDING)
         rows = connection.execute(
             chosen.group_by(results.c.series_id, *columns).having(most > SCATTER * least).order_by(results.c.series_id)
         )
         for number, runs, fewest, largest, *counts in rows:
-            at = ", ".join(f"{name} {count}" for name, count in layout(counts).model_dump(exclude_none=True).items())
-            what = f"{series_label(changed[number])}{', ' if at else ''}{at}"
-            found.append(f"{what}: {runs} runs differ by a factor of {largest / fewest:.1f} ({fewest:.6g} to {largest:.6g})")
-    way = "the models use all of them: 'modak results doubt' marks a wrong one; what they differ in on purpose is a column (params.NAME)"
-    yield from (f"{text}; {way}" for text in found[:SHOWN])
-    if len(found) > SHOWN:
-        yield f"{len(found) - SHOWN} more layouts have runs that differ by a factor of more than {SCATTER:g}"
-
-
-def _growing(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[str]:
-    """A note where a parameter grows as the size of the runs does, mostly in weak scaling: each size is then a problem of its own."""
-    numbers_of = {number: numbers for number, key in changed.items() if (numbers := _numbers(key.params))}
-    sizes = _single_sizes(connection, [*numbers_of])
-    found: dict[str, list[str]] = {}
-    for label, members in grouped(sizes, lambda number: _label_without(changed[number], numbers_of[number])).items():
-        if len({sizes[number] for number in members}) < LEAST_SIZES:
-            continue
-        shares = {name: [numbers_of[number].get(name, 0) / sizes[number] for number in members] for name in numbers_of[members[0]]}
-        name = next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None)
-        if name:
-            weak = "" if metric_of(changed[members[0]]).is_rate else "; in weak scaling also '--set params.scaling=weak'"
-            way = f"if it only counts them, or in weak scaling, {_AGAIN} '--map OLD=' (without that column){weak}"
-            what = f"{name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}"
-            found.setdefault(what, []).append(label)
-    yield from (f"{listed(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
-
-
-def _numbers(params: Mapping[str, str]) -> Mapping[str, float]:
-    """The parameters that are numbers above zero."""
-    found = {}
-    for name, text in params.items():
-        try:
-            found[name] = float(text)
-        except ValueError:
-            continue
-    return {name: number for name, number in found.items() if 0 < number < math.inf}
-
-
-def _label_without(key: SeriesKey, numbers: Mapping[str, float]) -> str:
-    """A series in one line, without parameters that are numbers."""
-    return series_label(key.model_copy(update={"params": {name: value for name, value in key.params.items() if name not in numbers}}))
+            yield Scattered(number, layout(counts), runs, fewest, largest)
 
 
 def _single_sizes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, int]:

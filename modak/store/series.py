@@ -15,7 +15,6 @@ from typing import Any, Final
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, insert, select
 
 from modak.facts import SeriesKey, System, own_names, same_name
-from modak.ingest.values import cell
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check_filters
 from modak.store import catalogue
@@ -181,13 +180,3 @@ def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
     """Whether a series carries the parameters that filters ask for, in any spelling; for an empty text that it has no such parameter."""
     same, wanted = merging.same_label, {name: text.strip() for name, text in filters.items() if name.startswith(PARAMETER)}
     return all(same(name, key.params.get(name.removeprefix(PARAMETER), "")) == same(name, text) for name, text in wanted.items())
-
-
-def series_label(key: SeriesKey) -> str:
-    """A series in one line: its known columns, in their order, as in the results table.
-
-    >>> series_label(SeriesKey(application="net", hyperthreads=True, metric="wall_time", unit="s"))
-    'application net, hyperthreads true, metric wall_time, unit s'
-    """
-    known = key.model_dump(exclude_none=True, exclude={"params"})
-    return ", ".join(f"{name} {cell(value)}" for name, value in (*known.items(), *sorted(key.params.items())))
