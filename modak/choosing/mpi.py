@@ -6,7 +6,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.wishes import by_torchrun, distribution, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
-from modak.launchers.family import compatible
+from modak.launchers.family import OWN_NETWORK, compatible
 from modak.target import Target
 
 
@@ -33,7 +33,7 @@ def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
 
 def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
     """The host's MPI that starts the ranks and that the image must fit; ``None``: the image's own MPI need not fit any."""
-    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not _by_mpi(request):
+    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not by_mpi(request):
         return None
     found, asked = target.mpi_for(shape.mpi), mpi_asked(request)
     return None if found and asked and not compatible(asked, found.family) else found
@@ -42,7 +42,7 @@ def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | Non
 def own_mpi(shape: Shape, request: Request) -> str | None:
     """The family of the image's own MPI that the layout was measured with, or that the request names instead; ``None``: of none, or not
     known."""
-    return mpi_family(shape.mpi) if shape.mpi_from == "container" and _by_mpi(request) else None
+    return mpi_family(shape.mpi) if shape.mpi_from == "container" and by_mpi(request) else None
 
 
 def whose_mpi(target: Target, shape: Shape, image: str | None) -> str | None:
@@ -54,6 +54,6 @@ def whose_mpi(target: Target, shape: Shape, image: str | None) -> str | None:
     return None if shape.mpi_from == "host" and not (host and host.bindable) else shape.mpi_from
 
 
-def _by_mpi(request: Request) -> bool:
-    """Whether the ranks use MPI, as far as the request says how they are started."""
-    return distribution(request) in ("horovod", None) and not by_torchrun(request)
+def by_mpi(request: Request) -> bool:
+    """Whether MPI connects the ranks, as far as the request says how they find each other."""
+    return not by_torchrun(request) and distribution(request) not in OWN_NETWORK

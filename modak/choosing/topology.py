@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts
+from modak.choosing.mpi import by_mpi
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import (
-    by_torchrun,
     compiler_named,
     compilers_on,
     cores_with,
@@ -84,7 +84,7 @@ def _software(search: CandidateSearch) -> Shape:
     software = Shape(1, 1, compiler=compiler, framework=front_end, precision=precision(request), batch_size=work.batch_size)
     if not search.distributed:
         return software
-    host = None if by_torchrun(request) else search.host
+    host = search.host if by_mpi(request) else None
     return replace(software, mpi=host.family, mpi_from=search.target.mpi_from(host)) if host else replace(software, mpi=mpi_asked(request))
 
 

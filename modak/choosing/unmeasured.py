@@ -12,11 +12,11 @@ import numpy.typing as npt
 from modak.choosing import memory
 from modak.choosing.candidates import Candidates
 from modak.choosing.grids import only_one_node, taken
-from modak.choosing.mpi import host_mpi
+from modak.choosing.mpi import by_mpi, host_mpi
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
-from modak.choosing.wishes import by_torchrun, is_hybrid, names_openmp
+from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
 from modak.facts.hardware import Node
 from modak.perfmodel.precisions import USUAL_PRECISION
@@ -107,8 +107,8 @@ def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pa
 
 def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:
     """The host's MPI, which starts unmeasured candidates, with the label of results if there are any with it, and whose MPI the ranks use.
-    ``None``: there is none, or not the one that the request names, or torchrun starts the ranks."""
-    if by_torchrun(request):
+    ``None``: there is none, or not the one that the request names, or MPI does not connect the ranks."""
+    if not by_mpi(request):
         return None, None
     measured = next((shape.mpi for shape in found.shapes if shape.mpi_from == "host"), None)
     host, _ = host_mpi(request, target)

@@ -22,7 +22,7 @@ from modak.jobs.resources import check_limits, resources_of, total_ranks, why_me
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
 from modak.launchers.base import USUAL
-from modak.launchers.family import USUAL_PMI, WITHOUT_MPI, compatible, own_family
+from modak.launchers.family import OWN_NETWORK, USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN
 from modak.target import Target
 from modak.text.grammar import as_name
@@ -70,13 +70,14 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     container = _container(request, target, shape, software)
     own = own_family(container) if target.host_mpi and launcher != "torchrun" else None
     mpi = _mpi(target, shape, own)
+    pmi = mpi.pmi if mpi else USUAL_PMI.get(own or "")
     spec = JobSpec(
         command=(),
         resources=resources,
         launcher=launcher,
         launcher_flavour=_flavour(mpi, own, shape),
         launcher_version=mpi.version if mpi else None,
-        pmi=mpi.pmi if mpi else USUAL_PMI.get(own or ""),
+        pmi=None if distribution(request) in OWN_NETWORK else pmi,
         container=container,
         environment={**software.rules.environment, **_framework_environment(request)},
         modules=(mpi.module, *software.rules.modules) if mpi and mpi.module else software.rules.modules,
@@ -286,6 +287,7 @@ def _container(request: Request, target: Target, shape: Shape, software: Softwar
         return None
     known = software.image.labels if software.image else software.recipe
     label = mpi_asked(request) or (shape.mpi if shape.mpi_from == "container" else None)
+    own_network = distribution(request) in OWN_NETWORK
     return Container(
         runtime=target.runtime.name,
         reference=software.reference,
@@ -293,7 +295,7 @@ def _container(request: Request, target: Target, shape: Shape, software: Softwar
         policy=target.runtime,
         gpu_vendor=software.gpu_vendor,
         host_mpi=bound_mpi(target, shape, request),
-        mpi=known.mpi if known else mpi_family(label),
+        mpi=None if own_network else known.mpi if known else mpi_family(label),
         mpi_version=known.mpi_version if known else None,
         to_build=software.recipe is not None,
         digest=software.image.digest if software.image and "://" not in software.image.reference else None,

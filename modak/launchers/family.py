@@ -26,8 +26,16 @@ USUAL_PMI: Final[Mapping[str, str]] = {"openmpi": "pmix", "mpich": "pmi2", "mvap
 """The interface to Slurm that each family's libraries are commonly built with."""
 WITHOUT_MPI: Final = frozenset({"torchrun", "none"})
 """Launchers whose processes no MPI connects: what is known of the MPI, and options for its launcher, do not concern them."""
+OWN_NETWORK: Final = frozenset({"jax-distributed", "multi-worker", "parameter-server"})
+"""Distribution layers whose workers connect by a network of their own, whichever launcher starts them."""
 ONE_ABI: Final = frozenset({"mpich", "intel-mpi", "mvapich"})
 """Families with the same binary interface (the MPICH ABI initiative): programs built with one run with library and launcher of another."""
+
+
+def by_mpi(job: JobSpec) -> bool:
+    """Whether MPI connects the job's ranks, as far as is known: there are several, and their distribution layer has no network of its
+    own."""
+    return job.resources.ranks > 1 and job.launcher not in WITHOUT_MPI and job.distribution not in OWN_NETWORK
 
 
 def library_family(job: JobSpec) -> str | None:

@@ -192,9 +192,9 @@ def _bind(of: Word) -> Word:
 
 
 def _peers(job: JobSpec) -> int:
-    """Number of ranks of a node that MPI connects; 0 if there is only one."""
+    """Number of ranks of a node that start one by one; 0 if there is only one."""
     here = job.resources.ranks_per_node
-    return here if image.by_mpi(job) and here > 1 else 0
+    return here if image.apart(job) and here > 1 else 0
 
 
 def _joined(job: JobSpec) -> tuple[Word, ...]:

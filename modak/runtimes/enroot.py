@@ -32,7 +32,7 @@ class Enroot(Runtime):
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """No option binds the host's MPI at every site; without Pyxis, the launcher's variables do not reach the ranks."""
         unbound = (_UNBOUND,) if image.container(job).host_mpi else ()
-        alone = (_ALONE % job.launcher,) if image.by_mpi(job) and not job.slurm_step else ()
+        alone = (_ALONE % job.launcher,) if image.apart(job) and not job.slurm_step else ()
         return (*image.unproven(job), *image.notices(*unbound, *alone))
 
     def fetching(self, job: JobSpec) -> str:

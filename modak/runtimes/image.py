@@ -35,8 +35,8 @@ def container(job: JobSpec) -> Container:
     return job.container
 
 
-def by_mpi(job: JobSpec) -> bool:
-    """Whether MPI connects the job's ranks: there are several, and torchrun does not start them."""
+def apart(job: JobSpec) -> bool:
+    """Whether each of several ranks starts in a container of its own: torchrun starts those of a node within one."""
     return job.resources.ranks > 1 and job.launcher not in WITHOUT_MPI
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.launchers.family import ONE_ABI
+from modak.launchers.family import ONE_ABI, by_mpi
 from modak.runtimes import image
 from modak.runtimes.base import Runtime
 from modak.script.bash import Line, assign, run, variable, word
@@ -64,9 +64,9 @@ class PodmanHpc(Runtime):
         return _full(name) if image.container(job).reference.startswith("docker://") else name
 
     def _connected(self, job: JobSpec) -> tuple[str, ...]:
-        """What connects the ranks: the site's MPI module, which also gives access to the node's namespaces; for torchrun those namespaces
-        themselves, because Podman's own have 64 MB of shared memory, a network of the node alone, and another host name."""
-        if not image.by_mpi(job):
+        """What connects the ranks: the site's MPI module, which also gives access to the node's namespaces; where no MPI does, those
+        namespaces themselves, because Podman's own have 64 MB of shared memory, a network of the node alone, and another host name."""
+        if not by_mpi(job):
             return ("--ipc=host", *(("--network=host", "--uts=host") if job.resources.nodes > 1 else ()))
         family = image.container(job).mpi or job.launcher_flavour
         if family in ONE_ABI:

@@ -7,6 +7,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.launchers.family import by_mpi
 from modak.runtimes import image
 from modak.runtimes.base import Runtime
 from modak.script.bash import Line, assign, run, variable, word
@@ -27,7 +28,7 @@ class Sarus(Runtime):
 
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """A hook provides the host's MPI; it needs an MPI with MPICH's binary interface in the image."""
-        unhooked = image.container(job).mpi == "openmpi" and image.by_mpi(job)
+        unhooked = image.container(job).mpi == "openmpi" and by_mpi(job)
         return (*image.unproven(job), *(image.notices(_UNHOOKED) if unhooked else ()))
 
     def fetching(self, job: JobSpec) -> str:
@@ -47,7 +48,7 @@ class Sarus(Runtime):
     def wrap(self, job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
         """The command starts in the submit directory."""
         has = image.container(job)
-        hook = ("--mpi",) if image.by_mpi(job) and has.mpi != "openmpi" else ()
+        hook = ("--mpi",) if by_mpi(job) and has.mpi != "openmpi" else ()
         mounts = (word("--mount=type=bind,source=", *place, ",destination=", *place) for place in image.bound(job, command))
         return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(image.IMAGE), *command)
 

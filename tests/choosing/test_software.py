@@ -271,6 +271,24 @@ def test_ranks_that_torchrun_starts_need_no_mpi(known: Known, layer: dict[str, s
     assert not any("MPI" in warning.message for warning in answer.plan.warnings)
 
 
+@pytest.mark.parametrize(("framework", "layer"), [("jax", "jax-distributed"), ("tensorflow", "multi-worker"), ("tensorflow", "horovod")])
+def test_ranks_with_a_network_of_their_own_need_no_mpi(known: Known, framework: str, layer: str) -> None:
+    """The job would stop where Slurm lacks what the MPI needs, and its result, and rules, would tell of an MPI that the run did not use."""
+    inside = entry("docker://a/net:1", framework=framework, version="2.20.0", mpi="openmpi", mpi_version="4.1.5", distribution=("horovod",))
+    facts = replace(known(None), images=(inside,))
+    through_slurm = {"launcher": "srun", "mpi": (HostMpi(family="openmpi", default=True, pmi="pmix"),)}
+    here = replace(facts, systems={"supermuc-ng": facts.systems["supermuc-ng"].model_copy(update=through_slurm)})
+    job = {
+        "job_options": {"node_count": 2},
+        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py"},
+        "target": {"name": "supermuc-ng"},
+        "optimisation": {"app_type": "ai_training", "ai_training": {framework: {"distribution": layer}}},
+    }
+    answer = optimise(normalise({"job": job}).request, here)
+    said = ("--mpi=" in answer.texts.job_script, '"mpi": ' in answer.texts.job_script, answer.plan.configuration.mpi is not None)
+    assert said == (layer == "horovod",) * 3
+
+
 def test_deepspeed_is_started_by_torchrun_and_comes_with_the_application(known: Known) -> None:
     """It reads what torchrun tells its ranks; an image that carries it goes before others, and a warning says where none does."""
     facts = known(None)

@@ -391,6 +391,13 @@ def test_the_sites_mpi_is_for_several_ranks(ranks: int, connected: bool) -> None
     assert (" --mpich " in line("podman-hpc", job), " --mpi " in line("sarus", job)) == (connected, connected)
 
 
+def test_ranks_with_a_network_of_their_own_have_the_nodes_and_no_mpi() -> None:
+    """Sarus' hook refuses an image without MPI; Podman's containers would have a network each."""
+    job = replace(having(), launcher="srun", resources=Resources(nodes=2, ranks_per_node=4), distribution="jax-distributed")
+    assert "--mpi" not in line("sarus", job)
+    assert " --ipc=host --network=host --uts=host --volume " in line("podman-hpc", job)
+
+
 @pytest.mark.parametrize("name", ["enroot", "podman-hpc"])
 @pytest.mark.parametrize(
     "host_mpi",
