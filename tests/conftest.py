@@ -31,8 +31,6 @@ FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """PostgreSQL's options for a server that may lose everything."""
 PATIENCE_S = 90
 """For a machine that does much else; nothing waits for it where all is well."""
-TAKEN: list[socket.socket] = []
-"""What stands for the ports of this process."""
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, print_blob=True)
@@ -80,7 +78,7 @@ def free_port() -> int:
         with suppress(OSError):
             ours.bind(f"\0modak-tests-port-{port}")
             with socket.create_server(("127.0.0.1", port)):
-                TAKEN.append(ours)
+                ours.detach()  # it stays open
                 return port
         ours.close()
 
