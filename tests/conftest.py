@@ -29,10 +29,8 @@ from modak.facts import Facts
 ROOT = Path(__file__).parent.parent
 FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """PostgreSQL's options for a server that may lose everything."""
-PATIENCE_S = 90
-"""For a machine that does much else; nothing waits for it where all is well."""
-TAKEN: list[socket.socket] = []
-"""What stands for the ports of this process."""
+PATIENCE_S = 240
+"""For a machine that does much else; nothing waits for it where all is well. A test has a little more."""
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, print_blob=True)
@@ -80,16 +78,16 @@ def free_port() -> int:
         with suppress(OSError):
             ours.bind(f"\0modak-tests-port-{port}")
             with socket.create_server(("127.0.0.1", port)):
-                TAKEN.append(ours)
+                ours.detach()  # it stays open
                 return port
         ours.close()
 
 
-def until(holds: Callable[[], Any], patience_s: float = PATIENCE_S, told: Callable[[], str] = lambda: "that never came") -> Any:
+def until(holds: Callable[[], Any], told: Callable[[], str] = lambda: "that never came") -> Any:
     """What ``holds`` says once it is true. ``told``: what there is to read where it never is."""
-    end = time.monotonic() + patience_s
+    end = time.monotonic() + PATIENCE_S
     while not (found := holds()):
-        assert time.monotonic() < end, f"not within {patience_s} s: {told()}"
+        assert time.monotonic() < end, f"not within {PATIENCE_S} s: {told()}"
         time.sleep(0.05)
     return found
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tests.conftest import tool, until
 
-PATIENCE_S = 60
 NAME = "slurm_acct_db"
 
 
@@ -33,7 +32,7 @@ def begin(
     port = ("--bind-address=127.0.0.1", f"--port={at[2]}")
     start(server, "--no-defaults", "--user=mysql", f"--datadir={data}/data", f"--socket={socket}", *port, *options)
     client = ("mariadb", "--no-defaults", f"--socket={socket}", "-e")
-    until(lambda: said(*client, "SELECT 1"), PATIENCE_S)
+    until(lambda: said(*client, "SELECT 1"))
     users = (f"'slurm'@'{host}'" for host in ("localhost", "127.0.0.1"))
     granted = "; ".join(f"CREATE USER {user} IDENTIFIED BY 'slurm'; GRANT ALL ON {NAME}.* TO {user}" for user in users)
     assert said(*client, f"CREATE DATABASE {NAME}; {granted}")
@@ -41,7 +40,7 @@ def begin(
     settings.write_text(_configuration(folder, *at))
     settings.chmod(0o600)
     start(daemon, "-D")
-    until(lambda: said("sacctmgr", "-n", "show", "cluster"), PATIENCE_S)
+    until(lambda: said("sacctmgr", "-n", "show", "cluster"))
     for command in commands:
         assert said("sacctmgr", "--immediate", "--quiet", *command.split()), command
 

@@ -55,7 +55,7 @@ class GridEngine:
     def run(self, *words: str | Path, cwd: Path = Path("/")) -> subprocess.CompletedProcess[str]:
         """Run a client command on ``node1``; the caller looks at the exit status."""
         here = ("nsenter", "--target", str(self.first), "--all", "sh", "-c", 'cd "$0" && exec "$@"', str(cwd))
-        return subprocess.run([*here, *map(str, words)], env=self.environment, capture_output=True, text=True, timeout=200)
+        return subprocess.run([*here, *map(str, words)], env=self.environment, capture_output=True, text=True)
 
     def behind(self, daemon: str, log: Path) -> None:
         """Start a daemon; it ends with the host."""
@@ -68,14 +68,14 @@ class GridEngine:
             raise AssertionError(f"qsub refused {script}: {sent.stderr}")
         return sent.stdout.strip().split(".")[0]
 
-    def submit(self, script: Path, cwd: Path, *options: str, patience_s: float = 200) -> Job:
+    def submit(self, script: Path, cwd: Path, *options: str) -> Job:
         """Submit a script from a folder and wait for its end."""
-        return self.wait(self.sent(script, cwd, *options), cwd, patience_s)
+        return self.wait(self.sent(script, cwd, *options), cwd)
 
-    def wait(self, job: str, cwd: Path, patience_s: float = 200) -> Job:
+    def wait(self, job: str, cwd: Path) -> Job:
         """Wait for a job's end."""
-        until(lambda: self.run("qstat", "-j", job).returncode != 0, patience_s, lambda: self.run("qstat", "-j", job).stdout)
-        until(lambda: self.run("qacct", "-j", job).returncode == 0, patience_s, lambda: f"qacct does not know job {job}")
+        until(lambda: self.run("qstat", "-j", job).returncode != 0, told=lambda: self.run("qstat", "-j", job).stdout)
+        until(lambda: self.run("qacct", "-j", job).returncode == 0, told=lambda: f"qacct does not know job {job}")
         records = self.run("qacct", "-j", job).stdout.split("=" * 62)[1:]
         tasks = [dict(re.findall(r"^(\w+) +(.*?) *$", record, re.MULTILINE)) for record in records]
         written = sorted(file for stream in "oe" for file in cwd.glob(f"*.{stream}{job}*"))
@@ -112,12 +112,12 @@ def cell(folder: Path) -> Iterator[GridEngine]:
         engine = GridEngine(environment, hosts["node1"])
         _initialise(engine, folder)
         engine.behind("sge_qmaster", folder / "log")
-        until(lambda: engine.run("qconf", "-sh").returncode == 0, 60, (folder / "log").read_text)
+        until(lambda: engine.run("qconf", "-sh").returncode == 0, told=(folder / "log").read_text)
         engine.run("qconf", "-ah", ",".join(HOSTS))  # node1 is one already, and it says so
         _succeed(engine.run("qconf", "-as", "node1"))
         for number in hosts.values():
             GridEngine(environment, number).behind("sge_execd", folder / "log")
-        until(lambda: engine.run("qconf", "-sel").stdout.split() == [*HOSTS], 60, (folder / "log").read_text)
+        until(lambda: engine.run("qconf", "-sel").stdout.split() == [*HOSTS], told=(folder / "log").read_text)
         _configure(engine, folder)
         yield engine
 
@@ -129,7 +129,7 @@ def _host(folder: Path, name: str, start: Callable[..., int]) -> int:
         f"mount -t tmpfs {name} /dev/shm && ip link set lo up && touch {folder}/etc/{name} && {{ sleep infinity & wait; }}",
     )
     unshare = start("unshare", "--uts", "--ipc", "--net", "sh", "-c", " && ".join(own))
-    until((folder / "etc" / name).exists, 30, (folder / "log").read_text)
+    until((folder / "etc" / name).exists, told=(folder / "log").read_text)
     return first_processes(unshare)[0]
 
 

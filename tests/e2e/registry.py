@@ -56,7 +56,7 @@ def registry(folder: Path) -> Iterator[Registry]:
     (folder / "config.yml").write_text(CONFIGURATION.format(folder=folder, address=address))
     with (folder / "log").open("wb") as log, subprocess.Popen([program, "serve", folder / "config.yml"], stdout=log, stderr=log) as process:
         try:
-            until(lambda: _answers(address, certificate), 60)
+            until(lambda: _answers(address, certificate))
             yield Registry(address, certificate)
         finally:
             process.terminate()

@@ -103,11 +103,10 @@ class Slurm:
         cwd: Path,
         *,
         command: Sequence[str] = ("sbatch", "--parsable"),
-        patience_s: float = 120,
         enough: Callable[[str], bool] = lambda output: False,
     ) -> Job:
         """Submit a script from a folder and wait for its end. See :meth:`wait`."""
-        return self.wait(self.begin(script, cwd, command), patience_s, enough)
+        return self.wait(self.begin(script, cwd, command), enough)
 
     def begin(self, script: Path, cwd: Path, command: Sequence[str] = ("sbatch", "--parsable")) -> str:
         """Submit a script from a folder; the job's number."""
@@ -116,23 +115,23 @@ class Slurm:
             raise AssertionError(f"{command[0]} refused {script}: {sent.stderr}")
         return sent.stdout.strip().split(";")[0].split(".")[0]
 
-    def wait(self, job: str, patience_s: float, enough: Callable[[str], bool] = lambda output: False) -> Job:
+    def wait(self, job: str, enough: Callable[[str], bool] = lambda output: False) -> Job:
         """Wait for a job's end; ``sbatch --wait`` would look only every few seconds.
 
         A job that has written ``enough`` has so long to end by itself, also on a busy machine: :data:`TO_END_S`. Then it is cancelled, and
         returned as still running.
         """
-        deadline, satisfied = time.monotonic() + patience_s, False
-        while (seen := self._show(job)).get("JobState") not in DONE and time.monotonic() < deadline:
+        deadline, satisfied = time.monotonic() + PATIENCE_S, False
+        while (seen := self._show(job))["JobState"] not in DONE and time.monotonic() < deadline:
             if not satisfied and enough(_written(seen)):
                 deadline, satisfied = time.monotonic() + TO_END_S, True
-            if "DRAINED" in seen.get("Reason", ""):
+            if "DRAINED" in seen["Reason"]:
                 self._resume()
             time.sleep(0.05)
         if seen["JobState"] not in DONE:
             self.run("scancel", job)
             if not satisfied:
-                raise AssertionError(f"job {job} is not done after {patience_s} s: {seen}")
+                raise AssertionError(f"job {job} is not done after {PATIENCE_S} s: {seen}")
         return Job(job, seen["JobState"], int(seen["ExitCode"].split(":")[0]), seen["NodeList"], _written(seen))
 
     def _resume(self) -> None:
@@ -142,7 +141,9 @@ class Slurm:
             self.run("scontrol", "update", f"NodeName={','.join(sorted(set(drained)))}", "State=RESUME")
 
     def _show(self, job: str) -> dict[str, str]:
-        return dict(re.findall(r"(\w+)=(\S*)", self.run("scontrol", "show", "job", job).stdout))
+        """What Slurm says of a job; a busy controller may not answer at once."""
+        told: dict[str, str] = until(lambda: dict(re.findall(r"(\w+)=(\S*)", self.run("scontrol", "show", "job", job).stdout)))
+        return told
 
 
 def _written(seen: Mapping[str, str]) -> str:
@@ -234,14 +235,14 @@ def _end(unshare: subprocess.Popen[bytes]) -> None:
     unshare.wait()
 
 
-def _until_idle(slurm: Slurm, folder: Path, nodes: Sequence[str], patience_s: float = 100) -> None:
+def _until_idle(slurm: Slurm, folder: Path, nodes: Sequence[str]) -> None:
     """Wait until Slurm has started: all these nodes are idle then."""
     question = ("sinfo", "--all", "-h", "-N", "-t", "idle", "-n", ",".join(nodes), "-o", "%N")
 
     def logs() -> str:
         return "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted((folder / "log").iterdir()))
 
-    until(lambda: {*slurm.run(*question).stdout.split()} == {*nodes}, patience_s, logs)
+    until(lambda: {*slurm.run(*question).stdout.split()} == {*nodes}, told=logs)
 
 
 def _write_files(folder: Path, site: Site, ports: Sequence[int]) -> None:
@@ -277,7 +278,7 @@ def _configuration(folder: Path, site: Site, ports: Sequence[int]) -> str:
         "CommunicationParameters": "NoInAddrAny,NoCtldInAddrAny",  # listen on the loopback interface alone
         "SlurmUser": "root",
         "SlurmdUser": "root",
-        **dict.fromkeys(("MessageTimeout", "BatchStartTimeout", "GetEnvTimeout"), PATIENCE_S),  # usual are 10, 10 and 2 s
+        **dict.fromkeys(("MessageTimeout", "BatchStartTimeout", "GetEnvTimeout"), 100),  # usual are 10, 10 and 2 s
         "AuthType": "auth/munge",
         "AuthInfo": f"socket={_socket(folder)}",
         "MailProg": "/bin/true",

@@ -352,9 +352,7 @@ def test_a_build_job_makes_the_image_where_jobs_look_for_it(slurm: Slurm, busybo
     container = Container(runtime=kind, reference=file, file=file, to_build=True)
     job = JobSpec(("true",), Resources(), Attributes(name="small", partition="gpu"), container=container)
     (tmp_path / "build.sh").write_text(render_build(job, BuildSpec(definition=text), "slurm").text)
-    done = slurm.knowing(CH_IMAGE_STORAGE=os.environ["CH_IMAGE_STORAGE"], CH_IMAGE_CACHE="disabled").submit(
-        tmp_path / "build.sh", tmp_path, patience_s=200
-    )
+    done = slurm.knowing(CH_IMAGE_STORAGE=os.environ["CH_IMAGE_STORAGE"], CH_IMAGE_CACHE="disabled").submit(tmp_path / "build.sh", tmp_path)
     assert (done.state, sorted(each.name for each in tmp_path.glob("small*"))) == ("COMPLETED", [file]), done
     words: list[str | Path] = ["apptainer", "exec", tmp_path / file] if kind == "apptainer" else ["ch-run", tmp_path / file, "--"]
     assert subprocess.run([*words, "cat", "/opt/made"], capture_output=True, text=True).stdout == "made\n"

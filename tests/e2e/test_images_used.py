@@ -119,7 +119,7 @@ def test_a_training_step_runs_in_the_image_that_was_chosen(slurm: Slurm, built: 
     (tmp_path / "train.py").write_text(TRAIN)
     application = {"app_tag": "net", "app_type": "python", "executable": "python3 train.py"}
     layout = {"node_count": 1, "process_count_per_node": 1, "core_count_per_process": 2}
-    job = ran(slurm, answered(built, runtime, application, layout), tmp_path, patience_s=200)
+    job = ran(slurm, answered(built, runtime, application, layout), tmp_path)
     assert (job.state, "rank 0 of 1 threads 2 learns True" in job.output) == ("COMPLETED", True), job
 
 
@@ -130,7 +130,7 @@ def test_an_mpi_program_runs_in_the_same_image(slurm: Slurm, built: dict[str, Im
     texts = answered(
         built, runtime, application, {"node_count": 2, "process_count_per_node": 2, "core_count_per_process": 1}, launcher="mpirun"
     )
-    job = ran(slurm_for(slurm, "openmpi", tmp_path, tmp_path), texts, tmp_path, enough=everyone, patience_s=200)
+    job = ran(slurm_for(slurm, "openmpi", tmp_path, tmp_path), texts, tmp_path, enough=everyone)
     assert everyone(job.output), job
 
 

@@ -176,7 +176,7 @@ def test_an_array(slurm: Slurm, tmp_path: Path) -> None:
     assert sent.returncode == 0, sent.stderr
     number = sent.stdout.strip()
     for index in (1, 2, 3):
-        slurm.wait(f"{number}_{index}", 120)
+        slurm.wait(f"{number}_{index}")
         assert f"case {index}\n" in (tmp_path / f"out-{index}.txt").read_text()
         assert told(tmp_path, f"-{index}")["exit_status"] == 0
 
@@ -350,7 +350,7 @@ def test_cores_that_are_not_there_are_seen(slurm: Slurm, tmp_path: Path) -> None
 def test_a_checkpoint_before_the_time_limit(slurm: Slurm, limited: dict[str, tuple[Path, str]]) -> None:
     """The handler writes it in time; the job, which goes on, is stopped by its limit."""
     folder, number = limited["checkpoint"]
-    job = slurm.wait(number, 150)
+    job = slurm.wait(number)
     assert job.state == "TIMEOUT", job
     assert "modak: the time limit is near" in job.output
     assert (folder / "checkpoint").read_text() == f"saved on {job.nodes}\n"
@@ -380,13 +380,13 @@ def test_a_preempted_run_that_stops_early_is_no_result(slurm: Slurm, tmp_path: P
     while len(list(tmp_path.glob("up.*"))) < 4 and time.monotonic() < until:
         time.sleep(0.1)  # a rank that is still in Slurm's own prolog would end with 1
     slurm.run("sbatch", "--partition=gpu", "--gpus-per-node=2", "--output=/dev/null", "--wrap=true", cwd=tmp_path)
-    job = slurm.wait(number, 100)
+    job = slurm.wait(number)
     assert (job.state, told(tmp_path)["exit_status"], told(tmp_path)["results"]) == ("COMPLETED", 0, []), job
 
 
 @pytest.mark.parametrize("signal", ["USR1", "TERM"])
 def test_the_signal_reaches_every_rank(slurm: Slurm, limited: dict[str, tuple[Path, str]], signal: str) -> None:
     """Without a checkpoint command, whatever srun would make of it, and the ranks' own end is the job's."""
-    job = slurm.wait(limited[signal][1], 150)
+    job = slurm.wait(limited[signal][1])
     assert job.state == "COMPLETED", job
     assert sorted(re.findall(r"rank \d saved", job.output)) == [f"rank {rank} saved" for rank in range(4)]

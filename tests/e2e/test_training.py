@@ -74,7 +74,7 @@ def test_a_training_step(slurm: Slurm, torch_image: Path, tmp_path: Path, runtim
     (tmp_path / "train.py").write_text(TRAIN)
     texts = answered(system(), wanted(runtime, 1, ranks, threads))
     assert ("torchrun --nnodes=1 --nproc-per-node=2" in texts.job_script) == (ranks == 2)
-    job = ran(slurm.knowing(SINGULARITY_DIR=torch_image.parent), texts, tmp_path, patience_s=240)
+    job = ran(slurm.knowing(SINGULARITY_DIR=torch_image.parent), texts, tmp_path)
     said = learned(job.output)
     assert (job.state, said) == ("COMPLETED", [f"rank {rank} of {ranks} threads {threads} learns True" for rank in range(ranks)]), job
     rate = re.search(r"rate: ([0-9.]+)", job.output)
@@ -97,7 +97,7 @@ def test_training_over_two_nodes(slurm: Slurm, torch_image: Path, tmp_path: Path
     texts = answered(system(family, scheduler=scheduler, launcher=None), wanted("apptainer", 2, 2))
     assert f"\n{starter}" in texts.job_script
     command = ("qsub",) if scheduler == "torque" else ("sbatch", "--parsable")
-    job = ran(slurm_for(slurm, family, tmp_path, torch_image.parent), texts, tmp_path, patience_s=240, command=command)
+    job = ran(slurm_for(slurm, family, tmp_path, torch_image.parent), texts, tmp_path, command=command)
     said = learned(job.output)
     assert (job.state, said) == ("COMPLETED", [f"rank {rank} of 4 threads 1 learns True" for rank in range(4)]), job
     assert told(tmp_path)["results"][1]["nodes"] == 2
@@ -110,7 +110,7 @@ def test_results_of_torchruns_ranks_come_from_every_node(slurm: Slurm, torch_ima
     (tmp_path / "train.py").write_text(f"import os, sys; os.makedirs(sys.argv[1]); {writes}\n")
     job = wanted("apptainer", 2, 1)
     texts = answered(system(), {**job, "application": job["application"] | files})
-    ended = ran(slurm.knowing(SINGULARITY_DIR=torch_image.parent, TMPDIR="/dev/shm"), texts, tmp_path, patience_s=240)
+    ended = ran(slurm.knowing(SINGULARITY_DIR=torch_image.parent, TMPDIR="/dev/shm"), texts, tmp_path)
     came = sorted(file.name for file in (tmp_path / "results").glob("*"))
     assert (ended.state, came) == ("COMPLETED", ["0", "1"]), ended
     assert told(tmp_path)["results"][1]["value"] == 7, ended
