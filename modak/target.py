@@ -270,12 +270,19 @@ def uncharged(request: Request, target: Target) -> tuple[Notice, ...]:
 
 
 def unused_image(request: Request, target: Target) -> tuple[Notice, ...]:
-    """A warning if the request names an image, and no runtime, where jobs have none."""
-    image, system = request.application.container_runtime, target.system
-    if image is None or system is None or target.runtime is not None or request.target.container_runtime is not None:
+    """A warning if the request names an image where jobs have no runtime, or beside the wish for none."""
+    image, asked, system = request.application.container_runtime, request.target.container_runtime, target.system
+    if image is None or target.runtime is not None:
         return ()
-    why = f"{system.name} allows no container runtime" if system.runtimes else f"no container runtime is recorded for {system.name}"
-    how = "" if system.runtimes else "; name one in target.container_runtime"
+    how = ""
+    if asked == "none":
+        why = "target.container_runtime is 'none'"
+    elif asked is not None or system is None:
+        return ()
+    elif system.runtimes:
+        why = f"{system.name} allows no container runtime"
+    else:
+        why, how = f"no container runtime is recorded for {system.name}", "; name one in target.container_runtime"
     return (Notice(field="application.container_runtime", message=f"{image} is not used, because {why}{how}"),)
 
 

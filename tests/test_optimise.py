@@ -1404,12 +1404,12 @@ def test_a_system_that_nobody_described_is_as_large_as_its_results_allow(known: 
         (None, {}, "no container runtime is recorded for hlrs-testbed; name one in target.container_runtime"),
         (False, {}, "hlrs-testbed allows no container runtime"),
         (True, {}, None),
-        (None, {"container_runtime": "none"}, None),
+        (True, {"container_runtime": "none"}, "target.container_runtime is 'none'"),
         (None, {"container_runtime": "apptainer"}, None),
     ],
 )
 def test_an_image_that_no_runtime_can_run_is_told(allowed: bool | None, asked: dict[str, Any], told: str | None, known: Known) -> None:
-    """By an answer and by a check; a request that names a runtime knows, or is told, what becomes of it."""
+    """By an answer and by a check, also where the request itself wants none; one that names a runtime gets it, or is told of it."""
     facts = known("solver")
     runtimes = () if allowed is None else (RuntimePolicy(name="apptainer", allowed=allowed),)
     system = facts.systems["hlrs-testbed"].model_copy(update={"runtimes": runtimes})

@@ -22,7 +22,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import behind_env, is_python, program_name
+from modak.text.programs import BINDERS, OPENERS, behind_env, is_python, program_name, started_by
 from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
@@ -37,9 +37,9 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
     "py": "python3",
 }
 """What starts files with these endings."""
-_OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
-"""Programs that run another one in an environment: ``conda run python train.py``."""
-_INSTALLERS: Final = _OPENERS | {"pip", "pip3", "virtualenv"}
+_INSTALLERS: Final = OPENERS | {"pip", "pip3", "virtualenv"}
+_CORES_OF_NUMACTL: Final = re.compile("-[NC]|--(?:cpunode|physcpu|cpu)bind")
+"""Options of numactl that bind to cores; others are about memory alone."""
 _TAKES_DIGITS: Final = re.compile(r"((?:(?<!\\)\.|\[\^(?![^]]*(?:0-9|:digit:))[^]]+\])[*+]\??)\(\[")
 """What matches any digits too, as many as there are, right before the group of a pattern."""
 _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
@@ -74,7 +74,7 @@ def of_configuration(
 
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    of_program = (*_no_program(request, spec), *_environments(request, spec), *_secrets(request))
+    of_program = (*_no_program(request, spec), *_environments(request, spec), *_bound_alike(request, spec), *_secrets(request))
     of_metric = (*_unread(request), *_cut_off(request))
     return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
@@ -256,6 +256,19 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return ()
 
 
+def _bound_alike(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if the command begins with a program that binds each rank of a node to the same cores."""
+    command = request.application.command[behind_env(request.application.command) :]
+    name, ranks = program_name(command[0]) if command else "", spec.resources.ranks_per_node
+    if name not in BINDERS or ranks == 1:
+        return ()
+    before_program = command[: -len(started_by(command)[-1])]
+    if name == "numactl" and not any(_CORES_OF_NUMACTL.match(lead(word)) for word in before_program):
+        return ()
+    why = f"{name} binds all {ranks} ranks of a node to the same cores, which they would share"
+    return (Notice(field="application.executable", message=f"{why}: give the program without it"),)
+
+
 def _secrets(request: Request) -> Iterator[Notice]:
     """A warning for each command that holds what looks like a secret: whoever may read the plan, or the script, reads it there."""
     application = request.application
@@ -282,7 +295,7 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     application = request.application
     command = application.command[behind_env(application.command) :]
     before = [program_name(word) for word in application.pre_execution[:3]]
-    if command and spec.launcher == "torchrun" and program_name(command[0]) in _OPENERS and command[1:2] == ("run",):
+    if command and spec.launcher == "torchrun" and program_name(command[0]) in OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
         return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)
     if spec.container is None:
@@ -291,7 +304,7 @@ def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if command and is_python(command[0]) and _of_user(command[0], own_image=bool(application.container_runtime)):
         why = "this Python starts in the container, where packages of the host may not work"
         found.append(Notice(field="application.executable", message=f"{why}: {own}; for that of the image write 'python3'"))
-    if command and program_name(command[0]) in _OPENERS and command[1:2] == ("run",) and not application.container_runtime:
+    if command and program_name(command[0]) in OPENERS and command[1:2] == ("run",) and not application.container_runtime:
         why = f"'{program_name(command[0])} run' starts in the container, which has neither it nor the environments of the host"
         found.append(Notice(field="application.executable", message=f"{why}: {own}; for the Python of the image write 'python3'"))
     installs = bool(before) and ((before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])) or before[1:] in _MODULES)
@@ -318,7 +331,7 @@ def _around(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
 
 def _activated(before: list[str]) -> tuple[Notice, ...]:
     """A warning if a command that only an interactive shell knows is to open the environment."""
-    if not (before[:1] and before[0] in _OPENERS and before[1:2] == ["activate"]):
+    if not (before[:1] and before[0] in OPENERS and before[1:2] == ["activate"]):
         return ()
     way = "write 'source PATH/TO/bin/activate NAME', or begin the executable with the path of the environment's Python"
     return (Notice(field="application.pre-execution", message=f"the shell of a job does not know '{before[0]} activate': {way}"),)

@@ -9,18 +9,18 @@ from modak.normalise.mpirun import LAUNCHERS
 from modak.text.programs import (
     FLAGS,
     behind_env,
-    commands_of_shell,
     is_python,
     is_script,
     options_of,
     program_name,
+    started_by,
     torch_starter,
     without_starter,
 )
 from modak.text.words import Joined, Variable, Word, line
 from modak.tuning.setting import option_words
 
-OTHERS: Final = LAUNCHERS | {"jsrun"}
+OTHERS: Final = LAUNCHERS | {"jsrun", "likwid-mpirun"}
 """Launchers that are none of PyTorch's."""
 COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""
@@ -84,14 +84,16 @@ def _started_once(
 
 
 def starter(command: tuple[Word, ...]) -> str | None:
-    """The launcher with which a command begins; ``None``: it begins with a program.
+    """The launcher that a command starts, at its beginning or behind what only runs another program; ``None``: it starts none.
 
     >>> starter(("torchrun", "--nproc_per_node", "4", "train.py")), starter(("python3", "train.py"))
     ('torchrun', None)
     >>> starter(("sh", "-c", "cd case && mpirun -np 4 ./solver <in"))
     'mpirun'
+    >>> starter(("conda", "run", "-n", "env", "torchrun", "train.py")), starter(("numactl", "-l", "./solver"))
+    ('torchrun', None)
     """
-    for each in (command, *commands_of_shell(command)):
+    for each in started_by(command):
         name = program_name(each[0])
         if found := torch_starter(each) or (name if name in OTHERS else None):
             return found
@@ -99,11 +101,10 @@ def starter(command: tuple[Word, ...]) -> str | None:
 
 
 def is_interpreted(command: tuple[Word, ...]) -> bool:
-    """Whether a command is a program of Python or R, or a shell that starts one.
+    """Whether a command is a program of Python or R, or starts one.
 
     >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("env", "A=1", "Rscript", "fit.R")), is_interpreted(("./solver",))
     (True, True, False)
     """
-    program = command[behind_env(command) :]
-    names = (each[0] for each in (program, *commands_of_shell(program)))
+    names = (each[0] for each in started_by(command[behind_env(command) :]))
     return any(is_python(name) or is_script(name) or program_name(name) in ("R", "Rscript") for name in names)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from modak.text.words import Joined, Word, lead, tail
+from modak.text.words import Joined, Word, lead, literal, tail
 
 FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "torchrun": frozenset({"--standalone", "--run-path", "--use-env", "--virtual-local-rank"}),
@@ -34,6 +34,14 @@ _WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
 TEXT_FOLLOWS: Final = re.compile("-[a-z]*c")
 """The option of a shell before the text that it runs: ``-c``, ``-lc``."""
 _SHELLS: Final = frozenset({"sh", "bash"})
+OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
+"""Programs that run another one in an environment: ``conda run python train.py``."""
+BINDERS: Final = frozenset({"numactl", "taskset", "hwloc-bind", "likwid-pin"})
+"""Programs that run another one on cores that they are told."""
+_AROUND: Final = BINDERS | {"env", "time", "timeout", "nohup", "nice", "ionice", "stdbuf", "setsid", "likwid-perfctr", "perf", "strace"}
+"""Programs that do no more than run another one."""
+_BEFORE_NAME: Final = frozenset({"-n", "--name", "-p", "--prefix", "-e", "--environment"})
+"""Options with the name, or the place, of an environment: it may be called like a launcher."""
 _BEGINNING: Final = 500
 """Characters of that text which are looked at."""
 _BETWEEN: Final = re.compile(r"[;&|(){}\n]+")
@@ -82,6 +90,27 @@ def commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]:
     text = word if isinstance(word, str) else "".join(part if isinstance(part, str) else "$" for part in word.parts)
     found = (_from_program(one.split()) for one in _BETWEEN.split(text[:_BEGINNING]))
     return tuple(one for one in found if one)
+
+
+def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
+    """The commands that a command starts, as far as they can be told from arguments: itself; those in the text of ``sh -c``; and, behind a
+    program that only runs another one, from each word on that may be that other, up to a path, a script or Python.
+
+    >>> [one[0] for one in started_by(("numactl", "-N", "0", "mpirun", "-np", "8", "./solver", "in"))]
+    ['numactl', '0', 'mpirun', '8', './solver']
+    >>> [one[0] for one in started_by(("conda", "run", "-n", "deepspeed", "python", "train.py"))]
+    ['conda', 'run', 'python']
+    """
+    found = [command, *commands_of_shell(command)]
+    name = program_name(command[0])
+    if name in _AROUND or (name in OPENERS and command[1:2] == ("run",)):
+        for at, word in enumerate(command[1:], 1):
+            if lead(word).startswith("-") or command[at - 1] in _BEFORE_NAME:
+                continue
+            found.append(command[at:])
+            if "/" in literal((word,)) or is_python(word) or is_script(word):
+                break
+    return tuple(found)
 
 
 def _from_program(words: list[str]) -> tuple[str, ...]:

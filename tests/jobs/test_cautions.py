@@ -45,6 +45,26 @@ def test_a_file_that_does_not_start_as_it_is_written_is_told(executable: str, sa
     assert bool(messages) == bool(says)
 
 
+@pytest.mark.parametrize(
+    ("executable", "ranks", "warned"),
+    [
+        ("numactl --cpunodebind=0 --membind=0 ./solver", 2, True),
+        ("env A=1 numactl -l -C 0-3 ./solver", 2, True),
+        ("taskset -c 0-3 ./solver", 2, True),
+        ("likwid-pin -c 0-3 ./solver", 2, True),
+        ("numactl --interleave=all ./solver -N 1", 2, False),
+        ("numactl -m 1 ./solver", 2, False),
+        ("taskset -c 0-3 ./solver", 1, False),
+    ],
+)
+def test_what_binds_all_ranks_of_a_node_to_the_same_cores_is_told(executable: str, ranks: int, warned: bool) -> None:
+    """They have cores of their own, and would share those of one."""
+    job = {"application": {"executable": executable, "app_type": "mpi"}, "target": {"job_scheduler_type": "slurm"}}
+    counts = {"job_options": {"process_count_per_node": ranks, "node_count": 2}}
+    warnings = optimise(normalise({"job": job | counts}).request, Facts(version="1")).plan.warnings
+    assert any(f"binds all {ranks} ranks of a node to the same cores" in each.message for each in warnings) == warned
+
+
 @pytest.mark.parametrize(("executable", "warned"), [("conda run -n torch python train.py", True), ("conda-train", False)])
 def test_torchrun_starts_outside_the_environment_that_another_program_opens(executable: str, warned: bool) -> None:
     """It is that of PATH, or none."""

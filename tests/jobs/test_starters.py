@@ -51,7 +51,9 @@ def test_other_commands_of_a_launcher_start_no_ranks(command: str) -> None:
     assert starter(words.parse(command)) is None
 
 
-@pytest.mark.parametrize("command", ["./train.py --lr 1", "sh -c 'cd data && exec python3 fit.py >log'"])
+@pytest.mark.parametrize(
+    "command", ["./train.py --lr 1", "sh -c 'cd data && exec python3 fit.py >log'", "uv run fit.py", "taskset -c 1 python3 fit"]
+)
 def test_a_script_is_a_program_of_pythons_however_it_is_called(command: str) -> None:
     """By its own path, too, or by a shell: OpenMP would bind it to one core."""
     assert is_interpreted(words.parse(command))
@@ -133,4 +135,29 @@ def test_the_precision_that_accelerate_is_told_stays(command: str, started: str)
 )
 def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: str | None) -> None:
     """Each rank would start all ranks again."""
+    assert starter(words.parse(command)) == launcher
+
+
+@pytest.mark.parametrize(
+    ("command", "launcher"),
+    [
+        ("time mpirun -np 8 ./solver", "mpirun"),
+        ("timeout 3600 /opt/openmpi/bin/mpirun -np 8 ./solver", "mpirun"),
+        ("numactl --interleave=all srun ./solver", "srun"),
+        ("numactl -N 0 env A=1 mpirun ./solver", "mpirun"),
+        ("env -u FOO mpirun -np 4 ./solver", "mpirun"),
+        ("conda run -n env mpirun -np 8 ./solver", "mpirun"),
+        ("uv run --with numpy torchrun --nproc_per_node 4 train.py", "torchrun"),
+        ("poetry run accelerate launch train.py", "accelerate"),
+        ("pixi run python -m torch.distributed.run train.py", "torchrun"),
+        ("conda run -n deepspeed python train.py", None),
+        ("conda run -p /envs/srun ./solver", None),
+        ("conda install srun", None),
+        ("taskset -c 0-3 ./solver --launcher mpirun", None),
+        ("nohup python train.py torchrun", None),
+        ("./solver mpirun", None),
+    ],
+)
+def test_a_launcher_behind_what_only_runs_another_program_is_one(command: str, launcher: str | None) -> None:
+    """Each rank would start all ranks again, without a word."""
     assert starter(words.parse(command)) == launcher
