@@ -214,7 +214,7 @@ def test_the_batch_of_results_in_another_layout_is_told(known: Known) -> None:
     key = SeriesKey(application="net", system="stampede2", metric="epoch_time", unit="s")
     (curve,) = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=4, batch_size=64), value=100.0)])
     (text,) = sentences(known, replace(chosen(known, batch=None), curve=curve), "learning-rate-scaling")
-    assert "896 times the batch of a worker, which the request does not state (the results have 64)" in text
+    assert "896 times the batch per worker (not stated in the request; the results have 64)" in text
 
 
 def test_the_input_rate_is_that_of_the_guide(known: Known) -> None:
