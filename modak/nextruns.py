@@ -49,8 +49,8 @@ from modak.text.words import line, shell, variables
 
 NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
-    "the sizes that may be right were measured, or lie between measured ones: what is left of the interval is mostly what runs scatter, "
-    "and one more run does not change that"
+    "the sizes that may be right were measured, or lie between measured ones: one more run would not narrow the interval, which is mostly "
+    "the scatter of repeated runs"
 )
 
 LONG_S: Final = 1200.0

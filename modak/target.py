@@ -264,9 +264,9 @@ def uncharged(request: Request, target: Target) -> tuple[Notice, ...]:
     only = target.partition.allowed_accounts if target.partition and target.is_recorded else ()
     if request.job_options.account or target.system is None or not (target.system.account_required or only):
         return ()
-    whose = f"of {', '.join(only)}" if only else "of yours"
-    text = f"jobs on {target.title if only else target.system.name} are charged to a project, and none is given: without a default one"
-    return (Notice(field="job_options.account", message=f"{text} {whose}, the job is rejected"),)
+    default = f"your default is one of {', '.join(only)}" if only else "you have a default project"
+    text = f"jobs on {target.title if only else target.system.name} are charged to a project: without one, the job is rejected unless"
+    return (Notice(field="job_options.account", message=f"{text} {default}"),)
 
 
 def unused_image(request: Request, target: Target) -> tuple[Notice, ...]:

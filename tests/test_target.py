@@ -907,7 +907,7 @@ def test_what_a_partition_takes_is_told_to_a_request_that_names_none(known: Know
     assert "qos: none is named, so it is the user's own; partition one takes normal, Debug only" in resolve(asking({}), facts).decisions
     named = asking({"partition": "three"})
     assert [one.message for one in uncharged(named, resolve(named, facts))] == [
-        "jobs on supermuc-ng/three are charged to a project, and none is given: without a default one of chem, the job is rejected"
+        "jobs on supermuc-ng/three are charged to a project: without one, the job is rejected unless your default is one of chem"
     ]
 
 

@@ -40,10 +40,8 @@ def _batch(chosen: Chosen) -> str:
     batch, each = chosen.global_batch, chosen.shape.batch_size
     if batch is None:
         of_results = chosen.curve.layout.batch_size if chosen.curve else None
-        unsaid = (
-            f"the request does not state (the results have {of_results})" if of_results else "neither the request nor the results state"
-        )
-        return f"the global batch is {chosen.workers} times the batch of a worker, which {unsaid}"
+        unsaid = f"not stated in the request; the results have {of_results}" if of_results else "not stated in the request or the results"
+        return f"the global batch is {chosen.workers} times the batch per worker ({unsaid})"
     samples = chosen.request.optimisation.workload.samples
     steps = _steps(samples / batch) if samples else ""
     return f"the global batch is {batch} ({each} on each of {chosen.workers} workers{steps})"

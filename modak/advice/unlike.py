@@ -35,7 +35,7 @@ def differences(chosen: Chosen) -> Iterator[str]:
     if silent := ["params.NAME" if name == "params" else name for name in stated if name not in known]:
         options = " ".join(f"--set {name}=…" for name in silent)
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
-        yield f"{unsaid}: if it is known, load them again with 'modak load {options}'"
+        yield f"{unsaid}: if it is known, load them again with 'modak load FILE {options} --replace'"
 
 
 def _trend(chosen: Chosen, curve: Curve, nearest: Mapping[str, str]) -> str:

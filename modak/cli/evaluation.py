@@ -203,8 +203,8 @@ def _several(curves: Sequence[Curve], *, all_sizes: bool = False) -> list[Curve]
     (metric, scale), kept = next(iter(in_pictures(curves, all_sizes=all_sizes).items()))
     if len(kept) < len(curves):
         show.note(
-            f"{counted(len(curves) - len(kept), 'more curve')} of one size, or of another metric or kind of size than "
-            f"{metric} over {scale}; a MODEL_ID draws one"
+            f"not drawn: {counted(len(curves) - len(kept), 'curve')} with one size only, or not of {metric} over {scale}; "
+            "give their MODEL_ID to draw them"
         )
     return kept
 
@@ -255,7 +255,8 @@ def _programme(answer: Mapping[str, Any]) -> None:
     if answer["likely"]:
         show.heading("What may be the right choice")
         show.table(LIKELY, [(_share(one["probability"]), *_run(one, _range(one["nodes"]))) for one in answer["likely"]])
-        typer.echo(f"the interval of the decision is a factor of {answer['interval']:.3g} either way")
+        factor = f"a factor of {answer['interval']:.3g} either way"
+        typer.echo(show.folded(f"the interval of the decision, the mean of these weighted by probability, is {factor}", "", "  "))
         typer.echo()
     if answer["runs"]:
         show.heading("Runs worth measuring, in this order")

@@ -76,7 +76,7 @@ def audit(
         return
     show.table(TRAIL, [[show.moment(item["at"]), *(_short(item[name]) for name in TRAIL[1:])] for item in page["items"]])
     if "next" in page:
-        show.note(f"more than {limit} lines; --cursor {page['next']} goes on")
+        show.note(f"there are more lines: --cursor {page['next']} shows the next ones")
 
 
 def _short(text: str) -> str:

@@ -12,7 +12,7 @@ import typer
 from modak.cli import common, show
 from modak.errors import BY_REPLACING, DataError, Fault, ModakError
 from modak.text.amounts import counted
-from modak.text.listings import table
+from modak.text.listings import COLUMNS, table
 
 if TYPE_CHECKING:
     from modak.facts import Known, Rule
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def _group(kind: str, about: str, listed: str, shown: str, removable: bool = True) -> typer.Typer:
     """The commands of a kind of knowledge, with those that every kind has: list, show, and remove."""
     group = common.group(about)
+    key = next(iter(COLUMNS[kind]))
+    one = typer.Argument(metavar=key.upper(), help=f"The {key} of one of them, as in 'modak {kind} list'.")
 
     def list_(as_json: common.AsJson = False) -> None:
         items = common.client().listing(kind)
@@ -29,10 +31,10 @@ def _group(kind: str, about: str, listed: str, shown: str, removable: bool = Tru
         else:
             show.table(*table(kind, items))
 
-    def show_(name: Name) -> None:
+    def show_(name: str = one) -> None:
         show.document(common.client().item(kind, name))
 
-    def remove(name: Name) -> None:
+    def remove(name: str = one) -> None:
         notes = common.client().remove(kind, name)
         typer.echo(f"{kind.removesuffix('s')} {name} is removed")
         show.note(*notes)
@@ -62,7 +64,6 @@ models = _group(
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file; - reads standard input.")]
 ImageFile = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file (- reads standard input), or a bundle.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that 'list' shows: of an image its reference, of a model its id.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace entries of the same name.")]
 
 

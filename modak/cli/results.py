@@ -134,7 +134,7 @@ def list_(
     elif cursor is None:
         show.note(_none_of(filters, "replaced results" if replaced else "doubted results" if doubted else "results"))
     if "next" in page:
-        show.note(f"more than {limit} rows; --cursor {page['next']} goes on")
+        show.note(f"there are more rows: --cursor {page['next']} shows the next ones")
 
 
 Numbers = Annotated[

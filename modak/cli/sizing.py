@@ -32,7 +32,7 @@ def size(
         return
     show.heading(answer["goal"])
     show.table(COLUMNS, [_row(one) for one in answer["platforms"]])
-    show.bullets("Not said, and asked of every project", _missing(answer["asked"]))
+    show.bullets("Missing from the request, and needed for every project", _missing(answer["asked"]))
     show.bullets("Why", _reasons(answer["platforms"]))
     show.bullets("What no formula determines", answer["cautions"])
     show.bullets("Sources", answer["sources"])

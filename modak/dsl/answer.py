@@ -136,7 +136,7 @@ class Plan(Costed):
     rules: tuple[str, ...] = ()
     """Names of the rules that apply."""
     wall_time_s: int | None = None
-    """Walltime limit of the script, in seconds."""
+    """Wall time limit of the script, in seconds."""
     decisions: tuple[str, ...] = ()
     """The reasons, one line per decision."""
     advice: tuple[str, ...] = ()

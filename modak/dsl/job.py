@@ -28,7 +28,7 @@ MOST_RESOURCES: Final = 20
 
 
 class Signal(Document):
-    """A signal that the job gets before its walltime limit."""
+    """A signal that the job gets before its wall time limit."""
 
     name: SignalName = "USR1"
     """Name of the signal."""

@@ -82,8 +82,12 @@ def results(items: Sequence[Item], also: Sequence[str] = ()) -> Table:
 
 
 def _in_full(value: Any) -> Any:
-    """A measured value with six significant figures: a correction may change the last of them."""
-    return f"{value:.6g}" if isinstance(value, float) and 1e-4 <= abs(value) < 1e6 else value
+    """A measured value with six significant figures, of large ones nine: a correction may change the last of them.
+
+    >>> _in_full(3806.0), _in_full(1234567.0), _in_full(2.08143e15)
+    ('3806', '1234567', '2.08143e+15')
+    """
+    return f"{value:.{6 if abs(value) < 1e6 else 9}g}" if isinstance(value, float) else value
 
 
 def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:

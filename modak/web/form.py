@@ -52,7 +52,7 @@ _RUN: Final = (
         "pattern",
         "Time of an epoch in the output",
         f"{METRIC}.pattern",
-        "if the program prints it: a pattern with the seconds in brackets, so that they are told from start-up",
+        "if the program prints it: a pattern with the seconds in brackets, to tell epochs from start-up",
         example="epoch [0-9]+: ([0-9.]+) s",
     ),
     Field("samples", "Samples per epoch", "optimisation.workload.samples", "if results are samples per second", "number", "60000"),
@@ -83,7 +83,7 @@ _PLACE: Final = (
     ),
 )
 _GOAL: Final = (
-    Field("minimise", "As little as possible", "optimisation.objective.minimise", "default: time; with a deadline, node-hours", "select"),
+    Field("minimise", "Minimise", "optimisation.objective.minimise", "default: time; with a deadline, node-hours", "select"),
     Field(
         "deadline",
         "Deadline",

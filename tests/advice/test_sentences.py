@@ -206,7 +206,7 @@ def test_a_batch_near_the_number_of_samples_is_told_in_words(known: Known, batch
 def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
     """The factor is known, the batch is not."""
     (text,) = sentences(known, chosen(known, batch=None), "batch-by-layout")
-    assert "896 times the batch of a worker, which neither the request nor the results state" in text
+    assert "896 times the batch per worker (not stated in the request or the results)" in text
 
 
 def test_the_batch_of_results_in_another_layout_is_told(known: Known) -> None:
@@ -214,7 +214,7 @@ def test_the_batch_of_results_in_another_layout_is_told(known: Known) -> None:
     key = SeriesKey(application="net", system="stampede2", metric="epoch_time", unit="s")
     (curve,) = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=4, batch_size=64), value=100.0)])
     (text,) = sentences(known, replace(chosen(known, batch=None), curve=curve), "learning-rate-scaling")
-    assert "896 times the batch of a worker, which the request does not state (the results have 64)" in text
+    assert "896 times the batch per worker (not stated in the request; the results have 64)" in text
 
 
 def test_the_input_rate_is_that_of_the_guide(known: Known) -> None:
@@ -370,7 +370,7 @@ def test_a_transferred_time_says_what_differs(known: Known) -> None:
     plan = optimise(request, known(request.workload_name)).plan
     assert plan.prediction.basis == "transferred"
     assert any("the results differ from this run, so the interval is wider: system xeon-gold-6148-4-node" in text for text in plan.advice)
-    assert any("do not state dataset, mpi_from, mpi" in text and "modak load --set dataset=…" in text for text in plan.advice)
+    assert any("do not state dataset, mpi_from, mpi" in text and "modak load FILE --set dataset=…" in text for text in plan.advice)
     assert not [text for text in training(known, lambda _: False) if "interval is wider" in text]
 
 
@@ -602,7 +602,7 @@ def test_results_that_name_no_system_are_not_those_of_a_system_that_is_named(kno
     models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
     request = normalise({"job": {"target": {"name": "here"}, "optimisation": {"workload": {"application": "app"}}}}).request
     found = recommend(request, replace(known(None), models=models))
-    again = "if they are of here, load them again with 'modak load --set system=here'"
+    again = "if they are of here, load them again with 'modak load FILE --set system=here --replace'"
     assert (found.choices[0].prediction.basis, found.advice[0]) == ("none", f"results of 'app' name no system: {again}")
 
 
@@ -731,7 +731,7 @@ def test_a_request_without_an_application_is_told_to_name_it(known: Known, targe
 @pytest.mark.parametrize(
     ("measured", "asked", "said"),
     [
-        (None, 32, "the results behind the time do not state batch_size: it is that of their own, which may not be the requested 32"),
+        (None, 32, "the results behind the time do not state batch_size: theirs may not be the requested 32"),
         (32, None, "the predicted time, and the job's result, are for a batch size of 32 on each worker, which the script does not set"),
         (None, None, None),
         (32, 32, None),

@@ -447,7 +447,7 @@ def test_the_trail_goes_on_at_its_cursor(own_database: Path, monkeypatch: pytest
     capsys.readouterr()
     assert main(["audit", "--limit", "1"]) == 0
     page = capsys.readouterr()
-    more = re.fullmatch(r"note: more than 1 lines; --cursor (\S+) goes on\n", page.err)
+    more = re.fullmatch(r"note: there are more lines: --cursor (\S+) shows the next ones\n", page.err)
     assert more
     assert "second" in page.out
     assert main(["audit", "--limit", "1000", "--cursor", more[1]]) == 0

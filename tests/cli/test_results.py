@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,18 @@ def test_a_load_tells_what_it_changed(run: Run) -> None:
     _, out, err = run("load", "t.csv")
     assert out == "18 rows read, 0 new, 18 there already, 0 suspicious\n"
     assert "t.csv: loaded already on" in err
+
+
+def test_the_command_in_an_advice_fills_the_gap_of_a_table(run: Run, tmp_path: Path) -> None:
+    """As it stands, with the file and the values put in: the rows get what they lacked, and none counts twice."""
+    (tmp_path / "u.csv").write_text("application,system,nodes,metric,value\nlander,zenith,1,wall_time,812\nlander,zenith,4,wall_time,240\n")
+    run("load", "u.csv")
+    advice = run("recommend", "--application", "lander", "--system", "zenith").out
+    (found,) = re.findall("'modak (load FILE .*ranks_per_node=.*)'", advice)
+    words = found.replace("FILE", "u.csv").replace("ranks_per_node=…", "ranks_per_node=2").replace("rank=…", "rank=20").split()
+    assert run(*words).status == 0
+    rows = json.loads(run("results", "list", "--application", "lander", "--json").out)["items"]
+    assert [(row["ranks_per_node"], row["threads_per_rank"]) for row in rows] == [(2, 20), (2, 20)]
 
 
 def test_rows_that_leave_open_which_nodes_they_ran_on_are_told(run: Run, tmp_path: Path) -> None:
