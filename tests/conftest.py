@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """The environment of the whole run: no setting of the user's or of a `make` that started it, an empty home."""
     home = tempfile.mkdtemp(prefix="modak-tests-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
-    for name in [name for name in os.environ if name.startswith(("MODAK_", "XDG_", "SLURM_", "SBATCH_", "PBS_", "MAKE"))]:
+    for name in [name for name in os.environ if name.startswith(("MODAK_", "XDG_", "SLURM_", "SBATCH_", "PBS_", "MAKE", "PG"))]:
         del os.environ[name]
     os.environ.update(HOME=home, XDG_DATA_HOME=f"{home}/data", NO_COLOR="1", COLUMNS="140")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that fixtures end their servers also when the run is terminated
@@ -127,7 +127,7 @@ def running_postgres() -> Iterator[Postgres]:
         if user:
             shutil.chown(folder, "postgres", "postgres")
         data, log = f"{folder}/data", f"{folder}/log"
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} {FORGETFUL}"
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= {FORGETFUL}"
 
         def run(*words: str | Path) -> None:
             subprocess.run([*user, *map(str, words)], check=True, cwd=folder, stdout=subprocess.DEVNULL)
