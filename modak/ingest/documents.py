@@ -81,16 +81,14 @@ class RowCollector:
 
     def leave(self, line: int, what: str) -> None:
         """Note that something is left out; ``what`` names it and says why."""
-        if len(self.left) == MOST_NOTES:
-            self.more += 1
-        else:
-            self.left.append(f":{line}: {_printable(what, LONGEST_NOTE)}; left out")
+        self._note(_left_out(f":{line}", what))
 
     def leave_all(self, what: str) -> None:
         """Note once that all of a kind are left out, wherever they are."""
-        note = f": {_printable(what, LONGEST_NOTE)}; left out"
-        if note in self.left:
-            return
+        if (note := _left_out("", what)) not in self.left:
+            self._note(note)
+
+    def _note(self, note: str) -> None:
         if len(self.left) == MOST_NOTES:
             self.more += 1
         else:
@@ -106,7 +104,7 @@ class RowCollector:
         """A note for each run that did not succeed, or one for all of them if they are many."""
         count = self.states.total()
         if count <= FEW:
-            yield from (f":{line}: {_printable(what, LONGEST_NOTE)}; left out" for line, what in self.failed)
+            yield from (_left_out(f":{line}", what) for line, what in self.failed)
             return
         how = listed([f"{number} {state}" for state, number in self.states.most_common()], MOST_STATES)
         lines = ", ".join(str(line) for line, _ in self.failed[:3])
@@ -129,6 +127,10 @@ class RowCollector:
         """All rows as one part, with the notes."""
         notes = (*self.left, *self._failed(), *((f": {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
+
+
+def _left_out(place: str, what: str) -> str:
+    return f"{place}: {_printable(what, LONGEST_NOTE)}; left out"
 
 
 def _printable(what: str, longest: int) -> str:
